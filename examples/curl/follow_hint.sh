@@ -1,5 +1,5 @@
 #!/bin/sh
-# Asks whether shapes broadcast, and where they do not, sends the first hint that is a whole request:
+# Checks whether shapes broadcast. If they do not, this sends the first hint that is a complete request:
 # follow_hint.sh URL '{"inputs": [[2, 64, 7, 7], [64]]}'
 set -eu
 ask() { curl -sS --fail-with-body "$1/v1/check" -H 'Content-Type: application/json' -d "$2"; }

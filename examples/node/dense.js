@@ -1,4 +1,4 @@
-// A dense tensor, there and back: node dense.js URL
+// Sends a dense tensor and receives one: node dense.js URL
 import { decode, encode } from "@msgpack/msgpack";
 
 const row = new Float32Array([1, 2, 3]);
@@ -7,12 +7,12 @@ const answer = await fetch(`${process.argv[2]}/v1/broadcast`, {
   headers: { "Content-Type": "application/vnd.msgpack" },
   body: encode({
     op: { name: "numpy.broadcast_to", shape: [2, 3] },
-    inputs: [{ dtype: "float32", shape: [3], data: new Uint8Array(row.buffer) }], // little-endian, as most machines are
+    inputs: [{ dtype: "float32", shape: [3], data: new Uint8Array(row.buffer) }], // little-endian, like most machines
   }),
 });
 const body = decode(await answer.arrayBuffer());
 if (!answer.ok) throw new Error(body.detail);
 const [{ dtype, shape, data }] = body.outputs;
-// A copy, since four bytes must lie at a multiple of four to be seen as a float.
+// A copy, because a Float32Array needs an offset that is a multiple of four.
 const values = new Float32Array(data.slice().buffer);
 console.log(dtype, shape, [...values]);

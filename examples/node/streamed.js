@@ -1,4 +1,4 @@
-// A dense tensor of 100 MB that is read as it comes, a piece at a time: node streamed.js URL
+// Reads a dense tensor of 100 MB while it arrives: node streamed.js URL
 import { encode } from "@msgpack/msgpack";
 
 const row = Float32Array.from({ length: 1000 }, (_, number) => number);
@@ -12,11 +12,11 @@ const answer = await fetch(`${process.argv[2]}/v1/broadcast`, {
 });
 if (!answer.ok) throw new Error(`status ${answer.status}`);
 
-// The small fields come first: {"outputs": [{"dtype", "shape", "data": bin}]}. A bin is 0xc6, its length in four bytes,
-// and its bytes. (Beyond 1 GiB data is a list of bins.)
+// The body is {"outputs": [{"dtype", "shape", "data": bin}]}. A bin is 0xc6, its length in four bytes, and its bytes.
+// Data of more than 1 GiB is a list of bins.
 const DATA = Buffer.from([0xa4, ...Buffer.from("data"), 0xc6]);
-let rest = Buffer.alloc(0); // what has come and is not read: less than an element, once the data have begun
-let left; // bytes of the bin that are still to come
+let rest = Buffer.alloc(0); // received bytes that have not been read
+let left; // bytes of the bin that have not been read
 let sum = 0;
 for await (const piece of answer.body) {
   rest = Buffer.concat([rest, piece]);
@@ -31,5 +31,5 @@ for await (const piece of answer.body) {
   left -= whole;
   rest = rest.subarray(whole);
 }
-if (left !== 0) throw new Error("the answer broke off");
+if (left !== 0) throw new Error("the response is incomplete");
 console.log(answer.headers.get("content-length"), "bytes came; the sum is", sum);

@@ -1,4 +1,4 @@
-// A tensor of 12 TB for 24 bytes: each distinct element comes once, and strides say where it is read: node strided.js URL
+// Receives a tensor of 12 TB as 24 bytes: its distinct elements and their strides. node strided.js URL
 import { decode, encode } from "@msgpack/msgpack";
 
 const column = new Float64Array([10, 20, 30]);

@@ -1,4 +1,4 @@
-"""The command line: what it prints and how it exits."""
+"""The output and the exit statuses of the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from axiscast.ops import OPS
 
 
 def run(*arguments: str, folder: Path | None = None) -> CompletedProcess[str]:
-    """A command in this process, which takes a twentieth of the time of one of its own."""
+    """Run a command in this process, which is twenty times as fast as a new process."""
     out, err, status = StringIO(), StringIO(), 0
     with chdir(folder or Path.cwd()), redirect_stdout(out), redirect_stderr(err):
         try:
@@ -101,7 +101,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
 def test_a_mistake_exits_with_2_and_suggests_the_fix(arguments: list[str], said: str) -> None:
-    serves = arguments[0] == "serve"  # which sets the environment of its process
+    serves = arguments[0] == "serve"  # `serve` changes the environment of its process
     done = process(*arguments) if serves else run(*arguments, folder=Path(__file__).parents[2])
     assert done.returncode == 2
     assert said in done.stderr
@@ -234,7 +234,7 @@ def test_a_named_pipe_is_rejected_and_kept(tmp_path: Path) -> None:
     done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "pipe", folder=tmp_path)
     assert (done.returncode, "-o pipe is not a regular file" in done.stderr) == (2, True)
     assert (tmp_path / "pipe").is_fifo()
-    done = run("broadcast", "pipe", "--shape", "2,3", "-o", "out.npy", folder=tmp_path)  # nobody writes to it
+    done = run("broadcast", "pipe", "--shape", "2,3", "-o", "out.npy", folder=tmp_path)  # no program writes to the pipe
     assert (done.returncode, "pipe is not a regular file" in done.stderr) == (2, True)
 
 

@@ -1,4 +1,4 @@
-"""axiscast check --batch: a file of requests, one a line, and an answer for each."""
+"""axiscast check --batch: one request per line, and one answer for each line."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
         assert running.stdout is not None
         for line, compatible in ((GOOD, True), (CONFLICT, False), (GOOD, True)):
             print(json.dumps(line), file=running.stdin, flush=True)
-            assert json.loads(running.stdout.readline())["compatible"] is compatible  # before the next is written
+            assert json.loads(running.stdout.readline())["compatible"] is compatible  # the next line is not yet written
         running.communicate(timeout=PATIENCE)
         assert running.returncode == 1
 
@@ -120,7 +120,7 @@ def test_an_unreachable_service_ends_a_batch(tmp_path: Path) -> None:
 
 def test_a_progress_bar_is_printed_only_to_a_terminal(tmp_path: Path) -> None:
     row = json.dumps({"inputs": [[1] * 60] * 100})
-    (tmp_path / "requests.jsonl").write_text(f"{row}\n" * 60)  # more than a mebibyte
+    (tmp_path / "requests.jsonl").write_text(f"{row}\n" * 60)  # more than 1 MiB
     ours, theirs = pty.openpty()
     done = process("check", "--batch", "requests.jsonl", cwd=tmp_path, stderr=theirs, stdout=subprocess.PIPE)
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""Mistaken commands, each as people type it, and whether its message alone leads to the right one."""
+"""Typical mistakes in commands. The message of each suggests the right command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from test_cli import run
 from axiscast import UnusableModel, check_model
 
 MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
-    # the words, the exit status, what is said, and the words repaired (None: there are no others)
+    # the arguments, the exit status, a part of the message, and the corrected arguments (or None)
     (["check", "-1,3", "2,3"], 2, 'input 0, axis 0: must not be negative: a size is 0 or more; write "?"',
      ["check", "?,3", "2,3"]),
     (["check", "-1"], 2, "input 0, axis 0: must not be negative", ["check", "?"]),

@@ -22,8 +22,7 @@ Check = Callable[..., Result]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """`axiscast check model.onnx` of a model, or of a graph, in a folder that has nothing else; by the names of sizes
-    alone unless `probe` is true."""
+    """Run `axiscast check model.onnx` for a model in an empty folder. Without `probe`, no sizes are tried."""
     monkeypatch.chdir(tmp_path)
 
     def run(model: Any, *arguments: str, opset: int = 21, probe: bool = False) -> Result:

@@ -1,4 +1,4 @@
-"""axiscast run: a script as Python runs it, with an explanation under its traceback."""
+"""axiscast run: it runs a script like Python, and explains an error about shapes after its traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""axiscast why: the text of an error on the command line, and a log on standard input."""
+"""axiscast why: it explains the text of an error, or a log on stdin."""
 
 from __future__ import annotations
 

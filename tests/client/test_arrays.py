@@ -1,5 +1,7 @@
-"""Arrays of other libraries, as stand-ins: types with the modules and the protocols of theirs. `make arrays` asks the
-libraries themselves (real_arrays.py)."""
+"""Arrays of other libraries, as fakes: types with the modules and the protocols of the real ones.
+
+`make arrays` tests the libraries themselves (real_arrays.py).
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,12 @@ def here() -> Iterator[Client]:
 
 
 def of(module: str, name: str, *ancestors: type, **members: Any) -> Any:
-    """An object of a type of this module and name."""
+    """Return an object whose type has this module and this name."""
     return type(name, ancestors, {"__module__": module, "__array__": lambda *_, **__: ROW, **members})()
 
 
 class Tensor:
-    """torch's: its numpy() knows no dtype of ml_dtypes, and refuses what has a gradient or a bit."""
+    """A fake torch tensor. Its numpy() rejects the dtypes of ml_dtypes, gradients, and conjugate or negative views."""
 
     __module__ = "torch"
     is_nested = is_quantized = is_meta = False
@@ -74,7 +76,7 @@ class Tensor:
 
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The functions of torch that are called; it counts the tensors whose version was incremented."""
+    """A fake torch with the functions that are called. It counts the tensors whose version was incremented."""
     module = SimpleNamespace(int8=np.int8, int16=np.int16, bfloat16=ml_dtypes.bfloat16, changed=[])
     module.autograd = SimpleNamespace(graph=SimpleNamespace(increment_version=module.changed.append))
 
@@ -127,7 +129,7 @@ def series(module: str, dtype: Any, **members: Any) -> Any:
 
 
 class Known:
-    """A dtype that is none of NumPy's, by its name."""
+    """Return a dtype that NumPy does not have."""
 
     numpy_dtype = np.dtype("float32")
 
@@ -290,7 +292,7 @@ def test_a_jax_array_is_returned_on_its_device_without_narrowing(here: Client, m
 
 
 class DataArray:
-    """xarray's, as far as one is made of another: coordinates are DataArrays by name, cut by isel."""
+    """A fake xarray DataArray. Its coordinates are DataArrays by name, and isel selects parts of them."""
 
     __module__ = "xarray.core.dataarray"
 

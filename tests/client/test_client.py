@@ -1,4 +1,4 @@
-"""The Python clients: over a real socket, and in process."""
+"""The Python clients, over a real socket and in process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BROADCAST = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
 
 
 class Sync:
-    """AsyncClient, method by method, as if it were Client: so that both pass the same tests."""
+    """An AsyncClient with the synchronous methods of Client, so that both pass the same tests."""
 
     def __init__(self, make: Callable[[], AsyncClient]) -> None:
         self._loop = asyncio.new_event_loop()
@@ -51,7 +51,7 @@ class Sync:
 
 @pytest.fixture(params=["sync", "async", "in process", "async in process"])
 def anyone(request: pytest.FixtureRequest, service: Served) -> Iterator[Any]:
-    """Each kind of client of a good service."""
+    """Yield a client of each kind, connected to a working service."""
     makers: dict[str, Callable[[], Any]] = {
         "sync": lambda: Client(service.url),
         "async": lambda: Sync(lambda: AsyncClient(service.url)),
@@ -122,7 +122,7 @@ def test_out_is_filled_and_returned(anyone: Any) -> None:
 
 
 class BreakingOnce(httpx.BaseTransport):
-    """A service in process, whose first answer breaks off after its half."""
+    """A service in process that truncates its first response in the middle."""
 
     def __init__(self) -> None:
         self.service, self.bodies = Client.in_process()._transport, []
@@ -143,7 +143,7 @@ class BreakingOnce(httpx.BaseTransport):
 
 
 def test_out_may_share_memory_with_an_input_but_not_with_another_out() -> None:
-    count = 300_000  # more than is sent in one piece, so that the array's own memory is read
+    count = 300_000  # more than one chunk, so that the memory of the array is sent without a copy
     memory = np.arange(2 * count, dtype=np.float32)
     array, out = memory[count // 2 :][:count], memory.reshape(2, count)
     transport = BreakingOnce()
@@ -171,7 +171,7 @@ def test_an_out_of_the_wrong_shape_raises_value_error(client: Client, out: Any) 
     with pytest.raises(ValueError, match="out") as caught:
         client.broadcast(BROADCAST, ROW, out=out)
     assert not isinstance(caught.value, axiscast.AxiscastError)
-    assert client.can_broadcast((3,), (3,))  # and the connection is as good as ever
+    assert client.can_broadcast((3,), (3,))  # the connection still works
 
 
 def test_out_requires_the_dense_layout(client: Client) -> None:
@@ -197,7 +197,7 @@ def test_progress_reaches_the_total_of_upload_and_download(anyone: Any) -> None:
 def test_arrays_are_sent_unchanged(anyone: Any) -> None:
     big_endian = np.array([1, 256], ">i4")
     assert anyone.broadcast_to(big_endian, (2, 2)).tolist() == [[1, 256], [1, 256]]
-    replicated = np.broadcast_to(ROW, (10**9, 3))  # goes out strided: 12 bytes
+    replicated = np.broadcast_to(ROW, (10**9, 3))  # is sent as a strided tensor of 12 bytes
     (output,) = anyone.broadcast("numpy.broadcast_arrays", replicated, window=[(5, 6), (0, 3)])
     assert output.tolist() == [[1, 2, 3]]
     assert anyone.broadcast_to(np.arange(6).reshape(2, 3)[:, ::-1], (2, 3)).tolist() == [[2, 1, 0], [5, 4, 3]]
@@ -225,7 +225,9 @@ def test_an_invalid_op_raises_type_error_with_an_example(client: Client) -> None
 
 HALF = {
     "op": lambda client: client.broadcast("\ud800", ROW),
-    "size": lambda client: client.check("numpy.broadcast_arrays", ("\ud800",)),  # replaced by ? it would be another one
+    "size": lambda client: client.check(
+        "numpy.broadcast_arrays", ("\ud800",)
+    ),  # a replacement character would change the size
     "target": lambda client: client.translate("numpy.broadcast_arrays", (3,), to="\ud800"),
 }
 
@@ -320,7 +322,7 @@ def test_abandoning_a_large_response_stops_the_service_in_process() -> None:
 
 def test_a_dense_response_of_a_gigabyte_streams_in_little_memory(service: Served) -> None:
     class Sink:
-        """Counts what a reader would keep."""
+        """Counts the bytes that a file would store."""
 
         done = 0
 

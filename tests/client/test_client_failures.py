@@ -1,4 +1,4 @@
-"""A service that fails, lies, stalls or is not there, as a client meets it: what is tried again, and what is raised."""
+"""Clients of a service that fails, stalls, is missing or responds wrongly: retries and exceptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ VERSIONS = [
     {**OLD, "version": "0.1.0", "said": "no such op"},
     {**OLD, "version": "12.3", "said": "no such op"},
     {**OLD, "version": "a proxy's own", "said": "no such op"},
-    {**OLD, "code": "work-too-large", "said": "no such op"},  # an older service would not do more
+    {**OLD, "code": "work-too-large", "said": "no such op"},  # an older service sends nothing else
 ]
 
 
@@ -57,7 +57,7 @@ def test_an_error_of_an_older_service_names_its_version(case: dict[str, str]) ->
 
 
 def answers(*responses: httpx.Response | Exception) -> tuple[httpx.MockTransport, list[httpx.Request]]:
-    """A transport that gives these answers in turn, the last one again and again."""
+    """Return a transport that returns these responses in turn, and then the last one again."""
     seen: list[httpx.Request] = []
 
     def handle(request: httpx.Request) -> httpx.Response:
@@ -177,7 +177,7 @@ def test_a_status_without_a_problem_document_raises_unexpected_status(response: 
 
 @contextmanager
 def scripted(*answers: bytes, then: Callable[[socket.socket], None] = lambda connection: None) -> Iterator[str]:
-    """A server that reads a request on each connection, sends these bytes, and then does `then`, or closes."""
+    """Run a server that reads a request on each connection, sends these bytes, and then calls `then` or closes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:
@@ -235,7 +235,7 @@ def test_a_stalled_response_ends_at_the_deadline(make: Any, sent: bytes) -> None
 
 def test_a_trickling_response_ends_at_the_deadline() -> None:
     def trickle(connection: socket.socket) -> None:
-        with suppress(OSError):  # the client leaves, as it should
+        with suppress(OSError):  # the client closes the connection, as expected
             for _ in range(900):
                 connection.sendall(b"\0")
                 time.sleep(0.05)
@@ -247,7 +247,7 @@ def test_a_trickling_response_ends_at_the_deadline() -> None:
         start = time.monotonic()
         with pytest.raises((axiscast.DeadlineExceeded, axiscast.InvalidAnswer)):
             client.check(BROADCAST, (3,))
-        assert time.monotonic() - start < 30  # of the 45 that the service would go on for
+        assert time.monotonic() - start < 30  # the service would continue for 45 seconds
 
 
 def test_a_missing_service_raises_connection_failed() -> None:

@@ -1,4 +1,4 @@
-"""Options of a client and of its calls: a value of the wrong kind is refused at once, with what to write."""
+"""The options of a client and of its methods. A value of the wrong type raises TypeError with the expected type."""
 
 from __future__ import annotations
 

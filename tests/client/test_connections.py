@@ -1,4 +1,4 @@
-"""Connections are used again, and only while they are as good as new."""
+"""Connections are reused only if they are in a clean state."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_unrequested_bytes_are_not_read_as_a_response(make: Any) -> None:
 
     def run(connection: socket.socket) -> None:
         answering(GOOD)(connection)
-        answered.wait(PATIENCE)  # else it comes together with the answer, as excess
+        answered.wait(PATIENCE)  # otherwise it arrives together with the response
         connection.sendall(REFUSED.replace(b"413", b"408"))
         said.set()
         until_left(connection)
@@ -103,7 +103,7 @@ def test_unrequested_bytes_are_not_read_as_a_response(make: Any) -> None:
 CLASH = {"code": "size-mismatch", "message": "no"}
 CLASHES = bytes(msgpack.packb({"compatible": False, "conflict": CLASH}))
 EXCESS = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(CLASHES) + CLASHES
-"""A whole answer, to another question."""
+"""A complete response to a different request."""
 EXCESSES = {
     "with the answer": [GOOD + EXCESS],
     "with its body": [GOOD.removesuffix(CHECKED), CHECKED + EXCESS],
@@ -123,8 +123,8 @@ def test_bytes_after_a_response_are_not_read_as_the_next_response(
 
     def run(connection: socket.socket) -> None:
         request_on(connection)
-        with suppress(ConnectionError):  # it may have left by then
-            for piece in pieces:  # over TLS a record each
+        with suppress(ConnectionError):  # the client may already have closed the connection
+            for piece in pieces:  # over TLS, each piece is a record
                 connection.sendall(piece)
         said.set()
         until_left(connection)
@@ -163,7 +163,7 @@ def test_a_response_with_two_connection_headers_closes_its_connection(make: Any)
 def test_a_request_is_sent_again_if_the_service_closes_the_idle_connection(make: Any) -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD)(connection)
-        request_on(connection)  # and close
+        request_on(connection)  # the connection is then closed
 
     with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
         assert client.can_broadcast((3,))
@@ -203,7 +203,7 @@ def test_a_forked_process_does_not_use_the_connections_of_its_parent() -> None:
 
     def run(connection: socket.socket) -> None:
         answering(GOOD)(connection)
-        kept.append(connection.dup())  # so it stays open, and nobody answers there any more
+        kept.append(connection.dup())  # the socket stays open, but the service no longer responds
 
     with peer(run, answering(GOOD)) as url, Client(url, retries=0) as client:
         assert client.can_broadcast((3,))

@@ -1,4 +1,4 @@
-"""What both clients try again, over their own transports, httpx's and a proxy: a table in both directions."""
+"""The failures that both clients retry, and those that they do not retry, over every kind of transport."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Counting:
-    """A server that answers every request alike, and counts them; the answer ends the connection."""
+    """Counts requests, and sends the same response to each. It closes the connection after a response."""
 
     def __init__(self, listener: socket.socket, answer: bytes, reset: bool) -> None:
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -121,7 +121,7 @@ INVALID = {
 
 
 def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[axiscast.AxiscastError, int]:
-    """What a call raises, and how often the service was asked."""
+    """Return the exception of a call, and the number of requests that the service received."""
     with counting(answer, reset) as server:
         with way(server.url, retries=2) as client, pytest.raises(axiscast.AxiscastError) as caught:
             client.can_broadcast((3,))
@@ -189,7 +189,7 @@ def test_a_retry_after_of_a_proxy_is_honoured(way: Any) -> None:
     with counting(response(503, "text/plain", b"busy", "Retry-After: 31")) as server:
         with way(server.url, timeout=30) as client, pytest.raises(axiscast.UnexpectedStatus):
             client.can_broadcast((3,))
-        assert server.requests == 1  # since the next attempt would be after the timeout
+        assert server.requests == 1  # the next attempt would begin after the timeout
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "httpx", "async httpx"])
@@ -276,14 +276,14 @@ def test_a_refused_connection_is_retried(way: Any) -> None:
     assert not caught.value.is_permanent
 
 
-# --- how long a client waits --------------------------------------------------------------------
+# --- delays -------------------------------------------------------------------------------------
 
 BUSY = axiscast.ServiceProblem({"code": "overloaded", "status": 503})
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A clock that stands still at 100 s, at a quarter past midnight of 2 January 1970, and jitter at its most."""
+    """Stop the clocks at 100 s and at 00:15 of 2 January 1970, and use the longest random delay."""
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: 100.0))
     monkeypatch.setattr(retries, "time", SimpleNamespace(time=lambda: 87300.0))
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda low, high: high))
@@ -334,7 +334,7 @@ def test_retry_after_is_a_number_or_a_date_up_to_an_hour(clock: Any, text: str, 
     assert RetryPolicy(Deadline(None), 1).delay_after(BUSY, text) == seconds
 
 
-# --- which connections are used again -----------------------------------------------------------
+# --- reused connections -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("idle", "connections"), [(29.9, 1), (30.1, 2)])
@@ -353,7 +353,7 @@ def test_a_connection_is_not_reused_after_half_a_minute(
 
 def answer_once(connection: socket.socket) -> None:
     answering(GOOD)(connection)
-    until_left(connection)  # it stays open, so that only its age forbids its use
+    until_left(connection)  # the connection stays open, so only its age prevents its reuse
 
 
 @pytest.mark.parametrize("more", [b"", b"x", GOOD], ids=["nothing", "a byte", "an answer"])

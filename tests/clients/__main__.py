@@ -1,6 +1,6 @@
-"""Clients generated from the OpenAPI document of a running service: made, type-checked, and every endpoint called.
+"""Generates clients from the OpenAPI document of a service, checks their types, and calls every endpoint.
 
-python -m clients python, or typescript, in tests; what is made lies in clients/built.
+Run python -m clients python, or python -m clients typescript, in tests. The clients are written to clients/built.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMMANDS: dict[str, list[list[str | Path]]] = {
         [BIN / "node", HERE / "calls.ts"],
     ],
 }
-"""What makes a client, checks its types, and calls every endpoint with it at the URL that is its last argument."""
+"""The commands that generate a client, check its types, and call every endpoint. They end with the URL."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Calls of every endpoint with the client that openapi-python-client makes: python calls.py URL. mypy checks it too."""
+"""Calls every endpoint with the client that openapi-python-client generates. Usage: python calls.py URL."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What type checkers report of right and of wrong uses of the public names; python -m typed mypy, or pyright, in tests.
+"""The errors that a type checker reports for right and wrong uses of the public names.
 
-The ops of every framework are asked for by their own names, each with an attribute that it does not have.
+Run python -m typed mypy, or python -m typed pyright, in tests. The ops of every framework are included, each with an
+attribute that it does not have.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ REPORTED = re.compile(r"^ *(.+?\.py):(\d+)(?::\d+)?(?: -|:) error: ", re.MULTILI
 
 
 def expected(path: Path) -> set[tuple[str, int]]:
-    """The lines that are to be reported."""
+    """Return the lines for which an error is expected."""
     lines = path.read_text().splitlines()
     return {(path.name, number) for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
 
 
 def uses_of_ops() -> str:
-    """A right and two wrong uses of each op."""
+    """Return one right and two wrong uses of each op."""
     lines = ["import axiscast", "from axiscast.ops import Op", "kind: type[Op]"]
     for kind in OPS.values():
         framework = kind.__module__.rpartition(".")[2]

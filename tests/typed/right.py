@@ -1,4 +1,4 @@
-"""Right uses of the public names: no type checker reports any."""
+"""Right uses of the public names. No type checker reports an error."""
 
 import asyncio
 

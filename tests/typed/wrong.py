@@ -1,4 +1,4 @@
-"""Wrong uses: every type checker reports each line that ends in `# wrong`, and no other."""
+"""Wrong uses of the public names. A type checker reports exactly the lines that end in `# wrong`."""
 # ruff: noqa
 
 import asyncio

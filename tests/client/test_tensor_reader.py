@@ -1,4 +1,4 @@
-"""Answers as the client reads them, from whatever pieces they come in, and however they lie."""
+"""TensorReader reads responses in any chunks, and rejects invalid ones."""
 
 import tracemalloc
 from operator import itemgetter
@@ -18,7 +18,7 @@ from axiscast.wire.tensors import Tensor, msgpack_parts
 
 
 def answer(arrays, strided=False, bin_bytes=2**30):
-    """The bytes of an answer, as the service sends them."""
+    """Return the bytes of a response, as the service sends them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tensors, "BIN_BYTES", bin_bytes)
         parts = [part for array in arrays for part in msgpack_parts(array, strided)]
@@ -26,7 +26,7 @@ def answer(arrays, strided=False, bin_bytes=2**30):
 
 
 def read(body, sizes=(2**30,), out=None, length=None):
-    """What the client reads from a body that comes in pieces of these sizes, over and over."""
+    """Return the arrays that are read from a body. It arrives in chunks of these sizes, which repeat."""
     reader = TensorReader({"outputs": None}, len(body) if length is None else length, itemgetter("outputs"), out)
     start, turn = 0, 0
     while start < len(body):
@@ -57,8 +57,8 @@ def test_a_tensor_in_thousands_of_tiny_bins_is_rejected():
 
 
 def test_unknown_fields_are_skipped():
-    later = HONEST.replace(b"\x91\x83", b"\x91\x84") + b"\xa4more\x01"
-    assert [bits(again) for again in read(later, [4096])] == [bits(again) for again in read(HONEST, [4096])]
+    later = VALID.replace(b"\x91\x83", b"\x91\x84") + b"\xa4more\x01"
+    assert [bits(again) for again in read(later, [4096])] == [bits(again) for again in read(VALID, [4096])]
     assert read(msgpack.packb({"outputs": [], "more": 1}), [4096]) == []
 
 
@@ -107,16 +107,16 @@ def test_an_out_that_does_not_fit_raises_value_error(out):
         read(answer([np.zeros(2, np.float32)]), out=out)
 
 
-def lie(**fields):
-    """An answer of one tensor that contradicts itself. The fields come in the order of the wire."""
+def inconsistent(**fields):
+    """Return an inconsistent response of one tensor. Its fields have the usual order."""
     tensor = {key: value for key, value in (FLOATS | fields).items() if value is not ...}
     tensor["data"] = tensor.pop("data", None)
     return msgpack.packb({"outputs": [tensor]})
 
 
-HONEST = lie()
+VALID = inconsistent()
 OPENED = b"\x81\xa7outputs\x91\x83\xa5shape"
-LIES = {
+INVALID = {
     "nothing": b"",
     "not a map": msgpack.packb(["outputs"]),
     "a number": b"\x05",
@@ -130,32 +130,32 @@ LIES = {
     "no data": msgpack.packb({"outputs": [{"dtype": "float32", "shape": [2]}]}),
     "an empty tensor": msgpack.packb({"outputs": [{}]}),
     "data first": msgpack.packb({"outputs": [{"data": EIGHT, "dtype": "float32", "shape": [2]}]}),
-    "no dtype": lie(dtype=...),
-    "no shape": lie(shape=...),
-    "a dtype that is no string": lie(dtype=5),
-    "an unknown dtype": lie(dtype="object"),
-    "a datetime of no time": lie(dtype="datetime64[0s]", shape=[1]),
-    "a shape that is no list": lie(shape=2),
-    "a negative size": lie(shape=[-2]),
-    "a bool size": lie(shape=[True, 2]),
-    "a float size": lie(shape=[2.0]),
-    "rank 65": lie(shape=[1] * 64 + [2]),
-    "too few strides": lie(strides=[]),
-    "a negative stride": lie(strides=[-1]),
-    "a reach past the data": lie(strides=[2]),
-    "short data": lie(data=EIGHT[1:]),
-    "long data": lie(data=EIGHT + b"\0"),
-    "short bins": lie(data=[EIGHT[:4], EIGHT[:3]]),
-    "long bins": lie(data=[EIGHT[:4], EIGHT[:5]]),
-    "no bins": lie(data=[]),
-    "bins in bins": lie(data=[EIGHT[:4], [EIGHT[:4]]]),
-    "a string as data": lie(data="abcdefgh"),
-    "a list of numbers as data": lie(data=[1.0, 2.0]),
-    "no value as data": lie(data=None),
-    "a bool byte of 2": lie(dtype="bool", data=b"\1\2"),
-    "claims more than was announced": lie(shape=[10**15]),
-    "claims more than 2^64 bytes": lie(shape=[2**63, 2**63]),
-    "claims a size beyond 2^63": lie(shape=[0, 2**64 - 1], data=b""),
+    "no dtype": inconsistent(dtype=...),
+    "no shape": inconsistent(shape=...),
+    "a dtype that is no string": inconsistent(dtype=5),
+    "an unknown dtype": inconsistent(dtype="object"),
+    "a datetime of no time": inconsistent(dtype="datetime64[0s]", shape=[1]),
+    "a shape that is no list": inconsistent(shape=2),
+    "a negative size": inconsistent(shape=[-2]),
+    "a bool size": inconsistent(shape=[True, 2]),
+    "a float size": inconsistent(shape=[2.0]),
+    "rank 65": inconsistent(shape=[1] * 64 + [2]),
+    "too few strides": inconsistent(strides=[]),
+    "a negative stride": inconsistent(strides=[-1]),
+    "a reach past the data": inconsistent(strides=[2]),
+    "short data": inconsistent(data=EIGHT[1:]),
+    "long data": inconsistent(data=EIGHT + b"\0"),
+    "short bins": inconsistent(data=[EIGHT[:4], EIGHT[:3]]),
+    "long bins": inconsistent(data=[EIGHT[:4], EIGHT[:5]]),
+    "no bins": inconsistent(data=[]),
+    "bins in bins": inconsistent(data=[EIGHT[:4], [EIGHT[:4]]]),
+    "a string as data": inconsistent(data="abcdefgh"),
+    "a list of numbers as data": inconsistent(data=[1.0, 2.0]),
+    "no value as data": inconsistent(data=None),
+    "a bool byte of 2": inconsistent(dtype="bool", data=b"\1\2"),
+    "claims more than was announced": inconsistent(shape=[10**15]),
+    "claims more than 2^64 bytes": inconsistent(shape=[2**63, 2**63]),
+    "claims a size beyond 2^63": inconsistent(shape=[0, 2**64 - 1], data=b""),
     "a list as a key": b"\x81\xa7outputs\x91\x81\x90\x01",
     "an extension": msgpack.packb({"outputs": [{"dtype": msgpack.ExtType(5, b"")}]}),
     "a timestamp of too many nanoseconds": OPENED + b"\xc7\x0c\xff\xff\xff\xff\xff" + EIGHT,
@@ -165,24 +165,24 @@ LIES = {
     "lists nested too deep": OPENED + b"\x91" * 5000,
     "bad UTF-8": b"\x81\xa7outputs\x91\x81\xa1\xff\x01",
     "2^32 tensors": b"\x81\xa7outputs\xdd\xff\xff\xff\xff",
-    "a tensor too many": HONEST.replace(b"\x91\x83", b"\x92\x83"),
-    "bytes after it": HONEST + b"\x00",
-    "a second answer": HONEST + HONEST,
+    "a tensor too many": VALID.replace(b"\x91\x83", b"\x92\x83"),
+    "bytes after it": VALID + b"\x00",
+    "a second answer": VALID + VALID,
 }
-LIES |= {f"cut to {size} bytes": HONEST[:size] for size in range(1, len(HONEST))}
+INVALID |= {f"cut to {size} bytes": VALID[:size] for size in range(1, len(VALID))}
 
 
 def test_a_valid_response_is_read():
-    assert read(HONEST)[0].tolist() == [0.0, 0.0]
+    assert read(VALID)[0].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("size", [1, 2**30], ids=["byte by byte", "whole"])
-@pytest.mark.parametrize("fault", LIES)
+@pytest.mark.parametrize("fault", INVALID)
 def test_an_inconsistent_response_raises_invalid_answer_and_uses_no_memory(fault, size):
     tracemalloc.start()
     try:
         with pytest.raises(axiscast.InvalidAnswer):
-            read(LIES[fault], [size])
+            read(INVALID[fault], [size])
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
@@ -191,7 +191,7 @@ def test_an_inconsistent_response_raises_invalid_answer_and_uses_no_memory(fault
 def test_a_tensor_beyond_the_memory_raises_invalid_answer_without_an_announced_length():
     reader = TensorReader({"outputs": None}, None, itemgetter("outputs"))
     with pytest.raises(axiscast.InvalidAnswer):
-        reader.feed(lie(shape=[2**50]))
+        reader.feed(inconsistent(shape=[2**50]))
 
 
 def test_an_invalid_response_stays_invalid():
@@ -204,7 +204,7 @@ def test_an_invalid_response_stays_invalid():
 
 
 def reads(body, sizes):
-    """Whether a body is read at all. Any other exception than InvalidAnswer goes through."""
+    """Return whether a body is accepted. Exceptions other than InvalidAnswer are raised."""
     try:
         read(body, sizes)
     except axiscast.InvalidAnswer:

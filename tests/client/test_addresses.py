@@ -1,4 +1,4 @@
-"""What the clients send, and the ways to a service: its addresses, TLS, proxies, other transports, trio."""
+"""The requests that clients send, and the connection to a service: addresses, TLS, proxies, transports, trio."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ import axiscast
 from axiscast import AsyncClient, Client
 
 NO_FAMILY = 99
-"""A family of addresses that the system doesn't have, as IPv6 is on some."""
+"""An address family that the system does not support, as IPv6 on some systems."""
 
-# --- what is sent ------------------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------------------------
 
 
 def test_headers_of_the_user_are_sent_except_those_that_each_call_sets(make: Any) -> None:
@@ -57,7 +57,7 @@ def test_headers_of_the_user_are_sent_except_those_that_each_call_sets(make: Any
 def test_a_header_with_a_line_break_raises_value_error(make: Any) -> None:
     with pytest.raises(ValueError, match="header") as caught:
         make("http://127.0.0.1:1", headers={"X-Team": "blue\r\nX-Admin: yes"})
-    assert "blue" not in str(caught.value)  # it may be a secret
+    assert "blue" not in str(caught.value)  # the value may be secret
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")

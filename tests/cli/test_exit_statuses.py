@@ -1,4 +1,4 @@
-"""Exit statuses: what each command ends with, and what it says and leaves behind where there is no answer."""
+"""The exit status of each command, and its message and its files after a failure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TRANSLATE = "translate 3 --op numpy.broadcast_to --shape 2,3 --to"
 BROADCAST = "broadcast in.npy -o out.npy --shape"
 STATUSES = {
     "check 3 1": 0,
-    "check N M": 0,  # for some sizes
+    "check N M": 0,  # compatible for some sizes
     "check 3 4": 1,
     "check 3,a!": 2,
     "check 3 --dtype floaty": 2,
     "check": 2,
-    "compare 3 4": 0,  # each op has an answer of its own
+    "compare 3 4": 0,  # the answers of the ops differ
     "compare 3,a!": 2,
     "ops": 0,
     "ops nothing": 2,
@@ -37,13 +37,13 @@ STATUSES = {
     f"{BROADCAST} 2,3": 0,
     f"{BROADCAST} 2,4": 1,
     "broadcast in.npy -o there/out.npy --shape 2,3": 2,
-    "check model.onnx": 2,  # it is none
+    "check model.onnx": 2,  # not a model
     "serve --port none": 2,
     "nothing": 2,
     "--help": 0,
 }
 ASKED = ["check 3 1", "check model.onnx", "compare 3", "ops", f"{TRANSLATE} torch.expand", f"{BROADCAST} 2,3"]
-"""What a service is asked for by --url."""
+"""The commands that use --url."""
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 RUNNER = CliRunner(**{"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {})
-"""Older releases of click join what is said on stderr with the rest, unless they are told."""
+"""Return a runner that separates stderr from stdout. Older releases of click need an option for it."""
 
 
 def run(line: str) -> Result:
@@ -154,7 +154,7 @@ def test_unwritable_output_exits_with_neither_0_nor_1() -> None:
 
 def test_an_interrupted_command_exits_with_neither_0_nor_1(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt  # no signal: a suite that was started in the background ignores SIGINT
+        raise KeyboardInterrupt  # not by a signal, because a process in the background ignores SIGINT
 
     monkeypatch.setattr("axiscast.library.check", interrupted)
     assert run("check 3 4").exit_code == 130
@@ -168,7 +168,7 @@ def test_sigterm_leaves_no_temporary_file(folder: Path, monkeypatch: pytest.Monk
         signal.raise_signal(signal.SIGTERM)
 
     def unlink(path: Path, missing_ok: bool = False) -> None:
-        signal.raise_signal(signal.SIGTERM)  # again, of one who is impatient
+        signal.raise_signal(signal.SIGTERM)  # a second signal during the cleanup
         os.unlink(path)
 
     monkeypatch.setattr("axiscast.engine.dense.chunks", terminate)
@@ -192,7 +192,7 @@ def test_an_output_keeps_the_mode_and_the_symbolic_link_of_the_file_that_it_repl
     assert (link.is_symlink(), target.stat().st_mode & 0o777) == (True, 0o600)
     assert np.load(target).shape == (2, 3)
     assert [path.name for path in target.parent.iterdir()] == ["target.npy"]
-    assert run("broadcast in.npy in.npy -o link.npy -o there/target.npy").exit_code == 2  # the same file twice
+    assert run("broadcast in.npy in.npy -o link.npy -o there/target.npy").exit_code == 2  # both paths are the same file
     assert run("broadcast in.npy -o new.npy --shape 2,3").exit_code == 0
     os.umask(mask := os.umask(0))
     assert Path("new.npy").stat().st_mode & 0o777 == 0o666 & ~mask

@@ -1,4 +1,4 @@
-"""The wire under the clients: framing, answers before the request is whole, deadlines, hostile services."""
+"""HTTP exchanges of the clients: framing, early responses, deadlines, hostile services."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_byte_beyond_the_announced_length_is_read(make: Any) -> None:
     head = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n"
 
     def run(connection: socket.socket) -> None:
-        with suppress(ConnectionError):  # the client need not read on
+        with suppress(ConnectionError):  # the client may close the connection
             answering(head % (len(array) - 10) + array)(connection)
             until_left(connection)
 
@@ -82,7 +82,7 @@ def test_no_byte_beyond_the_announced_length_is_read(make: Any) -> None:
 
 
 class Taken(Attempt[bytes]):
-    """An attempt that keeps the status and the body that it gets."""
+    """An attempt that stores the status and the body of its response."""
 
     def __init__(self, *body: bytes) -> None:
         super().__init__(
@@ -207,7 +207,7 @@ def test_tensor_bytes_are_received_directly_into_the_array() -> None:
     assert (len(attempt.buffer()), out[0, :3].tolist()) == (999_998, [97, 98, 0])
 
 
-# --- answers before the request is whole -------------------------------------------------------
+# --- responses during the upload ---------------------------------------------------------------
 
 
 def refuse_and_close(connection: socket.socket) -> None:
@@ -264,7 +264,7 @@ def test_an_exception_of_the_progress_callback_is_raised(make: Any, service: Ser
 
 def trickle(connection: socket.socket) -> None:
     connection.recv(2**16)
-    with suppress(ConnectionError):  # the client leaves, as it should
+    with suppress(ConnectionError):  # the client closes the connection, as expected
         for byte in b"HTTP/1.1 200 OK\r\nX: " + b"y" * int(STAYS / 0.02):
             connection.sendall(bytes([byte]))
             time.sleep(0.02)
@@ -274,7 +274,7 @@ def repeat(part: bytes, first: bytes = b"") -> Script:
     def run(connection: socket.socket) -> None:
         connection.recv(2**16)
         end = time.monotonic() + STAYS
-        with suppress(ConnectionError):  # the client leaves, as it should
+        with suppress(ConnectionError):  # the client closes the connection, as expected
             connection.sendall(first)
             while time.monotonic() < end:
                 connection.sendall(part)
@@ -306,7 +306,7 @@ def test_waiting_uses_no_processor_time(make: Any, array: Any) -> None:
         start = time.process_time()
         with pytest.raises(axiscast.DeadlineExceeded):
             client.broadcast("numpy.broadcast_arrays", array)
-        assert time.process_time() - start < 0.25  # of the 0.5 that asking again and again would take
+        assert time.process_time() - start < 0.25  # polling would take 0.5 s
         left.release()
 
 
@@ -390,7 +390,7 @@ def test_a_response_in_small_chunks_is_read(make: Any) -> None:
         assert client.broadcast_to(np.zeros(1, np.uint8), (4, 50)).reshape(-1).tolist() == list(range(200))
 
 
-# --- services that are none --------------------------------------------------------------------
+# --- other kinds of servers --------------------------------------------------------------------
 
 CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + MSGPACK + b"\r\n"
 CHUNK = b"%x\r\n%s\r\n0\r\n\r\n" % (len(CHECKED), CHECKED)
@@ -424,7 +424,7 @@ BROKEN = {
 @pytest.mark.parametrize(("answer", "words"), HOSTILE.values(), ids=HOSTILE)
 def test_invalid_http_raises_invalid_answer(make: Any, answer: bytes, words: str) -> None:
     def run(connection: socket.socket) -> None:
-        with suppress(ConnectionError):  # the client need not read on
+        with suppress(ConnectionError):  # the client may close the connection
             answering(answer)(connection)
 
     with peer(run) as url, make(url, retries=0) as client:

@@ -1,5 +1,4 @@
-"""Answers held against their questions, and what a hostile one may cost: whatever comes ends as InvalidAnswer, and
-takes no more memory than what was asked for."""
+"""Responses are checked against their requests. A hostile response raises InvalidAnswer, and its memory is limited."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ MIB = 2**20
 
 
 def answered(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 200, piece: int = 65536) -> Any:
-    """What a call makes of an answer."""
+    """Return the result of a call for this response."""
     attempt = Attempt(call, None)
     attempt.start_response(status, {"content-type": media, "content-length": str(len(body))})
     for start in range(0, len(body), piece):
@@ -51,12 +50,12 @@ def answered(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 2
 
 
 def tensor(array: Any, **fields: Any) -> dict[str, Any]:
-    """An array as a dense tensor, some of its fields replaced."""
+    """Return an array as a dense tensor, with some fields replaced."""
     array = np.asarray(array)
     return {"dtype": array.dtype.name, "shape": list(array.shape)} | fields | {"data": array.tobytes()}
 
 
-# --- shapes that are known before the answer ------------------------------------------------------
+# --- shapes that are known before the response ----------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -69,7 +68,7 @@ def test_expected_outputs_have_the_shapes_of_the_framework(name: str) -> None:
             assert [output.shape for output in known or ()] == expected, vector["id"]
 
 
-# --- another answer than the question's ------------------------------------------------------------
+# --- responses to different requests ---------------------------------------------------------------
 
 TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], ResultOptions(), {})
 AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], ResultOptions(), {})
@@ -245,7 +244,7 @@ def test_the_shape_of_integer_sizes_contains_no_symbols(size: str) -> None:
 
 
 def test_the_response_to_the_longest_batch_is_read() -> None:
-    # Written here: on a busy machine a service may take longer than it allows itself.
+    # The response is written by hand, because a service on a busy machine may exceed its own time limit.
     call = check_batch([{"inputs": [(8, 1, 6, 1), (7, 1, 5)]}] * 10_000)
     one = {"compatible": True, "outputs": [REACHED | {"shape": [8, 7, 6, 5]}] * 2, "warnings": []}
     answers = answered(call, body_of({"results": [one] * 10_000}))
@@ -286,16 +285,16 @@ def test_an_error_without_a_problem_document_raises_unexpected_status(document: 
         answered(ops(), document, "application/problem+json", 503)
 
 
-# --- what an answer may cost ------------------------------------------------------------------------
+# --- memory of responses ----------------------------------------------------------------------------
 
 
 def listed(count: int) -> bytes:
-    """The header of a list."""
+    """Return the MessagePack header of a list."""
     return b"\xdd" + struct.pack(">I", count)
 
 
 NESTED = b"\xdc\x03\xde" + b"\x90" * 990
-"""A list of 990 lists, of which a byte takes 56 and more in memory."""
+"""A list of 990 lists. Each of its bytes takes at least 56 bytes in memory."""
 FIRST = b"\x81\xa7outputs\x91"
 WANTED = FIRST + b"\x83\xa5dtype\xa7float32\xa5shape\x92\x02\x03\xa4data"
 EIGHT = struct.pack(">I", 8 * MIB)
@@ -354,7 +353,7 @@ GREEDY_PROBLEMS = {
 
 
 def peak_of(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 200) -> int:
-    """Bytes of memory that an answer takes until it is refused."""
+    """Return the peak memory in bytes until a response is rejected."""
     tracemalloc.start()
     try:
         with pytest.raises((InvalidAnswer, ServiceProblem, UnexpectedStatus)) as caught:
@@ -381,7 +380,7 @@ VERDICT_CALLS = {
 @pytest.mark.parametrize(
     ("call", "body"),
     [
-        (call, body)  # to the other calls its fields are unknown, of which one body is enough
+        (call, body)  # its fields are unknown to the other calls, so one body is enough for them
         for body in GREEDY_VERDICTS
         for call in VERDICT_CALLS
         if call == ("batch" if body.startswith("results") else "check") or body == "more of those"
@@ -403,11 +402,11 @@ def test_a_hostile_problem_uses_no_more_memory_than_a_valid_one(body: bytes) -> 
     assert peak_of(ops(), body, media, 422) < 24 * MIB
 
 
-# --- whatever comes -----------------------------------------------------------------------------------
+# --- mutated responses --------------------------------------------------------------------------------
 
 
 def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
-    """The body cut short, with parts taken out, twice in it, moved or replaced."""
+    """Yield the body truncated, or with parts removed, repeated, moved or replaced."""
     while True:
         start = chance.randrange(len(body))
         end = min(start + chance.choice([1, 1, 2, 5, 20]), len(body))

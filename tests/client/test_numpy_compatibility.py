@@ -1,4 +1,4 @@
-"""The client's methods of NumPy's names take what NumPy takes and raise what NumPy raises; windows are its slices."""
+"""Client methods with the names of NumPy functions accept the same arguments and raise the same exceptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPES: list[Any] = [
 
 
 def outcome(call: Any, *arguments: Any) -> Any:
-    """The shape that comes out, or which of Python's own exceptions is raised: never pydantic's."""
+    """Return the output shape, or the built-in exception that is raised."""
     try:
         found = call(*arguments)
     except (TypeError, ValueError) as error:
@@ -47,12 +47,12 @@ def test_a_shape_is_accepted_or_rejected_as_in_numpy(here: Client, name: str, sh
 
 def test_an_invalid_size_raises_type_error_in_every_method(here: Client) -> None:
     op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
-    for shape in ((2.5,), (True,), None, "34", b"34", {"x": 3}):  # bytes are sizes to NumPy
+    for shape in ((2.5,), (True,), None, "34", b"34", {"x": 3}):  # NumPy reads bytes as sizes
         for call in (
             lambda shape: here.check(op, shape),
             lambda shape: here.check_batch([{"inputs": [shape]}]),
             lambda shape: here.can_broadcast(shape),
-            lambda shape: here.broadcast_shapes(shape),  # None was () to NumPy once
+            lambda shape: here.broadcast_shapes(shape),  # older NumPy reads None as ()
             lambda shape: here.broadcast_to(ONE, shape),
             lambda shape: here.compare((3,), shape=shape or "3"),
             lambda shape: here.translate(op, shape, to="torch.expand"),
