@@ -1,4 +1,4 @@
-"""axiscast run"""
+"""axiscast run: runs a Python script, and explains its error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import click
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_command(script: str, arguments: tuple[str, ...]) -> None:
-    """Run a Python script, and explain the error if shapes do not broadcast.
+    """Run a Python script, and explain an error about shapes.
 
-    The explanation stands under the traceback: the operands by their names, their shapes, and the fix.
+    The explanation follows the traceback. It contains the names of the operands, their shapes, and the fix.
 
     \b
     axiscast run train.py --epochs 3
 
-    Exits as the script does.
+    The exit status is that of the script.
     """
     module = ModuleType("__main__")
     module.__file__ = script
@@ -36,7 +36,7 @@ def run_command(script: str, arguments: tuple[str, ...]) -> None:
         from ..answers.exceptions import add_why
 
         own = error.__traceback__
-        error.__traceback__ = own.tb_next if own is not None else None  # without this file
+        error.__traceback__ = own.tb_next if own is not None else None  # omits the frame of this file
         add_why(error)
         traceback.print_exception(error)
         sys.exit(1)

@@ -1,1 +1,1 @@
-"""The client: calls as requests, answers as they come, and the two shells around them."""
+"""The clients of a service: request building and response reading without IO, and transports."""

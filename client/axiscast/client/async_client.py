@@ -30,7 +30,7 @@ T = TypeVar("T")
 def _async_method(
     method: Callable[Concatenate[Client, _P], T],
 ) -> Callable[Concatenate[AsyncClient, _P], Coroutine[Any, Any, T]]:
-    """Return a method of Client as a coroutine method. It works because `_send` returns a coroutine here."""
+    """Return a method of Client as a coroutine method. AsyncClient replaces `_send` by a coroutine method."""
 
     @wraps(method)
     async def call(client: Any, /, *arguments: _P.args, **options: _P.kwargs) -> T:

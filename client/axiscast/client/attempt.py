@@ -85,7 +85,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         return None if self.headers is None else self.headers.get("retry-after")
 
     def add_context(self, error: AxiscastError) -> None:
-        """Add the request id to an error, the words of a Python caller, and a note if the service is older."""
+        """Add the request id, and a note if the service is older. Reword the message for a Python caller."""
         if self.headers is None:
             return
         error.request_id = self.headers.get("x-request-id", "")[:128] or None

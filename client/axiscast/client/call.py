@@ -1,4 +1,4 @@
-"""Call: the request of one method call, and the way its response is read. It does no IO."""
+"""Call: the request of one method call, and the reader of its response. It does no IO."""
 
 from __future__ import annotations
 

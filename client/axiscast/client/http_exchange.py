@@ -18,9 +18,9 @@ from .address import AttemptRequest
 MAX_HEADER_BLOCK_BYTES = 64 * 2**10
 """The longest header block of a response in bytes."""
 MAX_FRAMING_BYTES = 2 * MAX_HEADER_BLOCK_BYTES
-"""The limit in bytes of interim responses (1xx) and chunk framing, beyond as many bytes as the body has.
+"""The largest size in bytes of interim responses (1xx) and chunk headers, in excess of the size of the body.
 
-It stops a service that keeps a client busy with endless framing.
+The limit stops a service that keeps a client busy with endless framing.
 """
 MAX_JOINED_BYTES = 64 * 2**10
 """The largest size in bytes at which the header block and the start of the body are sent together."""

@@ -24,9 +24,9 @@ Arrays = dict[str, list[Array]]
 MAX_METADATA_BYTES = 4 * 2**10
 """The largest size in bytes of a tensor without its data. 64 sizes and 64 strides take about 1,200 bytes."""
 MAX_PARSED_BYTES = 2**10
-"""The most bytes that the MessagePack parser gets at a time. Each of them may take a hundred bytes of memory."""
+"""The largest number of bytes that the MessagePack parser gets at a time. Each may take 100 bytes of memory."""
 MAX_BINS = 1000
-"""The largest number of bins of a tensor, plus one for each MiB. Each bin takes some microseconds."""
+"""The largest number of bins of a tensor. One more bin is allowed for each MiB of its data."""
 BIN_SIZE_WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
 """The MessagePack types of a bin, and the width of its size in bytes."""
 ARRAY_SIZE_WIDTHS = {0xDC: 2, 0xDD: 4}
@@ -103,7 +103,7 @@ class TensorReader(Generic[T]):
         return self._finish_arrays(self._arrays)
 
     def _read_ordinary(self, body: Chunk) -> bool:
-        """Read a body of one dense tensor that has arrived as one chunk. Return whether that was possible.
+        """Read a body of one dense tensor that has arrived as one chunk. Return whether it could be read.
 
         The dtype and the shape must be known, and every byte of the metadata must be as this library writes it. Most
         short responses are like that.
