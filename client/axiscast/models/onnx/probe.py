@@ -189,7 +189,7 @@ class Probe:
         return None
 
     def _multiples(self, partly: Sequence[str], trials: Sequence[Trial]) -> dict[str, int]:
-        """Return the smallest power of two of which each name must be a multiple.
+        """Return a power of two for each size that must be a multiple of it.
 
         The result is empty unless nodes fail at primes, and fit at multiples of them.
         """

@@ -107,7 +107,7 @@ def copy_shapes(graph: GraphProto) -> dict[str, list[OnnxDimension]]:
 
 
 def _is_known(size: OnnxDimension, names: frozenset[str] | None) -> bool:
-    """Return whether a size is a number or has a name, which must be in `names` unless that is None."""
+    """Return whether a size is a number or has a name. If `names` is given, the name must be one of them."""
     return size.HasField("dim_value") or bool(size.dim_param and (names is None or size.dim_param in names))
 
 

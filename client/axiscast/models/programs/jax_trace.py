@@ -219,7 +219,7 @@ def _source_line(location: SourceLocation) -> SourceLine | None:
 
 
 def _convert(variable: Any, value: JaxValue | None) -> JaxValue:
-    """Return a value under the variable that stands for it on the other side of a call.
+    """Return a value for the variable that represents it inside or outside of a call.
 
     The variable has all of the value, one step of it (in a scan), or all of its steps.
     """
