@@ -19,7 +19,7 @@ from axiscast.answers import compare as comparison
 from axiscast.answers.check import check_to_dict
 from axiscast.answers.columns import checked
 from axiscast.answers.plain_check import PlainCheck
-from axiscast.answers.symbolic import lower as lower_symbolic
+from axiscast.answers.symbolic import lower_symbolic
 from axiscast.messages import CompareRequest
 from axiscast.ops import OPS, Op, lower
 from axiscast.ops.families import Unidirectional

@@ -18,8 +18,7 @@ from .diagram import draw
 from .hints import Lower, find_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
 from .plain_check import DEFAULT_OP, PlainCheck
-from .symbolic import SymbolicPlacement, SymbolicPlan, validate_assumptions
-from .symbolic import lower as lower_symbolic
+from .symbolic import SymbolicPlacement, SymbolicPlan, lower_symbolic, validate_assumptions
 from .two_sided import MAX_CACHED_INPUTS, axes_in
 from .warnings import input_warnings
 

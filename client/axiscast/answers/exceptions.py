@@ -12,8 +12,8 @@ from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from .check import check_to_dict
 from .diagnosis import Diagnosis, diagnose, why_to_dict
-from .failing_expression import Expression, Operand, failing_expressions
-from .frame_values import FRAMEWORKS, module_name
+from .failing_expression import Expression, ExpressionOperand, failing_expressions
+from .frame_values import FRAMEWORK_PACKAGES, module_name
 
 _MAX_CAUSES = 10
 _BY_SYNTAX = {
@@ -82,7 +82,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _text(error: BaseException) -> str:
     """Return the message of an exception. Only code of frameworks is called for it."""
     package = module_name(type(error)).partition(".")[0]
-    if package in FRAMEWORKS:
+    if package in FRAMEWORK_PACKAGES:
         return str(error)
     arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
     return "\n".join(argument for argument in arguments if type(argument) is str)
@@ -122,7 +122,7 @@ def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expressio
     return {**answer, "op": plain, "inputs": inputs, "sizes": sizes or diagnosis.sizes, "check": check}
 
 
-def _op_of(expression: Expression, known: list[Operand]) -> Any:
+def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
     """Return the op of a function or an operator on these arrays; None if it is not in the catalogue."""
     framework = next((operand.array.framework for operand in known if operand.array), "")
     by_syntax = _BY_SYNTAX.get(framework, {}).get(expression.function)
@@ -140,7 +140,7 @@ def _target(op: dict[str, Any]) -> Any:
     return op.get(kind.target) if kind is not None and kind.target else None
 
 
-def _names_of(inputs: list[Any], operands: list[Operand]) -> list[str]:
+def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]:
     """Return the name of the operand of each input; an empty text if it is not known.
 
     If there are as many operands as inputs and no shape says otherwise, they are in the same order.
@@ -153,7 +153,7 @@ def _names_of(inputs: list[Any], operands: list[Operand]) -> list[str]:
     return [_name_of(shape, operands) for shape in inputs]
 
 
-def _name_of(shape: Any, operands: list[Operand]) -> str:
+def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
     """Return the name of the only operand of this shape; an empty text if there is none, or several."""
     own = tuple(shape or ())
     arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]

@@ -11,7 +11,7 @@ from sysconfig import get_paths
 from types import FrameType, TracebackType
 from typing import NamedTuple
 
-from .frame_values import MISSING, Array, array_of, parameters, value_of
+from .frame_values import MISSING, ArrayValue, array_of, parameters, value_of
 from .static_shapes import shape_of
 
 _OWN = str(Path(__file__).parents[1])
@@ -29,18 +29,18 @@ _MAX_FRAMES = 200
 _MAX_NAME = 60
 
 
-class Operand(NamedTuple):
+class ExpressionOperand(NamedTuple):
     """An operand as its source is written, with what is known of it."""
 
     name: str
-    array: Array | None
+    array: ArrayValue | None
 
 
 class Expression(NamedTuple):
     """What failed: its source, its operands, and the op as its framework calls it, if the syntax says which."""
 
     text: str
-    operands: list[Operand]
+    operands: list[ExpressionOperand]
     function: str
     """"matmul" for @, "add" for the other operators, the name of the function for a call."""
 
@@ -102,17 +102,17 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
         array = None if value is MISSING else array_of(value)
         if names is not None:
             if array is not None and id(value) in names:
-                operands.append(Operand(names[id(value)], array))
+                operands.append(ExpressionOperand(names[id(value)], array))
             continue
         if array is None and (derived := shape_of(part, frame)) is not None:
             array = derived._replace(dtype="")  # an operation may have changed it
         if array is None and (value is not MISSING or isinstance(part, ast.Constant)):
             continue  # a number, a text or a list: no operand to draw
-        operands.append(Operand(_source(part), array))
+        operands.append(ExpressionOperand(_source(part), array))
     if isinstance(node, ast.Call) and names is None:
         called = parameters(value_of(node.func, frame))
         arrays = ((f"{_source(node.func)}.{name}", array_of(value)) for name, value in called)
-        operands += [Operand(name, array) for name, array in arrays if array is not None]
+        operands += [ExpressionOperand(name, array) for name, array in arrays if array is not None]
     return Expression(_source(node), operands, function) if operands else None
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 MISSING: Any = object()
 """The value of a name that is not known."""
 _NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet pandas xarray"""
-FRAMEWORKS = frozenset(_NAMES.split())
+FRAMEWORK_PACKAGES = frozenset(_NAMES.split())
 """The packages whose arrays have shapes, and whose own code may be called."""
 _NUMBERS = (int, float, bool, complex)
 _STORES = ("_parameters", "_buffers", "_modules")
@@ -27,7 +27,7 @@ _VARS = type.__dict__["__dict__"]
 _MODULE = type.__dict__["__module__"]
 
 
-class Array(NamedTuple):
+class ArrayValue(NamedTuple):
     """What is known of an array: never its elements."""
 
     framework: str
@@ -75,9 +75,9 @@ def parameters(module: Any) -> Iterator[tuple[str, Any]]:
         yield from ((name, value) for name, value in store.items() if type(name) is str)
 
 
-def array_of(value: Any) -> Array | None:
+def array_of(value: Any) -> ArrayValue | None:
     """Return what is known of an array; None for anything else, and for sizes that are not integers."""
-    kind = next((kind for kind in _MRO.__get__(type(value)) if _package(kind) in FRAMEWORKS), None)
+    kind = next((kind for kind in _MRO.__get__(type(value)) if _package(kind) in FRAMEWORK_PACKAGES), None)
     if kind is None or type(value) in _NUMBERS:
         return None
     framework = _package(kind)
@@ -91,7 +91,7 @@ def array_of(value: Any) -> Array | None:
         return None
     if not all(type(size) is int for size in shape):
         return None
-    return Array(framework, shape, _dtype_name(dtype))
+    return ArrayValue(framework, shape, _dtype_name(dtype))
 
 
 def _dtype_name(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from types import FrameType
 
-from .frame_values import MISSING, Array, array_of, module_name, parameters, value_of
+from .frame_values import MISSING, ArrayValue, array_of, module_name, parameters, value_of
 
 _KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2 expm1 float floor gelu half int log
     log10 log1p log2 long neg negative relu round rsqrt sigmoid sign silu sin sinh softplus sqrt square tan tanh to
@@ -20,7 +20,7 @@ _LAYERS = (
 _SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
 
 
-def shape_of(node: ast.expr, frame: FrameType) -> Array | None:
+def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
     """Return what is known of the array that an expression gives; None for most calls."""
     value = value_of(node, frame)
     if value is not MISSING:
@@ -42,7 +42,7 @@ def shape_of(node: ast.expr, frame: FrameType) -> Array | None:
     return None
 
 
-def _product(left: Array | None, right: Array | None) -> Array | None:
+def _product(left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | None:
     """Return the product of two stacks of matrices of the same size."""
     if left is None or right is None or min(len(left.shape), len(right.shape)) < 2:
         return None
@@ -50,7 +50,7 @@ def _product(left: Array | None, right: Array | None) -> Array | None:
     return left._replace(shape=(*stack, rows, columns)) if stack == other and summed == own else None
 
 
-def _broadcast(left: ast.expr, right: ast.expr, frame: FrameType) -> Array | None:
+def _broadcast(left: ast.expr, right: ast.expr, frame: FrameType) -> ArrayValue | None:
     arrays = [shape_of(part, frame) for part in (left, right)]
     numbers = [isinstance(part, ast.Constant) or type(value_of(part, frame)) in (int, float) for part in (left, right)]
     if any(array is None and not number for array, number in zip(arrays, numbers, strict=True)):
@@ -69,14 +69,14 @@ def _broadcast(left: ast.expr, right: ast.expr, frame: FrameType) -> Array | Non
     return one._replace(shape=tuple(sizes))
 
 
-def _transposed(array: Array | None, attribute: str) -> Array | None:
+def _transposed(array: ArrayValue | None, attribute: str) -> ArrayValue | None:
     if array is None or (attribute == "mT" and len(array.shape) < 2):
         return None
     shape = array.shape[::-1] if attribute == "T" else (*array.shape[:-2], *array.shape[:-3:-1])
     return array._replace(shape=shape)
 
 
-def _indexed(array: Array | None, index: ast.expr) -> Array | None:
+def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
     """Return the array of an index of integers, slices, None and an ellipsis."""
     if array is None:
         return None
@@ -113,7 +113,7 @@ def _constant(node: ast.expr) -> object:
     return node.value if isinstance(node, ast.Constant) else MISSING
 
 
-def _called(node: ast.Call, frame: FrameType) -> Array | None:
+def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
     function = node.func
     if isinstance(function, ast.Name) and node.args:
         return _through(value_of(function, frame), shape_of(node.args[0], frame))
@@ -145,7 +145,7 @@ def _called(node: ast.Call, frame: FrameType) -> Array | None:
     return None
 
 
-def _through(module: object, array: Array | None) -> Array | None:
+def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:
     """Return what a layer of PyTorch makes of an array, if its class has a known rule."""
     kind = type(module)
     if array is None or not module_name(kind).startswith("torch.nn.modules."):
@@ -158,7 +158,7 @@ def _through(module: object, array: Array | None) -> Array | None:
     return None
 
 
-def _reduced(array: Array, node: ast.Call, axes: list[object]) -> Array | None:
+def _reduced(array: ArrayValue, node: ast.Call, axes: list[object]) -> ArrayValue | None:
     named = {keyword.arg: _constant(keyword.value) for keyword in node.keywords}
     if not named.keys() <= {"dim", "axis", "keepdim", "keepdims"}:
         return None

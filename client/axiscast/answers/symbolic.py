@@ -28,7 +28,7 @@ from ..wire.shapes import MAX_SIZE
 from .limits import MAX_CONDITIONS, MAX_SYMBOLIC_AXES
 from .symbol_table import Size, SymbolTable
 
-Dimension = int | str
+SizeOrName = int | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class SymbolicPlacement:
 
     input: int
     input_shape: tuple[Size | Quotient, ...]
-    output_shape: tuple[Dimension, ...]
+    output_shape: tuple[SizeOrName, ...]
     output_axes: tuple[int, ...]
     broadcast_axes: tuple[int, ...]
     maybe_broadcast_axes: tuple[int, ...]
-    shape: tuple[Dimension, ...]
+    shape: tuple[SizeOrName, ...]
     merges: tuple[int, ...] | None
 
 
@@ -52,14 +52,14 @@ class SymbolicPlan:
     input_shapes: tuple[tuple[Size, ...], ...]
     outputs: tuple[SymbolicPlacement, ...]
     conditions: tuple[Condition, ...]
-    result: tuple[Dimension, ...] | None
+    result: tuple[SizeOrName, ...] | None
     """See Plan."""
     apart: Alignment
     """The inputs where no size that may be another is 1, with numbers for sizes: 1 is 1, and equal sizes are equal.
     There are no axes where sizes can't all be others than 1 at once."""
 
 
-def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
+def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
     """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
 
     Raises ShapeMismatch where no sizes broadcast, Problem (work-too-large) for too many of them.
@@ -235,7 +235,7 @@ def _reached(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> l
     return expanding if leader is None else [leader]
 
 
-def _notation(sizes: SizeSolver, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> Dimension:
+def _notation(sizes: SizeSolver, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> SizeOrName:
     """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
     if reached and reached[0] in variables.quotients:
         return _product(sizes, variables, reached)
@@ -254,7 +254,7 @@ def _notation(sizes: SizeSolver, variables: SymbolTable, reached: Sequence[int],
     return str(variables.names[named[0]]) if named and low < high else _range(low, high)
 
 
-def _range(low: int, high: int) -> Dimension:
+def _range(low: int, high: int) -> SizeOrName:
     if low == high:
         return low
     if high >= MAX_SIZE:
@@ -262,7 +262,7 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> Dimension:
+def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
     """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]

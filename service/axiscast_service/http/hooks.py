@@ -20,7 +20,7 @@ READ_BYTES = 16 * 2**10
 BODY_READ_BYTES = 64 * 2**10
 """The same once a body is announced."""
 
-Fields = Sequence[tuple[bytes, bytes]]
+HeaderFields = Sequence[tuple[bytes, bytes]]
 """Names and values of header fields."""
 
 
@@ -40,7 +40,7 @@ def _ignore(reason: str) -> None:
 class Hooks:
     """Settings, memory and callbacks of all connections of one application."""
 
-    problem_response: Callable[[Problem, Fields], tuple[int, Fields, bytes]]
+    problem_response: Callable[[Problem, HeaderFields], tuple[int, HeaderFields, bytes]]
     """The status, header fields and body that report a problem to a client whose request has these fields."""
     request_seconds: float = 30
     max_body_bytes: int = 64 * 2**20

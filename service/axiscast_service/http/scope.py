@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from .parser import RequestHead
 
-Fields = list[tuple[bytes, bytes]]
+ScopeHeaders = list[tuple[bytes, bytes]]
 
 
 class ConnectionAddresses:

@@ -15,7 +15,7 @@ from ...answers.outer_products import (
     outer_product_of,
     two_sided_of,
 )
-from ...answers.symbolic import lower
+from ...answers.symbolic import lower_symbolic
 from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Hint
@@ -163,7 +163,7 @@ def _square_of(finding: Finding) -> _Square | None:
     op = CheckRequest.model_fields["op"].default
     if not is_small(op, shapes):
         return _Square(found, None, None)
-    lower_here = partial(lower, assume={})
+    lower_here = partial(lower_symbolic, assume={})
     # The last fix removes an axis: that is shorter to write than a new axis, and leaves no axis of size 1.
     fix = next(iter([*elementwise_fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
     return _Square(found, fix, explicit_all_pairs(op, shapes, alignment, found, lower_here))
@@ -197,7 +197,7 @@ def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
     request = validate(CheckRequest, {"inputs": [[*shape] for shape in known_shapes(finding)]})
     shapes = tuple(request.inputs)
     try:
-        return shapes, lower(request.op, shapes, {}).apart
+        return shapes, lower_symbolic(request.op, shapes, {}).apart
     except ShapeMismatch:
         return shapes, None
 
