@@ -78,3 +78,8 @@ def test_the_topic_is_that_of_the_last_error_of_another_kind() -> None:
     log.feed("ValueError: cannot reshape array of size 6 into shape (4,2)\n", is_last=True)
     assert log.topic is not None
     assert "reshape" in log.topic
+
+
+def test_a_very_long_traceback_is_not_taken_along() -> None:
+    (text,) = fed(TORCH.replace("    return", f"{'    frame' * 20_000}\n    return"), 10**6)
+    assert len(text) < 200

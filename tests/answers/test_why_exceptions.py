@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -213,3 +214,12 @@ def test_names_inside_installed_code_are_not_shown() -> None:
     """The frame of NumPy's isclose calls its operands x and y."""
     message = axiscast.why(raised(lambda: np.isclose(y, four))).message
     assert message.startswith("np.isclose(y, four): y (2, 3) float64, four (4,) int8. "), message
+
+
+@pytest.mark.parametrize("left", [f"{'-' * 1500}y", f"y{' * 1' * 450}", f"{'(' * 150}y{')' * 150}", f"{'y + ' * 600}y"])
+def test_an_expression_that_is_nested_very_deep_does_no_harm(left: str, tmp_path: Path) -> None:
+    file = tmp_path / "deep.py"
+    file.write_text(f"def deep(y, four):\n    return ({left}) + four\n")
+    module: dict[str, Any] = {}
+    exec(compile(file.read_text(), file, "exec"), module)
+    assert axiscast.why(raised(lambda: module["deep"](y, four))).inputs == [(2, 3), (4,)]

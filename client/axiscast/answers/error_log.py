@@ -9,6 +9,8 @@ _KEPT = 2**13
 """Characters of the text before, in which a message of several lines may begin."""
 _LONGEST_LINE = 2**16
 """Characters of a line that are read as if it ended there."""
+_LONGEST_TRACEBACK = 2**15
+"""Characters of a traceback that are taken along: a service takes twice as many."""
 _MOST = 100
 """Different messages that are found."""
 _TRACEBACK = "Traceback (most recent call last)"
@@ -41,7 +43,7 @@ class ErrorLog:
             if message not in self._found and len(self._found) < _MOST:
                 self._found.add(message)
                 texts.append(message)
-        if len(texts) == 1 and (start := text.rfind(_TRACEBACK)) >= 0:
+        if len(texts) == 1 and (start := text.rfind(_TRACEBACK, max(len(text) - _LONGEST_TRACEBACK, 0))) >= 0:
             texts = [text[start:] if _is_last_message(text[start:], texts[0]) else texts[0]]
         self.topic = topic_of(single_blanks(text[max(self._searched - 200, 0) :])) or self.topic
         self._text = self._text[max(end - _KEPT, 0) :]

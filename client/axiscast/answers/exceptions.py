@@ -32,7 +32,7 @@ def answer_exception(error: BaseException) -> WhyAnswer:
     """Return what is to be said about an exception: its operands by their names, and the fix in these names."""
     cause, diagnosis = _diagnosed(error)
     answer = why_to_dict(diagnosis)
-    expressions = [*failing_expressions(cause.__traceback__)] if diagnosis.is_about_shapes else []
+    expressions = failing_expressions(cause.__traceback__) if diagnosis.is_about_shapes else []
     for expression in expressions:
         if (named := _explained(answer, diagnosis, expression)) is not None:
             return WhyAnswer.model_validate(named)

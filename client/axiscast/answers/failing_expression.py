@@ -27,6 +27,8 @@ _INSTALLED = (
 )
 _MAX_FRAMES = 200
 _MAX_NAME = 60
+_MAX_SOURCE = 2000
+"""Characters of an expression that is read."""
 
 
 class ExpressionOperand(NamedTuple):
@@ -45,17 +47,25 @@ class Expression(NamedTuple):
     """"matmul" for @, "add" for the other operators, the name of the function for a call."""
 
 
-def failing_expressions(trace: TracebackType | None) -> Iterator[Expression]:
-    """Yield the failing expression of each frame that is not installed code, from the innermost one on.
+def failing_expressions(trace: TracebackType | None) -> list[Expression]:
+    """Return the failing expression of each frame that is not installed code, from the innermost one on.
 
-    Then yield those of installed code, with the operands that the innermost of these frames has passed, by the names
-    that they have there. If all frames are of installed code, yield their expressions as they are.
+    Then come those of installed code, with the operands that the innermost of these frames has passed, by the names
+    that they have there. If all frames are of installed code, their expressions are as they are. If one is nested too
+    deep to be read, there are none.
     """
     traces = []
     while trace is not None:
         traces.append(trace)
         trace = trace.tb_next
-    found = [(one.tb_frame, node) for one in traces[-_MAX_FRAMES:] if (node := _node(one)) is not None][::-1]
+    try:
+        return [*_expressions(traces[-_MAX_FRAMES:][::-1])]
+    except RecursionError:
+        return []
+
+
+def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
+    found = [(one.tb_frame, node) for one in traces if (node := _node(one)) is not None]
     own = [(frame, node) for frame, node in found if not _is_installed(frame.f_code.co_filename)]
     for frame, node in own or found:
         if (expression := _expression(node, frame, None)) is not None:
@@ -78,7 +88,7 @@ def _node(trace: TracebackType) -> ast.AST | None:
         return None
     first, last, start, end = place
     lines = [linecache.getline(code.co_filename, number, trace.tb_frame.f_globals) for number in range(first, last + 1)]  # type: ignore[operator, arg-type]
-    if not lines or len(lines) > 50 or not all(lines):
+    if not all(lines) or sum(map(len, lines)) > _MAX_SOURCE:
         return None
     source = [line.encode() for line in lines]
     source[-1] = source[-1][:end]
@@ -87,7 +97,7 @@ def _node(trace: TracebackType) -> ast.AST | None:
     for wrapped in (f"({text}\n)", text):
         try:
             (statement,) = ast.parse(wrapped).body
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # what is nested too deep for the parser
             continue
         return statement.value if isinstance(statement, ast.Expr) else statement
     return None
