@@ -16,7 +16,7 @@ from math import prod
 
 from ..messages import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
-from ..plan.alignment import Alignment, changed
+from ..plan.alignment import Alignment, replace_fields
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_integers, integer_axes, mismatch, resolve
@@ -182,7 +182,7 @@ def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: SizeSolver
                 apart = [_standing_for(number, sizes) if number in others else 1 for number in numbers]
                 terms = [term._replace(size=size) for term, size in zip(axis.terms, apart, strict=True)]
                 axes.append(axis._replace(terms=tuple(terms)))
-    return changed(alignment, axes=tuple(axes))
+    return replace_fields(alignment, axes=tuple(axes))
 
 
 def _standing_for(number: int, sizes: SizeSolver) -> int:

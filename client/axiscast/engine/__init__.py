@@ -1,1 +1,1 @@
-"""Plan and arrays: views, dense elements whole or in chunks, gradients. The one place for speed in NumPy."""
+"""The engine: views, dense bytes and gradients of arrays, in pure NumPy. All speed optimizations of arrays are here."""

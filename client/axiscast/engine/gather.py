@@ -29,7 +29,7 @@ class Gathered:
     """
 
     def __init__(self, placement: Placement, array: Array, window: Window) -> None:
-        array = array.reshape(placement.input_shape)  # a view: axes are at most split
+        array = array.reshape(placement.input_shape)  # a view, because a reshape only splits axes
         memory = memory_span(array)
         if memory is None:
             raise ValueError("the array has negative strides, or strides that are not multiples of its item size")

@@ -36,7 +36,7 @@ def output_view(placement: Placement, array: Array, window: Window | None = None
     """
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
     box: list[Any] = []
-    array = array.reshape(placement.input_shape)  # a view: axes are at most split
+    array = array.reshape(placement.input_shape)  # a view, because a reshape only splits axes
     if window is None and array.size and array.flags.c_contiguous:  # the usual case, at a third of the cost
         raw = array.view(storage_dtype(array.dtype))
         whole: Array = np.ndarray(shape, raw.dtype, raw, 0, input_strides(placement, array))
@@ -178,7 +178,7 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     The result broadcasts to the shape of the input: it has size 1 along a kept axis on which the gradient has stride 0.
     If `wide` is True, it has the dtype of the accumulator.
     """
-    gradient = gradient.reshape(placement.output_shape)  # a view: axes are at most split
+    gradient = gradient.reshape(placement.output_shape)  # a view, because a reshape only splits axes
     times = 1
     index: list[Any] = []
     for axis, (size, step) in enumerate(zip(gradient.shape, gradient.strides, strict=True)):

@@ -30,7 +30,7 @@ class OpMeta(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export
         return [*cls.model_fields, "example", "link"]
 
     @property
-    def __doc__(cls) -> str | None:  # type: ignore[override]
+    def __doc__(cls) -> str | None:  # type: ignore[override]  # typeshed has a plain attribute
         docstring: str = cls.summary()
         if not cls.has_name():
             return docstring
@@ -71,7 +71,7 @@ class Op(_Model):
     their inputs.
     """
     replicates: ClassVar[bool] = True
-    """Whether the op can repeat elements. False if it only adds axes of size 1."""
+    """Whether the op can replicate elements. This is False if it only adds axes of size 1."""
     selects_shape_axes: ClassVar[bool] = False
     """Whether attributes can select single axes of an input that is used only for its shape."""
     transposes: ClassVar[tuple[str, ...]] = ()
@@ -262,7 +262,7 @@ def _list_ops(module: str) -> None:
 
 
 def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> InvalidRequest:
-    """Why no op of this kind has such attributes: the first fault, where it stands and what would be right."""
+    """Return the error for invalid attributes of an op: the first invalid attribute, its value and what is expected."""
     fault = merge_renamed_fields(error.errors(include_url=False))[0]
     place = [str(step) for step in (*fault["loc"], fault.get("ctx", {}).get("field")) if step is not None]
     field = kind.model_fields.get(place[0]) if place else None

@@ -119,5 +119,5 @@ def read_op(fields: Mapping[str, Any]) -> Op | None:
 
 
 def list_error_messages() -> list[ErrorMessage]:
-    """Return the wordings of error messages that the files list in MESSAGES, in the catalogue's order."""
+    """Return the patterns of error messages in the MESSAGES of all files, in the order of the catalogue."""
     return [message for name in FRAMEWORKS for message in getattr(_module(name), "MESSAGES", ())]

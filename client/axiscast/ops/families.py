@@ -16,7 +16,7 @@ from ..plan.alignment import (
     align_keeping,
     align_mapped,
     align_right,
-    align_to_shape,
+    align_to_checked_target,
     check_rank,
 )
 from ..plan.plan import Plan, Shape
@@ -134,7 +134,7 @@ class Unidirectional(Op):
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_to_shape(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_to_checked_target(shapes[0], tuple(self.shape), "shape", self.name)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:

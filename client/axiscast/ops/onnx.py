@@ -28,7 +28,7 @@ from ..wire.shapes import Number, format_shape
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
-from .families import Elementwise, MatrixProduct, summed
+from .families import Choice, Elementwise, MatrixProduct, summed
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -112,17 +112,11 @@ class Mean(_Variadic):
     link = f"{_LINK}Mean.html"
 
 
-class Where(Elementwise):
+class Where(Choice):
     """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["onnx.Where"] = "onnx.Where"
-    min_inputs = 3
-    max_inputs = 3
     link = f"{_LINK}Where.html"
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 1), (1, 3), ())
 
 
 class PRelu(Elementwise):

@@ -15,9 +15,9 @@ from ..plan.alignment import (
     Output,
     Term,
     align_right,
-    align_to_shape,
+    align_to_checked_target,
     are_integers,
-    changed,
+    replace_fields,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -90,7 +90,7 @@ class broadcastToMatch(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if self.shape is None:
             return align_right(shapes)
-        return align_to_shape(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_to_checked_target(shapes[0], tuple(self.shape), "shape", self.name)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -120,9 +120,9 @@ class canBroadcastToMatch(Op):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """Align as broadcastToMatch does, without outputs. A conflict names an axis that the release refuses too."""
-        alignment = changed(align_right(shapes), outputs=())
+        alignment = replace_fields(align_right(shapes), outputs=())
         refused = tuple(Axis(Relation.BROADCAST, ()) if _passes(axis) else axis for axis in alignment.axes)
-        resolve(changed(alignment, axes=refused))
+        resolve(replace_fields(alignment, axes=refused))
         return alignment
 
     @classmethod

@@ -37,9 +37,9 @@ class Conflict:
 class ShapeMismatch(Exception):
     """These shapes do not broadcast under this op. A check reports it as its result, not as an error."""
 
-    def __init__(self, code: str, message: str, **where: object) -> None:
+    def __init__(self, code: str, message: str, **fields: Any) -> None:
         super().__init__(message)
-        self.conflict = Conflict(code, message, **where)  # type: ignore[arg-type]
+        self.conflict = Conflict(code, message, **fields)
 
 
 class Term(NamedTuple):
@@ -59,7 +59,7 @@ class Axis(NamedTuple):
     relation: Relation
     terms: tuple[Term, ...]
     requirement: str | None = None
-    """In words, a condition on axes of inputs. The axis is then not an output axis."""
+    """A condition on axes of inputs in words, if this is not an output axis."""
 
 
 class Output(NamedTuple):
@@ -71,11 +71,11 @@ class Output(NamedTuple):
     split_shape: Shape | None = None
     """The shape of the input after the op splits its axes, or None if the op splits no axis."""
     merges: tuple[int, ...] | None = None
-    """For each axis of the output, the number of axes that it merges. None if no axes are merged."""
+    """The number of axes that each axis of the output merges, or None if no axes are merged."""
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """For each axis of the output, the axes that it merges."""
+        """The axes of the alignment that each axis of the output merges."""
         counts = (1,) * len(self.axes) if self.merges is None else self.merges
         return tuple(tuple(self.axes[end - count : end]) for end, count in zip(accumulate(counts), counts, strict=True))
 
@@ -89,12 +89,12 @@ class Alignment:
     axes: tuple[Axis, ...]
     outputs: tuple[Output, ...]
     refusal: ShapeMismatch | None = None
-    """The error to raise if all sizes fit, or None."""
+    """The ShapeMismatch to raise even if all sizes fit, or None."""
     result: tuple[int, ...] | None = None
     """The axes of the operation's result, such as a matrix product, if they differ from those of the outputs."""
 
 
-def changed(alignment: Alignment, **changes: Any) -> Alignment:
+def replace_fields(alignment: Alignment, **changes: Any) -> Alignment:
     """Return a copy of an alignment with these fields changed, as a plain Alignment."""
     kept = {field.name: getattr(alignment, field.name) for field in fields(Alignment)}
     return Alignment(**(kept | changes))
@@ -112,7 +112,7 @@ class RightAlignment(Alignment):
     """The target, in which the input's own size replaces each -1."""
     result = None
     nonunit_masks: list[int] | None = None
-    """For each input, and for the target, a bit mask of the axes whose size is not 1. The lowest bit is the last axis.
+    """A bit mask for each input and for the target: the axes whose size is not 1. The lowest bit is the last axis.
     `broadcast_shape` sets it."""
 
     def __init__(
@@ -125,7 +125,7 @@ class RightAlignment(Alignment):
         self.effective_target = target if effective is None else effective
 
     @cached_property
-    def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]
+    def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]  # computed on first use
         rank = self._rank
         terms: list[list[Term]] = [[] for _ in range(rank)]
         for number, shape in enumerate(self._everyone):
@@ -135,7 +135,7 @@ class RightAlignment(Alignment):
         return tuple([Axis(self.relation, tuple(meeting)) for meeting in terms])
 
     @cached_property
-    def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]
+    def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]  # computed on first use
         rank = self._rank
         return tuple(
             Output(number, tuple(range(rank - len(shape), rank)), range(rank))
@@ -151,7 +151,7 @@ class RightAlignment(Alignment):
         return self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
 
     def broadcast_shape(self) -> Shape | None:
-        """Return the shape to which integers that fit broadcast. If any size is symbolic or does not fit, return None.
+        """Return the common shape of integer sizes, or None if a size is symbolic or does not fit.
 
         This is the fast path of resolution.try_resolve for Relation.BROADCAST and BROADCAST_TO: the sizes that are not
         1 must be equal. It also sets `nonunit_masks`.
@@ -164,7 +164,7 @@ class RightAlignment(Alignment):
             for size in shape:
                 mask += mask
                 if size != 1:
-                    if type(size) is not int or size < 0:  # law P1; the others hold of whatever is right-aligned
+                    if type(size) is not int or size < 0:  # law P1; right alignment guarantees the other laws
                         return None
                     mask += 1
                     if sizes[axis] != size:
@@ -180,7 +180,7 @@ class RightAlignment(Alignment):
         return common
 
     def plan(self) -> Plan | None:
-        """Return the plan of integers that fit. If any size is symbolic or does not fit, return None."""
+        """Return the plan of integer sizes, or None if a size is symbolic or does not fit."""
         common = self.broadcast_shape()
         if common is None:
             return None
@@ -211,7 +211,7 @@ def align_to_target(shape: Shape, target: Shape) -> Alignment:
     return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
 
-def align_to_shape(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+def align_to_checked_target(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
     """Align one input to a target, by NumPy's one-way rule.
 
     Raises ShapeMismatch if the target has a lower rank than the input, or a negative size.
@@ -303,7 +303,7 @@ def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
         shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, shape_source=0, number=1
     )
     every = tuple(range(len(whole)))
-    return changed(placed, outputs=(Output(0, every, every), *placed.outputs))
+    return replace_fields(placed, outputs=(Output(0, every, every), *placed.outputs))
 
 
 def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # so that importing the rules, and with them the command line
 
 
 class IntegerSizeRequired(TypeError):
-    """A rule compares a column or computes with it, which is possible for integers only."""
+    """A rule compares a Column or computes with it, although that is possible for integers only."""
 
 
 def _refuse(*_: object) -> Any:

@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 
 class PlanLawError(ValueError):
-    """A placement breaks one of the laws P1 to P5. The fault is in the rule that lowered the request."""
+    """A placement breaks one of the laws P1 to P5, because the rule that lowered the request is wrong."""
 
     def __init__(self, law: str, placement: Placement) -> None:
         super().__init__(f"law {law} does not hold for {placement}")
@@ -39,7 +39,7 @@ class Placement:
     """The shape of the output before axes are merged. `shape` is its shape afterwards."""
     output_axes: tuple[int, ...]
     merges: tuple[int, ...] | None = None
-    """For each axis of the output, the number of axes of `output_shape` that it merges. None if no axes are merged."""
+    """The number of axes of `output_shape` that each axis of the output merges, or None if no axes are merged."""
 
     def __post_init__(self) -> None:
         shape, axes, sizes, rank = self.input_shape, self.output_axes, self.output_shape, len(self.output_shape)

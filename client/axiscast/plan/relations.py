@@ -16,15 +16,15 @@ class AxisSize(Enum):
     """Which of the sizes on an axis becomes the size of the axis."""
 
     ANY = auto()
-    """All sizes are equal."""
+    """All sizes on the axis are equal, so any of them is the size of the axis."""
     NONUNIT = auto()
-    """The size that is not 1: each input may expand to the others."""
+    """The axis has the size that is not 1, because each input may expand to the others."""
     TARGET = auto()
-    """The last size: all others are compared with it, and a conflict names it."""
+    """The axis has the last size. All other sizes are compared with it, and a conflict names it."""
 
 
 class Relation(Enum):
-    """How the sizes on one axis must relate: in words, as a condition on two sizes, and the size of the axis."""
+    """A relation between the sizes on one axis: a sentence, a condition on two sizes, and the resulting size."""
 
     BROADCAST = (
         "the sizes must be equal or 1",
@@ -55,6 +55,6 @@ class Relation(Enum):
     def __init__(self, requirement: str, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
         self.requirement = requirement
         self.holds = holds
-        """The condition. Its types are Any because each kind of size returns its own kind of truth."""
+        """The condition on two sizes. The types are Any, because each kind of size returns another type of result."""
         self.has_target = axis_size is AxisSize.TARGET
         self.is_two_sided = axis_size is AxisSize.NONUNIT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..wire.shapes import format_shape
-from .alignment import Alignment, Axis, RightAlignment, ShapeMismatch, Term, are_integers, changed
+from .alignment import Alignment, Axis, RightAlignment, ShapeMismatch, Term, are_integers, replace_fields
 from .plan import Placement, Plan
 
 
@@ -104,7 +104,7 @@ def integer_axes(alignment: Alignment) -> Alignment:
         axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
         for axis in alignment.axes
     )
-    return changed(alignment, axes=tuple(axes))
+    return replace_fields(alignment, axes=tuple(axes))
 
 
 def _conflicting_terms(axis: Axis) -> list[Term]:

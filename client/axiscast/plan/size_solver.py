@@ -86,19 +86,19 @@ class SizeSolver:
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         count = len(bounds)
         self._root = list(range(count))
-        """For each variable, the one that represents its class. The lists below are indexed by representatives."""
+        """The representative of the class of each variable. The following lists are indexed by representatives."""
         self._members: list[tuple[int, ...]] = [(number,) for number in range(count)]
         self._low = [low for low, _ in bounds]
         self._high = [high for _, high in bounds]
         self._is_not_one = [False] * count
-        """True for a size that is not 1 although its bounds include 1."""
+        """Whether a size is known not to be 1 although its bounds include 1."""
         self._divisor = [1] * count
         """The greatest number that is known to divide the size."""
         self._clauses: dict[int, list[Clause]] = {}
-        """The clauses that have a variable in `unless`, by that variable."""
+        """The clauses by each variable that is in their `unless`."""
         self.ignored: set[Clause] = set()
         self._trail: list[tuple[list[Any], int, Any]] = []
-        """Every change as (list, index, previous value)."""
+        """The record of all changes as (list, index, previous value), for `trial`."""
 
     @contextmanager
     def trial(self) -> Iterator[None]:
