@@ -157,6 +157,23 @@ def test_equal_expressions_are_one_size(check: Check) -> None:
     assert verdicts(check(model, assume={"H": 63}))["b"] == "size-mismatch"
 
 
+def test_messages_show_the_expression_of_a_size_and_json_its_name(check: Check) -> None:
+    inputs = [
+        helper.make_tensor_value_info("x", 1, ["Min(512, seq)", 3]),
+        helper.make_tensor_value_info("y", 1, ["seq", 3]),
+        helper.make_tensor_value_info("z", 1, ["a\n::error::\x1b[31m", 3]),
+    ]
+    nodes = [helper.make_node("Add", ["x", "y"], ["a"]), helper.make_node("Add", ["y", "z"], ["b"])]
+    first, second = check(helper.make_model(helper.make_graph(nodes, "graph", inputs, []))).as_json()["nodes"]
+    assert first["message"] == (
+        "x (Min(512, seq), 3) + y (seq, 3) fits only if Min(512, seq) == seq or Min(512, seq) == 1 or seq == 1."
+    )
+    assert first["inputs"][0]["shape"] == ["Min_512_seq", 3]
+    assert second["message"].startswith(
+        "y (seq, 3) + z (a\N{REPLACEMENT CHARACTER}::error::\N{REPLACEMENT CHARACTER}[31m, 3)"
+    )
+
+
 def test_an_assumed_size_is_set_before_shapes_are_inferred(check: Check) -> None:
     graph = """(float[N,C,H,H] x, float[1,1,7,7] y) => (float[] o)
         {p = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x) a = Add(p, y)}"""

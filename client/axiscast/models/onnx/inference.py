@@ -197,24 +197,15 @@ def infer_model(prepared: PreparedModel) -> InferredModel:
             for each in zip(inferred_graphs, shapes, prepared.stated, strict=True)
             for contradiction in find_contradictions(*each)
         ]
-        if _restore_all(graphs, inferred_graphs, prepared.stated, input_names):
+        graph_triples = zip(graphs, inferred_graphs, prepared.stated, strict=True)
+        uses_stated = [restore_shapes(*triple, input_names) for triple in graph_triples]
+        if any(uses_stated):
             inferred, faults = _infer(model, prepared.node_names)
             for graph, before in zip(all_graphs(inferred.graph), shapes, strict=True):
                 mark_by_file(graph, before, input_names)
     except Exception as error:  # onnx raises all kinds of exceptions
         raise not_inferred(error) from None
     return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
-
-
-def _restore_all(
-    graphs: Sequence[GraphProto],
-    inferred: Sequence[GraphProto],
-    stated: Sequence[StatedShapes],
-    input_names: frozenset[str],
-) -> bool:
-    """Restore the shapes of all graphs, and return whether a stated size was used in any of them."""
-    used = [restore_shapes(*each, input_names) for each in zip(graphs, inferred, stated, strict=True)]
-    return any(used)
 
 
 def _infer(model: ModelProto, node_names: Mapping[str, str]) -> tuple[ModelProto, list[InferenceFault]]:
