@@ -192,9 +192,14 @@ class Condition(AnswerModel):
     text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
-class _Verdict(AnswerModel):
+class CheckAnswer(AnswerModel):
+    """The response of a check: `outputs` if the shapes broadcast, and otherwise `conflict`."""
+
     compatible: bool | None = Field(
         description="true: the shapes broadcast for all values of the symbols; false: for no values; null: for some."
+    )
+    op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
+        default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
     )
     outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
     result: ResultShape | None = Field(
@@ -203,20 +208,13 @@ class _Verdict(AnswerModel):
         "broadcast operands.",
     )
     conditions: ListOf[Condition] = Field(
-        default=[], description="For symbolic shapes: they broadcast if and only if all conditions are true."
+        default_factory=list,
+        description="For symbolic shapes: they broadcast if and only if all conditions are true.",
     )
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason, if the shapes do not broadcast, with hints."
     )
     warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
-
-
-class CheckAnswer(_Verdict):
-    """The response of a check: `outputs` if the shapes broadcast, and otherwise `conflict`."""
-
-    op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
-        default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
-    )
     diagram: str | None = Field(
         default=None, description="With `explain`: a drawing of the aligned axes in plain text."
     )
@@ -268,11 +266,17 @@ class CompareRequest(RequestModel):
         return [*self.inputs, *([] if self.shape is None else [self.shape])]
 
 
-class Comparison(_Verdict):
+class Comparison(AnswerModel):
     """The result of an op: `outputs` if the shapes broadcast, and otherwise `conflict`."""
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of the framework with the same result.")
+    compatible: bool | None = Field(description="As in a check, like the other fields.")
+    outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
+    result: ResultShape | None = Field(default=None, description="As in a check.")
+    conditions: ListOf[Condition] = Field(default=[], description="For symbolic shapes: the conditions.")
+    conflict: ConflictAnswer | None = Field(default=None, description="The reason, if the shapes do not broadcast.")
+    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
 
 
 class CompareAnswer(AnswerModel):

@@ -39,7 +39,12 @@ class InvalidData(ValueError):
     """A tensor is not valid. The message begins after the location of the tensor."""
 
 
-def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size: int | None = None) -> Array:
+def list_to_array(
+    data: Any,
+    name: str | None,
+    shape: tuple[int, ...],
+    flat_size: int | None = None,
+) -> Array:
     """Return the flat array of a JSON value, which is nested like `shape` or flat in C order.
 
     With `flat_size`, only a flat list of this length is valid (strided tensors). If `name` is None, the dtype is the
