@@ -76,13 +76,13 @@ class Finding:
     assumable: tuple[str, ...] = ()
     """The named sizes of the model's inputs, for which the user can assume a number."""
     tried: TrialSummary | None = None
-    """The results at several sets of sizes, if they say more than the names of sizes do."""
+    """The results at several sets of sizes, if they decide more than a check of named sizes."""
     pins: tuple[PinnedSize, ...] = ()
     """The named sizes that must be one number for the operation to fit."""
     size_expressions: Mapping[str, str] = field(default_factory=dict)
     """The expression that messages show for the name of a size, such as Min(512, seq) for Min_512_seq."""
     contradiction: str = ""
-    """How a shape in the file contradicts the inferred one, or "" if no shape does."""
+    """A sentence about a shape in the file that contradicts the inferred shape, or "" if there is none."""
 
     @property
     def verdict(self) -> Verdict:
@@ -119,7 +119,7 @@ class Finding:
 
     @property
     def has_local_conditions(self) -> bool:
-        """Whether a condition is about an unnamed size, so that equal text in another node means something else."""
+        """Whether a condition is about an unnamed size, so that its text has another meaning in another node."""
         return any(self.unnamed_in_conditions())
 
     def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:

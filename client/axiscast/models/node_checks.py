@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 """A callback that receives the number of finished checks and the number of all checks."""
 
 _MAX_BATCH_SIZES = 10_000
-"""The largest number of sizes in one batch, which is some thousand nodes."""
+"""The largest number of sizes in one batch of requests, enough for some thousand nodes."""
 _CONTENT_TOO_LARGE = 413
 
 
@@ -93,7 +93,7 @@ def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, ki
 
 
 def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
-    """Yield each request with its response. Requests that are too much for one batch are sent in halves of it."""
+    """Yield each request with its response. Requests that are too large for a batch are sent in smaller batches."""
     waiting = [batch]
     while waiting:
         batch = waiting.pop()

@@ -12,14 +12,14 @@ from .operation_code import known_shapes, name_and_shape, operand_name, operatio
 from .trial_text import pin_equations
 
 _EXAMPLE_SIZES = (13, 17, 19, 23)
-"""Sizes for advice, which hardly ever occur in a model."""
+"""The example sizes in advice to the user. They are rare in models."""
 
 OperandAxis = tuple[int, int]
 """The number of an operand, and one of its axes."""
 
 
 def common_need(finding: Finding) -> str:
-    """Return the predicate of several findings that need the same, such as "need N == 12 or N == 1"."""
+    """Return the need that several findings share, such as "need N == 12 or N == 1"."""
     if finding.conditions:
         return f"need {conditions_text(finding)}"
     if finding.pins:

@@ -65,7 +65,7 @@ class ConcreteInference:
     fits: set[str] = field(default_factory=set)
     """The numbers of the nodes that fit, and whose input sizes are all known."""
     reached: set[str] = field(default_factory=set)
-    """The numbers of the nodes that may run at these sizes, which are not those of a branch that is not taken."""
+    """The numbers of the nodes that may run at these sizes. Nodes in a branch that is not taken do not run."""
     executed: ExecutedNodes = field(default_factory=dict)
     """The results of executed nodes, which inference at other sizes can share."""
 
@@ -191,7 +191,7 @@ class ConcreteInference:
         return unknown if found is None or len(found) != len(types) else found
 
     def _complete(self, type_: TypeProto, stated: ValueInfoProto | None) -> None:
-        """Give a value the sizes that the file states in terms of the inputs' sizes, where inference found none."""
+        """Replace the unknown sizes of a value by those that the file states."""
         if stated is None or not stated.type.tensor_type.HasField("shape"):
             return
         stated_dims = stated.type.tensor_type.shape.dim

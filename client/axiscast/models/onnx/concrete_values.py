@@ -79,7 +79,7 @@ def constant_output(node: NodeProto) -> KnownValue:
 
 
 def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
-    """Return the output of a Shape or SizeOrName node, or None if a size is unknown."""
+    """Return the output of a Shape or Size node, or None if a size is unknown."""
     shape = known_shape(type_)
     if shape is None or UNKNOWN_SIZE in shape:
         return None

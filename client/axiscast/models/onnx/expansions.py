@@ -138,7 +138,7 @@ def _no_expansion(name: str, rank: int) -> Expansion:
 
 
 def _exceeds(shape: PartialShape, rows: Sequence[Sequence[object]]) -> bool:
-    """Return whether a shape has an axis on which every row lacks a size or has size 1, although the shape is larger.
+    """Return whether a shape is larger than 1 on an axis on which no row has a larger size.
 
     An unknown size of the shape counts as larger if every row lacks the axis.
     """

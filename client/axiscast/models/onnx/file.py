@@ -75,7 +75,7 @@ def first_line(error: Exception) -> str:
 
 
 def _normalize(model: ModelProto) -> None:
-    """Give ONNX's own domain one name, and drop weights and any metadata under the key that forget_shapes uses.
+    """Give ONNX's own domain one name, and remove weights and metadata that has the name of axiscast's own.
 
     Only the shapes of weights matter, and each later step copies the model.
     """

@@ -12,7 +12,7 @@ PartialSize = int | str | None
 
 
 def target_name(shape_value: str) -> str:
-    """Return the name of the value that is added for a shape: it has that shape, so that onnx infers it."""
+    """Return the name of the value that is added to the graph to find a shape. The value has that shape."""
     return f"axiscast target {shape_value}"
 
 
