@@ -22,7 +22,7 @@ Like = Literal["numpy", "input"]
 
 
 ResultConverter = Callable[[Array, Sequence[ResultAxis]], Any]
-"""Converts a received NumPy array, whose memory is not shared, into an array of another library."""
+"""A function that converts a received NumPy array, whose memory is not shared, into an array of another library."""
 
 
 def to_numpy(value: Any) -> Array:
@@ -45,7 +45,7 @@ def writable_memory(value: Any) -> Array:
 
 
 def check_targets_disjoint(targets: Sequence[Array]) -> None:
-    """Raises ValueError if two results of `writable_memory` share memory."""
+    """Raise ValueError if two results of `writable_memory` share memory."""
     spans = sorted((target.__array_interface__["data"][0], target.nbytes) for target in targets if target.nbytes)
     if any(start + nbytes > following for (start, nbytes), (following, _) in pairwise(spans)):
         raise ValueError("two arrays of out share memory: each output needs separate memory")
@@ -62,7 +62,7 @@ def result_converter(value: Any, layout: str = "dense") -> ResultConverter:
 
 
 def raise_unsupported(value: Any, property_text: str, remedy: str) -> NoReturn:
-    """Raises the TypeError for an array that can't be sent. `property_text` follows the name of its type."""
+    """Raise the TypeError for an array that can't be sent. `property_text` follows the name of its type."""
     raise TypeError(f"{_type_name(value)} {property_text}".strip() + f" can't be sent: {remedy}")
 
 

@@ -1,4 +1,4 @@
-"""The axes of results, and the input axes that they come from. xarray results get names and coordinates from them."""
+"""The axes of results, and the input axes that they come from. Results in xarray take their names from these."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .window import WindowLike, window_bounds
 
 TensorLayout = Literal["dense", "strided"]
 ResultsConverter = Callable[[list[Array]], list[Any]]
-"""Converts results to arrays of the libraries of the arguments."""
+"""A function that converts results to arrays of the libraries of the arguments."""
 
 
 class ResultOptions(NamedTuple):

@@ -1,4 +1,4 @@
-"""The reading of a `window`, which is the part of an output that a caller requests."""
+"""The parsing of a `window`, which is the part of an output that a caller requests."""
 
 from __future__ import annotations
 

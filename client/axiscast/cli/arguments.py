@@ -30,7 +30,7 @@ API_KEY = "axiscast.api_key"
 SERVICE_URL = "axiscast.url"
 """The key of click's context under which the URL of the service is stored."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
-"""Matches an argument that looks like a file name."""
+"""The pattern of an argument that looks like a file name."""
 UNSET_VARIABLE_HINT = ". Is a shell variable unset?"
 
 # --- options ---------------------------------------------------------------------------------------
@@ -84,7 +84,8 @@ def url_option(command: F) -> F:
         envvar="AXISCAST_API_KEY",
         expose_value=False,
         callback=lambda context, parameter, key: context.meta.update({API_KEY: key}),
-        help="The API key of the service. Prefer the variable AXISCAST_API_KEY, which other users can't see.",
+        help="The API key of the service. Other users can see it in the list of processes, but not in the environment "
+        "variable AXISCAST_API_KEY.",
     )(command)
     return click.option("--url", metavar="URL", help="Send the request to this service. Default: run locally.")(command)
 
@@ -121,7 +122,8 @@ warn_option = click.option(
     "--warn",
     multiple=True,
     type=click.Choice(get_args(WarningKind)),
-    help="Also give this warning, which correct code often triggers. May be repeated.",
+    help="Also print this warning. square is printed by default; correct code often triggers the others. "
+    "May be repeated.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")

@@ -47,7 +47,7 @@ class ServiceAddress:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, api_key: str | None) -> None:
-        """Raises ValueError for an invalid URL, header or key."""
+        """Raise ValueError for an invalid URL, header or key."""
         try:
             self._url = httpx.URL(url)
         except httpx.InvalidURL as error:

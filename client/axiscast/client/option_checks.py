@@ -22,7 +22,7 @@ _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_options(**options: Any) -> None:
-    """Raises TypeError for the first option of a wrong type. Its message omits headers and keys, which are secret."""
+    """Raise TypeError for the first option of a wrong type. Its message omits headers and keys, which are secret."""
     for name, value in options.items():
         is_valid, expected = _OPTIONS[name]
         if not is_valid(value):

@@ -38,7 +38,7 @@ def max_values_bytes(inputs: int) -> int:
 
 
 class ResponseReader(Protocol[T_co]):
-    """Reads the body of a response while its bytes arrive."""
+    """An object that reads the body of a response while its bytes arrive."""
 
     def buffer(self) -> memoryview:
         """Return the memory into which the next bytes can be received. If it is empty, pass them to `feed`."""
@@ -58,7 +58,7 @@ class ResponseReader(Protocol[T_co]):
 
 
 class WholeBodyReader(Generic[T]):
-    """Collects a body of at most `max_bytes`, and decodes it at its end.
+    """A reader that collects a body of at most `max_bytes`, and decodes it at its end.
 
     `decode_body` also takes a function that limits the memory of the values. If the body is too long, `too_long` is
     raised, or InvalidAnswer by default.

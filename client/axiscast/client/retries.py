@@ -10,7 +10,7 @@ from ..errors import AxiscastError, ConnectionFailed, ServiceProblem, Unexpected
 from .deadline import Deadline
 
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
-"""The longest Retry-After that is honoured, in seconds. A longer one counts as this long."""
+"""The longest delay in seconds that a Retry-After header can demand. A longer delay is shortened to it."""
 RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
 """The HTTP statuses after which the same request may succeed later."""
 

@@ -34,7 +34,7 @@ ARRAY_SIZE_WIDTHS = {0xDC: 2, 0xDD: 4}
 
 
 class TensorReader(Generic[T]):
-    """Reads a response {field: [tensor, ...], ...} in MessagePack. The data of each tensor goes straight to its array.
+    """A reader of a MessagePack response {field: [tensor, ...], ...}. Tensor data is received directly into arrays.
 
     The fields in `singles` contain one tensor instead of a list. Only expected tensors are stored, and the size of all
     other parts is limited before they are parsed. `length` is the announced length of the body in bytes, or None. If

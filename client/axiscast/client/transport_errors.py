@@ -14,9 +14,9 @@ from .deadline import Deadline
 from .response_reading import unexpected_status
 
 _BROKEN_CONNECTION = re.compile("disconnected|closed connection|ConnectionTerminated|StreamReset")
-"""Matches the messages of httpx about a broken connection. httpx raises the same exception for invalid HTTP."""
+"""The pattern of httpx messages about a broken connection. httpx raises the same exception for invalid HTTP."""
 _PROXY_STATUS = re.compile("([3-5][0-9][0-9])(?: |$)")
-"""Matches the HTTP status at the start of the message that httpx raises if a proxy refuses to open a tunnel."""
+"""The pattern of the HTTP status in an httpx message about a proxy that refuses to open a tunnel."""
 _UNKNOWN_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
