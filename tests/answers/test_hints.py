@@ -46,7 +46,7 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
      "openvino.Broadcast-3 in mode explicit with axes_mapping=[0, 1] fits: the output is (3, 4, 5)",
      openvino.Broadcast3(mode="explicit", target_shape=(3, 4, 5), axes_mapping=(0, 1)), [(3, 1)]),
     (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
-     "write shape=(3, 4): numpy.broadcast_to reads -1 as no size", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
+     "write shape=(3, 4): numpy.broadcast_to does not accept -1", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
     (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
      "mindspore.broadcast_to takes this target: there -1 keeps the input's size, (3, 4)",
      mindspore.broadcast_to(shape=(3, -1)), [(3, 4)]),

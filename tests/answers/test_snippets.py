@@ -323,13 +323,13 @@ t1 = x.reshape((3, 1))
 y = np.broadcast_to(t1, (2, 3, 4))""",
     "ngraph.Broadcast": """\
 // x has shape (3,)
-// unverified: written from the documents of ngraph, not executed
+// unverified: written from the documentation of ngraph, not executed
 #include <ngraph/ngraph.hpp>
 
 auto y = std::make_shared<ngraph::op::Broadcast>(x, ngraph::Shape{2, 3, 4}, ngraph::AxisSet{0, 2});""",
     "poputil.broadcastToMatch": """\
 // x has shape (3,)
-// unverified: written from the documents of poputil, not executed
+// unverified: written from the documentation of poputil, not executed
 #include <poputil/Broadcast.hpp>
 
 poplar::Tensor t1 = x.reshape({3, 1});

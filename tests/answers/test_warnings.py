@@ -210,8 +210,8 @@ def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
         "If only one of them was meant to expand, the other one lacks an axis."
     )
     assert promotion.message == (
-        "Input 1 of shape (7, 1, 5) gets new axes on the left to meet input 0 of shape (8, 1, 6, 1). Write them out "
-        "where that is not meant."
+        "Input 1 of shape (7, 1, 5) gets new axes on the left to meet input 0 of shape (8, 1, 6, 1). Write the "
+        "axes explicitly if this is not intended."
     )
     assert list(warned((5, 1), (1, 5))) == ["mutual-stretch"]  # both axes are written out
 

@@ -14,78 +14,77 @@ from axiscast.answers.limits import Limit
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
 DOCUMENTS: dict[str, dict[str, object]] = {
-    "MAX_RANK": {"detail": "a shape has 5 axes; this service takes up to 4", "limit": 4},
+    "MAX_RANK": {"detail": "a shape has 5 axes, but the limit is 4", "limit": 4},
     "MAX_LISTED_AXES": {
-        "detail": "3 inputs of up to 5 axes make 15 axes; this service takes up to 14: send fewer inputs at once",
+        "detail": "3 inputs with up to 5 axes have 15 axes in total, but the limit is 14: send fewer inputs in one "
+        "request",
         "limit": 14,
     },
     "MAX_SYMBOLIC_AXES": {
-        "detail": "the inputs have 5 axes; where sizes are not known this service takes up to 4: send inputs of equal "
-        "shape once",
+        "detail": "the inputs have 5 axes in total, but with symbolic sizes the limit is 4: send equal shapes only "
+        "once",
         "limit": 4,
     },
     "MAX_CONDITIONS": {
-        "detail": "the sizes that are not known and meet put 3 conditions or more on each other; this service weighs "
-        "up to 2: give one name to sizes that are equal",
+        "detail": "the symbolic sizes have 3 or more conditions, but the limit is 2: give equal sizes the same name",
         "limit": 2,
     },
     "MAX_TRANSLATED_INPUTS": {
-        "detail": "a translation has steps for each of its 3 inputs; this service writes them for up to 2: send fewer",
+        "detail": "a translation of 3 inputs has steps for each of them, but the limit is 2 inputs: send fewer",
         "pointer": "/inputs",
         "limit": 2,
     },
     "MAX_BATCH_ROWS": {
-        "detail": "requests: there are 3; one batch takes up to 2: send several, or columns, where all have one op and "
-        "inputs of the same rank",
+        "detail": "requests: has 3 requests, but the limit of a batch is 2: send several batches, or columns if all "
+        "requests have the same op and ranks",
         "pointer": "/requests",
         "limit": 2,
     },
     "MAX_COLUMN_SIZES": {
-        "detail": "the rows have 16 sizes, those of the answer counted; one batch takes up to 15: send fewer rows at "
-        "once",
+        "detail": "the rows have 16 sizes with those of the response, but the limit of a batch is 15: send fewer rows "
+        "in one request",
         "pointer": "/inputs",
         "limit": 15,
     },
     "MAX_ROWS_ALONE": {
-        "detail": "2 rows do not broadcast, and which axis is to blame must be found row by row for this op: one batch "
-        "takes up to 1 such rows",
+        "detail": "2 rows do not broadcast, and this op needs a separate check to find the axis of each, but the limit "
+        "of a batch is 1 such rows: send fewer rows in one request",
         "pointer": "/inputs",
         "limit": 1,
     },
     "MAX_WORK_ELEMENTS": {
-        "detail": "the gradients have 6 elements to sum, replicated axes counted once; this service sums up to 5: send "
-        "the gradient in slices and add the results",
+        "detail": "the gradients have 6 elements to sum without replicated ones, but the limit is 5: send the gradient "
+        "in slices and add the results",
         "elements": 6,
         "limit": 5,
     },
     "MAX_RESULT_ELEMENTS": {
-        "detail": "the gradients of the inputs have 3 elements; this service makes up to 2 at once: send the gradient "
-        "in slices and join the results",
+        "detail": "the gradients of the inputs have 3 elements, but the limit is 2: send the gradient in slices and "
+        "join the results",
         "elements": 3,
         "limit": 2,
     },
     "MAX_LOOKUPS": {
-        "detail": "no strides read this window of merged axes, and its elements take 6 lookups; this service does up "
-        "to 5: ask for smaller windows, or for the whole output",
+        "detail": "the window over merged axes has no strides, and its elements need 6 lookups, but the limit is 5: "
+        "request smaller windows, or the whole output",
         "pointer": "/window",
         "limit": 5,
     },
     "MAX_ADDRESS": {
-        "detail": "the output (2, 3) spans 6 bytes, more than the 2^63-1 that an array can: its shape can be checked, "
-        "not sent",
+        "detail": "the output (2, 3) spans 6 bytes, but an array spans at most 2^63-1: only its shape can be checked",
         "elements": 6,
         "nbytes": 6,
         "limit": 5,
     },
 }
-"""What the first way in to a constant is told, one above it."""
+"""The problem of a request that exceeds a limit by one."""
 PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
     (
         lambda: limits.validate_json_size(131_072, 1, 2**63),
         {
-            "detail": "a JSON answer holds up to 131072 elements and lists of them, of 4194304 bytes in all, and this "
-            "one would hold 131072 elements in 1 lists, of 9223372036854775808 bytes: ask for MessagePack (Accept: "
-            'application/vnd.msgpack), which streams, for "layout": "strided", or for a "window" of the output',
+            "detail": "the JSON response has 131072 elements in 1 lists, of 9223372036854775808 bytes, but the limit "
+            "is 131072 elements and lists, and 4194304 bytes: request MessagePack (Accept: application/vnd.msgpack), "
+            'which streams, "layout": "strided", or a "window" of the output',
             "elements": 131_072,
             "nbytes": "9223372036854775808",
             "limit": 131_072,
@@ -94,15 +93,15 @@ PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
     (
         lambda: answered(10, inputs=[FLOATS, BYTES | {"shape": [1, 3]}]),
         {
-            "detail": "the outputs, the largest (2, 3), take 30 bytes; this service sends up to 10: ask for "
-            "layout strided, which costs only the bytes of the inputs, or for a window of the output",
+            "detail": "the outputs, the largest of which is (2, 3), have 30 bytes, but the limit is 10: request the "
+            "layout strided, which sends only the bytes of the inputs, or a window of the output",
             "elements": 12,
             "nbytes": 30,
             "limit": 10,
         },
     ),
 ]
-"""What is told of two figures at once."""
+"""The problems of requests with several figures in the message."""
 
 
 def test_a_refusal_says_how_much_there_is_and_may_be_and_what_to_do() -> None:

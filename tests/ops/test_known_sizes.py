@@ -261,8 +261,8 @@ def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes()
             check_to_dict(PlainCheck(symbolic, op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
         assert raised.value.pointer == pointer
         assert raised.value.detail == (
-            "numpy.compared takes known sizes only, because its rule compares them: write an integer in place of each "
-            "name, range and ?"
+            "numpy.compared supports integer sizes only, because its rule compares them: replace each name, range and "
+            "? by an integer"
         )
 
 

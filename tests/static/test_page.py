@@ -111,7 +111,7 @@ HINTS = {
         "openvino.Broadcast-3 in mode bidirectional, where the target stretches too, fits: the output is (1, 3)",
     ],
     "op=numpy.broadcast_to&input=1,3&shape=2,-1": [
-        "write shape=(2, 3): numpy.broadcast_to reads -1 as no size",
+        "write shape=(2, 3): numpy.broadcast_to does not accept -1",
         "mindspore.broadcast_to takes this target: there -1 keeps the input's size, (2, 3)",
     ],
     "op=openvino.Broadcast-1&mode=pdpd&input=4&target_shape=3,4": [

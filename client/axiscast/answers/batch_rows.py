@@ -1,4 +1,4 @@
-"""A batch of checks: rows, each a request of its own, of which a bad one spoils no other."""
+"""Check a batch of rows. Each row is a request, and an invalid row does not affect the others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .plain_check import read_plain_check
 def check_rows(
     requests: Sequence[Any], reserve: ReserveMemory = unlimited_memory, seconds: Callable[[], float] = lambda: 0
 ) -> Iterator[dict[str, Any]]:
-    """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid, or where
-    those before it took too long. `reserve` is asked for the memory of each before it is made, and `seconds` for the
-    time that was spent so far.
+    """Yield the response to each request as plain values: that of check, or {"error": problem}.
 
-    Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
+    A row has an error if it is invalid, or if the previous rows took too long. `reserve` is called with the memory of
+    each row before it is checked. `seconds` returns the time that was spent so far. Raises Problem (overloaded) if
+    there is no memory for a row: send the whole batch again later.
     """
     MAX_BATCH_ROWS.check(len(requests))
     for number, request in enumerate(requests):
@@ -37,11 +37,11 @@ def check_row(
     is_late: bool = False,
     notation: JsonNotation | None = None,
 ) -> dict[str, Any]:
-    """The answer to one request of a batch; the same as in `check_rows`."""
+    """Return the response to one request of a batch. If `is_late` is True, it is an error. See `check_rows`."""
     try:
         if is_late:
             raise Problem(
-                "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
+                "work-too-large", f"the previous rows took {MAX_BATCH_SECONDS} s: send the other rows in another batch"
             )
         question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))

@@ -1,4 +1,4 @@
-"""The catalogue: each op with its attributes, its definition, the release it was held against, an example."""
+"""The catalogue of ops: the attributes, the definition, the tested release and an example of each op."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ops import ALIASES, FRAMEWORKS, OPS
 
 @lru_cache(1)
 def list_ops() -> Catalogue:
-    """Every op, in the catalogue's order."""
+    """Return the catalogue of all ops."""
     aliases: defaultdict[type, list[str]] = defaultdict(list)
     for alias, entry in ALIASES.items():
         aliases[entry.rule].append(alias)
@@ -21,7 +21,7 @@ def list_ops() -> Catalogue:
 
 
 def example_request(name: str) -> dict[str, Any]:
-    """Return a check request that the op answers, as plain values."""
+    """Return a check request that broadcasts under this op, as plain values."""
     op, inputs = OPS[name].example()
     request = CheckRequest(op=op, inputs=list(inputs))
     return request.model_dump(mode="json", exclude_none=True, include={"op", "inputs"})

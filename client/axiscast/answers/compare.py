@@ -1,4 +1,4 @@
-"""compare: what every framework answers to the same shapes."""
+"""Compare what all frameworks do with the same shapes."""
 
 from __future__ import annotations
 
@@ -20,39 +20,40 @@ _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warning
 
 
 def answer_compare(request: CompareRequest) -> CompareAnswer:
-    """Return the verdict of each op and mode that needs no more than these inputs, and the target if there is one; ops
-    of one framework that agree share a verdict.
+    """Return the result of each op and mode that needs only these inputs, and the target if there is one.
 
-    Raises Problem if there is no such op.
+    Ops of one framework with equal results share an entry. Raises Problem if there is no such op.
     """
     return CompareAnswer.model_validate(compare_to_dict(request))
 
 
 def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
-    """Return the same as the plain values of a CompareAnswer that are sent."""
+    """Return the response of `answer_compare` as plain values, in the fields of a CompareAnswer."""
     results: list[dict[str, Any]] = []
-    verdicts: list[tuple[Any, ...]] = []
+    keys: list[tuple[Any, ...]] = []
     is_symbolic = _is_symbolic(request)
-    for op in _askable(len(request.inputs), request.shape):
+    for op in _comparable_ops(len(request.inputs), request.shape):
         if is_symbolic and op.needs_integers():
             continue
         checkpoint()
         question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
         answer = check_to_dict(question, explains_conflict=op.has_common_output_axes)
         if not op.has_common_output_axes and answer["compatible"] is False:
-            continue  # a product is another operation, of interest only if the shapes fit it
+            continue  # a product is another operation, and matters only if the shapes fit
         plain_op = op.model_dump(mode="json", exclude_none=True)
-        verdict = _verdict(op.name, answer)
-        if verdict in verdicts:
-            results[verdicts.index(verdict)]["also"].append(plain_op)
+        key = _result_key(op.name, answer)
+        if key in keys:
+            results[keys.index(key)]["also"].append(plain_op)
         else:
-            verdicts.append(verdict)
+            keys.append(key)
             results.append(
                 {"op": plain_op, "also": []} | {field: answer[field] for field in _FIELDS if field in answer}
             )
     if not results:
         advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
-        raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {advice}", pointer="/inputs")
+        raise Problem(
+            "invalid-request", f"inputs: no op takes {len(request.inputs)} inputs here: {advice}", pointer="/inputs"
+        )
     for result in results:
         if not result["also"]:
             del result["also"]
@@ -61,20 +62,20 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
 
 
 def skipped_ops(request: CompareRequest) -> list[str]:
-    """Return the ops that take known sizes only, if a size is unknown."""
+    """Return the names of the ops that support integer sizes only, if the request has symbolic sizes."""
     if not _is_symbolic(request):
         return []
     known = None if request.shape is None else [1] * len(request.shape)
-    asked = {op.name for op in _askable(len(request.inputs), request.shape) if not op.needs_integers()}
-    return list(dict.fromkeys(op.name for op in _askable(len(request.inputs), known) if op.name not in asked))
+    asked = {op.name for op in _comparable_ops(len(request.inputs), request.shape) if not op.needs_integers()}
+    return list(dict.fromkeys(op.name for op in _comparable_ops(len(request.inputs), known) if op.name not in asked))
 
 
 def _is_symbolic(request: CompareRequest) -> bool:
     return any(isinstance(size, Symbol) for shape in request.shapes for size in shape)
 
 
-def _verdict(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what the op of this name answers, without its name in the messages, and its framework."""
+def _result_key(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a key that is equal for equal results of one framework: the messages are without the name of the op."""
     conflict = answer.get("conflict")
     return (
         name.split(".")[0],
@@ -87,22 +88,22 @@ def _verdict(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _askable(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
-    """Yield the ops that take so many inputs, and this target if there is one, and need nothing else."""
+def _comparable_ops(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
+    """Yield the ops that need only this number of inputs, and this target if it is not None."""
     for kind, mode in _kinds(shape is not None):
         if not kind.takes(count):
             continue
         try:
             op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})
         except ValidationError:
-            continue  # it does not take this target
+            continue  # the op does not take this target
         if op.input_count_problem(count) is None:
             yield op
 
 
 @cache
 def _kinds(has_target: bool) -> list[tuple[type[Op], dict[str, str]]]:
-    """Return the op classes that need no attribute but a target, and that have one if `has_target`; each mode apart."""
+    """Return the op classes that need no attribute, or a target if `has_target` is True, with each of their modes."""
     kinds = []
     for kind in OPS.values():
         fields = kind.model_fields.items()

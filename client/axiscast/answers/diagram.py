@@ -1,4 +1,4 @@
-"""The drawing of a request: axes aligned, what stretches, what is new, where sizes conflict."""
+"""The diagram of a request as text: aligned axes, expanded axes, new axes and conflicts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from ..plan.plan import Placement, Plan, Shape
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_DRAWN_INPUTS = 8
-"""Inputs that are drawn; a drawing of more says how many are left out."""
+"""The most inputs in a diagram, which shows the number of the others."""
 
 _LEGEND = {"*": "* stretched", "~": "~ stretched for some sizes", "+": "+ new axis", "^": "^ conflict"}
 
 
 Row = tuple[str, list[str]]
-"""A name, and a cell for each column."""
+"""The label of a row, and its cells."""
 
 
 def draw(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
 ) -> str:
-    """Return plain text: a line for each input, the target and each output, a column for each axis.
+    """Return the diagram, with a line for each input, the target and each output, and a column for each axis.
 
-    A product has a column more, for the axes that it sums over, and a line for its result. `alignment` is None if the
-    rule found none; then the shapes are right-aligned as they are.
+    A product also has a column for its summed axis, and a line for its result. If `alignment` is None, the rule found
+    no alignment, and the shapes are right-aligned in the diagram.
     """
     if alignment is not None and alignment.result is not None:
         heads, rows, ruled = _product(shapes, alignment, outcome)
@@ -40,7 +40,7 @@ def draw(
 def _broadcast(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the heads of the columns, the rows, and the number of the line before which a rule is drawn."""
+    """Return the column headings, the rows, and the number of the line that has a rule above it."""
     target = getattr(op, op.target) if op.target else None
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
@@ -63,7 +63,9 @@ def _broadcast(
         rows = [(name, ["() "]) for name, _ in rows]
     if isinstance(outcome, Conflict):
         blamed = outcome.axis
-        if blamed is None and alignment is None and len(outcome.axes) == len(shapes) == 1:  # right-aligned, as it is
+        if (
+            blamed is None and alignment is None and len(outcome.axes) == len(shapes) == 1
+        ):  # the diagram is right-aligned
             blamed = outcome.axes[0]
         if blamed is not None:
             rows.append(("", ["^ " if axis == blamed else "" for axis in range(rank)]))
@@ -73,7 +75,7 @@ def _broadcast(
 def _product(
     shapes: tuple[Shape, ...], alignment: Alignment, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the headings, the rows and the ruled row of a product, whose operands each lack axes of its result."""
+    """Return the same as `_broadcast` for a product, whose operands lack axes of its result."""
     result = alignment.result or ()
     columns = [axis for axis, met in enumerate(alignment.axes) if met.terms]
     heads = [f"{result.index(axis)} " if axis in result else "sum " for axis in columns]
@@ -94,7 +96,7 @@ def _product(
 
 
 def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> str:
-    """Return the size of an operand on an axis, with a mark; a mark alone if it is broadcast along that axis."""
+    """Return the size of an operand on an axis with its mark, or only a mark if the operand lacks the axis."""
     own = next((output for output in alignment.outputs if output.input == number and axis in output.axes), None)
     for term in alignment.axes[axis].terms:
         if term.input == number and term.axis is not None:
@@ -107,7 +109,7 @@ def _plain(shape: tuple[object, ...]) -> list[str]:
 
 
 def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[str]:
-    """An input's sizes, each in the column of its output axis, with a mark."""
+    """Return the sizes of an input with their marks, each in the column of its output axis."""
     own = next((output for output in alignment.outputs if output.input == number), None)
     shown = sorted({axis for output in alignment.outputs for axis in output.axes}) or range(len(alignment.axes))
     cells = []
@@ -124,7 +126,7 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
 
 
 def _output_cells(output: Placement | SymbolicPlacement) -> list[str]:
-    """An output's sizes, each in the column of the last axis that is merged into it."""
+    """Return the sizes of an output, each in the column of the last axis that is merged into it."""
     cells, merges = _plain(output.shape), output.merges
     if merges is None:
         return cells
@@ -141,7 +143,7 @@ def _mark(plan: Plan | SymbolicPlan | None, number: int, column: int) -> str:
 
 
 def _lay_out(rows: list[tuple[str, list[str]]], rule_before: int | None) -> list[str]:
-    """Lines of equal columns, short rows aligned right, with a rule before one of them."""
+    """Return lines with aligned columns, with short rows at the right, and with a rule above one line."""
     rank = len(rows[0][1])
     padded = [(name, [""] * (rank - len(cells)) + cells) for name, cells in rows]
     widths = [max(len(cells[axis]) for _, cells in padded) for axis in range(rank)]

@@ -1,4 +1,4 @@
-"""Hints: changes of a request that does not broadcast under which it does. Each is tried before it is given."""
+"""Hints: changes after which a request broadcasts. Each hint has been tested."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ from .symbolic import SymbolicPlan
 MAX_HINTS = 3
 MAX_HINT_INPUTS = 8
 MAX_HINT_ENTRIES = 8
-"""Sizes of a shape, or entries of an attribute. Beyond these no hint is searched for: what would be found is not what
-was meant."""
+"""The most sizes of a shape, or entries of an attribute, with a search for hints.
+
+A hint for a larger request would hardly be what the user meant.
+"""
 MAX_HINT_TRIES = 64
-"""Changes that are tried in one search: some two milliseconds."""
+"""The most changes that one search tries. They take some two milliseconds."""
 MAX_SYMBOLIC_HINT_TRIES = 8
-"""Those of them whose sizes are not known and do not clash at once: each takes half a millisecond or so."""
+"""The most changes with symbolic sizes that one search resolves. Each takes half a millisecond."""
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
-"""From a request to its plan; raises ShapeMismatch."""
+"""A function from an op and shapes to the plan, which raises ShapeMismatch."""
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
-"""From a request to the shape of its result or its first output; None if it does not broadcast for all sizes."""
+"""A function from an op and shapes to the shape of the result, or None if they do not broadcast for all sizes."""
 Candidate = tuple[str, Op, tuple[Shape, ...]]
-"""A change in words, and the request that it leads to."""
+"""The text of a hint, and the op and the shapes of its request."""
 
 
 def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
-    """Up to MAX_HINTS requests near this one that broadcast, the likeliest first, each as it is sent (a messages.Hint).
+    """Return up to MAX_HINTS changed requests that broadcast, as plain values in the fields of messages.Hint.
 
-    `lower` tries a request, with what is assumed of its symbols.
+    The likeliest comes first. `lower` makes the plan of a changed request.
     """
     target = getattr(op, op.target) if op.target else None
     if not is_small(op, shapes):
@@ -59,7 +61,7 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
                 if of_integers:
                     return alignment.broadcast_shape()
                 if has_integer_mismatch(alignment):
-                    return None  # as most do: the sentence that says why costs more than all before it
+                    return None  # most changes end here, before the costly message of the conflict is made
             if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
                 raise _Enough
             plan = try_resolve(alignment) if of_integers else lower(op, shapes)
@@ -82,17 +84,17 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
 
 
 class _Enough(Exception):
-    """So many changes were tried that no other is."""
+    """Raised if the search has tried its largest number of changes."""
 
 
 def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
-    """Whether a request is small enough for a hint."""
+    """Return whether a request is small enough for a search for hints."""
     lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
     return len(shapes) <= MAX_HINT_INPUTS and max(map(len, lists)) <= MAX_HINT_ENTRIES
 
 
 def hint_to_dict(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
-    """A hint as it is sent."""
+    """Return a hint as plain values, in the fields of messages.Hint."""
     plain_op = op.model_dump(mode="json", exclude_none=True)
     return {"text": text, "op": plain_op, "inputs": [list(shape) for shape in shapes]}
 
@@ -110,10 +112,9 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
 
 
 def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield a product with one operand transposed, or both, or with an axis that a vector lacks, or its operands
-    exchanged."""
+    """Yield products with transposed operands, with a new axis of a vector, or with exchanged operands."""
     if _sums_agree(op, shapes):
-        return  # the stacks do not fit, and no transposition changes them
+        return  # the stacks conflict, and no transpose changes that
     for numbers in ((1,), (0,), (0, 1)):
         if changed := _transposed(op, shapes, numbers):
             words, other, inputs = changed
@@ -143,7 +144,7 @@ def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
 
 
 def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Candidate | None:
-    """Return the product in which these operands are transposed, by attributes if it has them."""
+    """Return the product with these operands transposed, by attributes if the op has them."""
     if any(len(shapes[number]) < 2 or shapes[number][-1] == shapes[number][-2] for number in numbers):
         return None
     if op.transposes:
@@ -165,7 +166,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
 
 
 def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
-    """Two axes of one input that stand the other way round in another input, or in the target."""
+    """Yield a request with two axes of one input swapped, if another input or the target has them in this order."""
     for number, shape in enumerate(shapes):
         partners = [
             other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
@@ -190,12 +191,12 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
 
 
 def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """One input with size-1 axes after its own, or among them, or without its leading ones."""
+    """Yield requests with new axes of size 1 in one input, or without its leading axes of size 1."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
         for rank in range(len(shape) + 1, room + 1 if shape else 0):
-            for own in combinations(range(1, rank), len(shape) - 1):  # axis 0 stays, as is aligned anyway
+            for own in combinations(range(1, rank), len(shape) - 1):  # a new axis before axis 0 changes nothing
                 kept = (0, *own)
                 if op.named_axes and op.names_axis(
                     number, [axis for axis, new in enumerate(kept) if axis != new], len(shape)
@@ -222,20 +223,20 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candi
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """A -1 that this framework refuses, written out."""
+    """Yield a request with the size in place of a -1 that the framework does not accept."""
     (shape,) = shapes
     new = len(target) - len(shape)
     if new < 0 or -1 not in target:
         return
     spelled = tuple(shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target))
     if any(isinstance(size, Symbol) and size.name is None for size in spelled):
-        return  # what is not known can't be written out
+        return  # a size without a name cannot be written
     try:
         changed = type(op).model_validate(op.__dict__ | {str(op.target): spelled})
     except ValidationError:  # an attribute that takes no names
         changed = op
     if changed != op and fitting(changed, shapes) is not None:
-        yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size", changed, shapes
+        yield f"write {op.target}={format_shape(spelled)}: {op.name} does not accept -1", changed, shapes
     keeping = mindspore.broadcast_to(shape=target)
     if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes) is not None:
         text = f"{keeping.name} takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
@@ -243,16 +244,16 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
 
 
 def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """Another framework's op that takes the same input to the same target."""
-    for other, words in _others(shapes[0], target):
+    """Yield requests with an op that broadcasts the same input to the same target."""
+    for other, words in _ops_with_target(shapes[0], target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
         if other != op and (output := fitting(other, shapes)) is not None:
             yield f"{words} fits: the output is {format_shape(output)}", other, shapes
 
 
-def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
-    """Ops that may take `shape` to `target`, each with its words; those left out whose sizes clash at first sight."""
+def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
+    """Yield ops that may broadcast `shape` to `target`, and a text. Ops with a clear conflict are omitted."""
     yield numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"
     for axes in combinations(range(len(target)), len(shape)):
         pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
@@ -274,15 +275,14 @@ def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
 
 
 def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
-    """Whether two sizes can be equal without a condition: of those that are not known, two with one name, or a name
-    that may be assumed to be an integer."""
+    """Return whether two sizes are equal, or become equal under an assumption about a name."""
     if isinstance(size, Symbol) or isinstance(wanted, Symbol):
         return size == wanted or any(isinstance(side, Symbol) and side.name for side in (size, wanted))
     return size == wanted
 
 
 def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Other axes of ngraph.BroadcastLike, which may be those that it does not infer."""
+    """Yield requests with other axes of ngraph.BroadcastLike, which it may not infer."""
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)

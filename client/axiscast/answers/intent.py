@@ -1,8 +1,8 @@
-"""Intent: whether all pairs are meant where two inputs make a square. One rule for all that watches or reads programs.
+"""The rule that decides if an outer product is intended, for all checks of programs.
 
-Shapes alone can't say it: x[:, None] - x and prediction - target have the same ones. So each checker collects facts of
-the two inputs, from frames or from a graph, and this rule decides. docs/training.md has the rules that it was chosen
-from, and what each finds. This file imports next to nothing, as two_sided.py.
+Shapes alone do not tell: x[:, None] - x and prediction - target have the same shapes. So each checker collects facts
+about the two operands, from frames or from a graph, and this rule decides. docs/training.md has the alternatives.
+Code that runs inside other programs imports this module, so it imports only a few standard modules.
 """
 
 from __future__ import annotations
@@ -13,43 +13,49 @@ from typing import Literal, NamedTuple
 from .two_sided import TwoSidedBroadcast
 
 FindingKind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
-"""What can be reported: a square that is not meant; every square; two inputs that stretch each other; inputs of
-different ranks."""
+"""The kinds of findings.
+
+square: an outer product that is not intended. every-square: any outer product. mutual-stretch: two operands that expand
+to each other. rank-promotion: operands with different ranks.
+"""
 Way = Literal["", "index", "unsqueeze", "reduction"]
 
 
 class Origin(NamedTuple):
-    """Where an input of an operation comes from, as far as a checker knows."""
+    """The known facts about the origin of an operand."""
 
     way: Way = ""
-    """How its axis of size 1 was written: by None in an index; by unsqueeze, or what else gives a tensor another shape;
-    by a reduction that keeps its axis."""
+    """The code that made its axis of size 1.
+
+    index: None in an index. unsqueeze: unsqueeze, or another function that changes the shape. reduction: a reduction
+    that keeps the axis.
+    """
     is_here: bool = False
-    """Whether it was written in the expression of the operation, as in `x[:, None] - y`."""
+    """Whether this code is in the expression of the operation, as in `x[:, None] - y`."""
     source: object = None
-    """What stands for the tensor that it was made from without mixing in others. None is equal to nothing."""
+    """A key of the one tensor that the operand was made from. None if there are several, or if it is unknown."""
     is_index: bool = False
-    """Whether it holds positions: integers that no data enter, such as a range."""
+    """Whether the operand has indices, such as a range, that do not depend on data."""
 
 
 class OperandPair(NamedTuple):
-    """Two inputs of an operation that stretch each other, and the facts of the operation."""
+    """Two operands that expand to each other, and the facts about their operation."""
 
     origins: tuple[Origin, Origin]
     is_square: bool = True
-    """Whether they make a square; if not, they only stretch each other."""
+    """Whether they are an outer product of equal sizes with a missing axis."""
     is_loss: bool = False
-    """Whether the operation compares predictions with targets, element by element."""
+    """Whether the operation is a loss, which compares predictions with targets element by element."""
     is_discrete: bool = False
-    """Whether it is a comparison, or takes integers and booleans only."""
+    """Whether the operation is a comparison, or all its operands are integers and booleans."""
     has_operand_with_both_axes: bool = False
-    """Whether another input has both axes already."""
+    """Whether an operand of the operation has both axes of the outer product."""
     is_installed: bool = False
-    """Whether its expression is the code of an installed package."""
+    """Whether the expression is code of an installed package."""
 
 
 def is_meant(pair: OperandPair) -> bool:
-    """Return whether all pairs are meant, so that no warning is given.
+    """Return whether the outer product is intended, so that no warning is given.
 
     >>> row, column = Origin(), Origin("index", is_here=True)
     >>> is_meant(OperandPair((row, column)))                                 # x[:, None] - y
@@ -73,7 +79,7 @@ def is_meant(pair: OperandPair) -> bool:
 
 
 def has_operand_with_both_axes(shapes: Sequence[Sequence[object]], found: TwoSidedBroadcast) -> bool:
-    """Return whether one of the shapes has both axes of a square, neither of size 1.
+    """Return whether one of the shapes has both axes of an outer product, with sizes other than 1.
 
     >>> from .two_sided import find_outer_product
     >>> shapes = [(5,), (5, 1), (5, 5)]

@@ -1,7 +1,6 @@
-"""Limits: what is refused before anything is allocated or summed. Settings where an operator would change them,
-constants with their reasons where not.
+"""Limits of requests and responses, each checked before anything is allocated or computed.
 
-A limit is a number that bears its refusal: the sentence in which the figures of a request take the place of the braces.
+Limits that an operator would change are settings; the others are constants, each with its reason.
 """
 
 from __future__ import annotations
@@ -18,126 +17,123 @@ from ..wire.shapes import format_shape
 
 
 class Limit(int):
-    """The most that there may be of something.
+    """A largest allowed number, with the message if it is exceeded.
 
-    `text` says in a refusal how much there is, how much there may be (`{most}`), and what to do; `counted` is its name
-    for what is counted, `pointer` the place in the request.
+    The message is a format string: `{limit}` is the limit, and `{count}`, or the name in `counted`, the actual number.
+    `pointer` is the location in the request.
     """
 
-    def __new__(cls, most: int, text: str, counted: str = "count", pointer: str | None = None) -> Self:
-        limit = super().__new__(cls, most)
-        limit._text, limit._counted, limit._pointer = text, counted, pointer
-        return limit
+    def __new__(cls, limit: int, message: str, counted: str = "count", pointer: str | None = None) -> Self:
+        self = super().__new__(cls, limit)
+        self._message, self._counted, self._pointer = message, counted, pointer
+        return self
 
-    _text: str
+    _message: str
     _counted: str
     _pointer: str | None
 
     def check(self, count: int) -> None:
-        """Raises Problem (work-too-large) where there is more."""
+        """Raise Problem (work-too-large) if the count exceeds the limit."""
         if count > self:
             raise self.problem({self._counted: count})
 
     def problem(self, figures: dict[str, Any], code: str = "work-too-large") -> Problem:
-        """The refusal, with the figures that its text needs; `elements` and `nbytes` are in its document too."""
-        facts = {name: int64_or_text(figures[name]) for name in ("elements", "nbytes") if name in figures}
-        text = self._text.format(most=int(self), **figures)
-        return Problem(code, text, pointer=self._pointer, **facts, limit=int(self))
+        """Return the problem with these figures in its message; `elements` and `nbytes` are also fields of it."""
+        fields = {name: int64_or_text(figures[name]) for name in ("elements", "nbytes") if name in figures}
+        message = self._message.format(limit=int(self), **figures)
+        return Problem(code, message, pointer=self._pointer, **fields, limit=int(self))
 
 
-MAX_RANK = Limit(64, "a shape has {count} axes; this service takes up to {most}")
-"""NumPy's own: an array of more axes can't be made."""
+MAX_RANK = Limit(64, "a shape has {count} axes, but the limit is {limit}")
+"""The largest rank of a NumPy array."""
 MAX_LISTED_AXES = Limit(
     10_000,
-    "{inputs} inputs of up to {rank} axes make {count} axes; this service takes up to {most}: "
-    "send fewer inputs at once",
+    "{inputs} inputs with up to {rank} axes have {count} axes in total, but the limit is {limit}: send fewer inputs in "
+    "one request",
 )
-"""Inputs times output rank (4 at the least) of one request: what an answer lists; some 50 ms of work."""
+"""The largest number of axes of all outputs, which the response lists. They take some 50 ms."""
 MAX_SYMBOLIC_AXES = Limit(
     2000,
-    "the inputs have {count} axes; where sizes are not known this service takes up to {most}: "
-    "send inputs of equal shape once",
+    "the inputs have {count} axes in total, but with symbolic sizes the limit is {limit}: send equal shapes only once",
 )
-"""Axes of all inputs together, where sizes are symbolic: some 50 ms of work."""
+"""The largest number of axes of all inputs if a size is symbolic. They take some 50 ms."""
 MAX_CONDITIONS = Limit(
     200,
-    "the sizes that are not known and meet put {count} conditions or more on each other; this service weighs up to "
-    "{most}: give one name to sizes that are equal",
+    "the symbolic sizes have {count} or more conditions, but the limit is {limit}: give equal sizes the same name",
 )
-"""Conditions that symbolic sizes are weighed by: some 50 ms of work. Twenty names that all meet on one axis have
-190."""
+"""The largest number of conditions on symbolic sizes. They take some 50 ms. Twenty names on one axis have 190."""
 MAX_TRANSLATED_INPUTS = Limit(
     256,
-    "a translation has steps for each of its {count} inputs; this service writes them for up to {most}: send fewer",
+    "a translation of {count} inputs has steps for each of them, but the limit is {limit} inputs: send fewer",
     pointer="/inputs",
 )
-"""Inputs of one translation, which has steps for each of them: code for people."""
+"""The largest number of inputs of a translation, whose code is for people."""
 MAX_BATCH_ROWS = Limit(
     10_000,
-    "requests: there are {count}; one batch takes up to {most}: send several, or columns, where all have one op and "
-    "inputs of the same rank",
+    "requests: has {count} requests, but the limit of a batch is {limit}: send several batches, or columns if all "
+    "requests have the same op and ranks",
     pointer="/requests",
 )
-"""Requests in one batch of rows: some 0.5 s of work as a rule."""
+"""The largest number of requests in a batch. They take some 0.5 s in most cases."""
 MAX_BATCH_SECONDS = 2.0
-"""Of the processor; then a batch begins no further row: one of many inputs or symbols may take a second."""
+"""Seconds of CPU time after which a batch starts no further row. A row with many inputs or symbols may take one."""
 MAX_COLUMN_SIZES = Limit(
     2**25,
-    "the rows have {count} sizes, those of the answer counted; one batch takes up to {most}: send fewer rows at once",
+    "the rows have {count} sizes with those of the response, but the limit of a batch is {limit}: send fewer rows in "
+    "one request",
     pointer="/inputs",
 )
-"""Sizes in the columns of a batch and of its answer, where 10^6 rows have some ten million: 256 MiB, 0.5 s."""
+"""The largest number of sizes in columns and their response: 256 MiB, or 0.5 s."""
 MAX_ROWS_ALONE = Limit(
     100_000,
-    "{count} rows do not broadcast, and which axis is to blame must be found row by row for this op: one batch "
-    "takes up to {most} such rows",
+    "{count} rows do not broadcast, and this op needs a separate check to find the axis of each, but the limit of a "
+    "batch is {limit} such rows: send fewer rows in one request",
     pointer="/inputs",
 )
-"""Rows of columns that are looked at one by one, where the op's rule needs that: some 0.5 s."""
+"""The largest number of rows of columns with a separate check each. They take some 0.5 s."""
 MAX_WORK_ELEMENTS = Limit(
     2**28,
-    "the gradients have {elements} elements to sum, replicated axes counted once; this service sums up to {most}: "
-    "send the gradient in slices and add the results",
+    "the gradients have {elements} elements to sum without replicated ones, but the limit is {limit}: send the "
+    "gradient in slices and add the results",
     counted="elements",
 )
-"""Elements that one backprop may sum: about a second of one core."""
+"""The largest number of elements that one backprop sums. They take about a second of one core."""
 MAX_RESULT_ELEMENTS = Limit(
     2**26,
-    "the gradients of the inputs have {elements} elements; this service makes up to {most} at once: send the gradient "
-    "in slices and join the results",
+    "the gradients of the inputs have {elements} elements, but the limit is {limit}: send the gradient in slices and "
+    "join the results",
     counted="elements",
 )
-"""Elements of the gradients that one backprop makes: each is held in up to 16 bytes. A gradient whose strides
-overlap may ask for more than its own bytes."""
+"""The largest number of elements in the results of one backprop, each of which takes up to 16 bytes.
+
+A gradient with overlapping strides may lead to more elements than it has itself.
+"""
 MAX_LOOKUPS = Limit(
     2**28,
-    "no strides read this window of merged axes, and its elements take {count} lookups; this service does up to "
-    "{most}: ask for smaller windows, or for the whole output",
+    "the window over merged axes has no strides, and its elements need {count} lookups, but the limit is {limit}: "
+    "request smaller windows, or the whole output",
     pointer="/window",
 )
-"""Elements of a window that has no strides, times the axes that are merged in it: some two seconds."""
+"""The largest number of elements of a window without strides, times its merged axes. They take some two seconds."""
 MAX_JSON_ELEMENTS = Limit(
     2**17,
-    "a JSON answer holds up to {most} elements and lists of them, of {most_bytes} bytes in all, and this one would "
-    "hold {elements} elements in {lists} lists, of {nbytes} bytes: ask for MessagePack "
-    '(Accept: application/vnd.msgpack), which streams, for "layout": "strided", or for a "window" of the output',
+    "the JSON response has {elements} elements in {lists} lists, of {nbytes} bytes, but the limit is {limit} elements "
+    "and lists, and {limit_bytes} bytes: request MessagePack (Accept: application/vnd.msgpack), which streams, "
+    '"layout": "strided", or a "window" of the output',
 )
-"""Elements in a JSON answer, and lists that hold them, which is built whole: some 50 MB and 0.3 s meanwhile."""
+"""The largest number of elements and lists in a JSON response, which is built as a whole: some 50 MB and 0.3 s."""
 MAX_JSON_BYTES = 4 * 2**20
-"""Bytes of those elements: strings may be long."""
+"""Bytes of the largest tensors in a JSON response, whose elements may be long strings."""
 MAX_ADDRESS = Limit(
     2**63 - 1,
-    "the output {shape} spans {nbytes} bytes, more than the 2^63-1 that an array can: its shape can be checked, "
-    "not sent",
+    "the output {shape} spans {nbytes} bytes, but an array spans at most 2^63-1: only its shape can be checked",
 )
-"""Bytes that an array's shape may span, replicated ones included."""
+"""Bytes that the shape of an array may span, with replicated elements."""
 OUTPUT_TEXT = (
-    "the outputs, the largest {shape}, take {nbytes} bytes; this service sends up to {most}: ask for "
-    "layout strided, which costs only the bytes of the inputs, or for a window of the output"
+    "the outputs, the largest of which is {shape}, have {nbytes} bytes, but the limit is {limit}: request the layout "
+    "strided, which sends only the bytes of the inputs, or a window of the output"
 )
-"""The text of the limit that is a setting, AXISCAST_MAX_OUTPUT_BYTES."""
-
-
+"""The message of the limit that is the setting AXISCAST_MAX_OUTPUT_BYTES."""
 MIN_COUNTED_AXES = 4
 """Axes that limits and estimates count for an input or output of a lower rank."""
 
@@ -172,11 +168,11 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
     if axes > MAX_LISTED_AXES:
         raise MAX_LISTED_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
-    for shape in () if all_static else shapes:  # loops, since every request passes here
+    for shape in () if all_static else shapes:  # loops are fastest, and every request runs this
         for size in shape:
             if type(size) is not int and isinstance(size, Symbol):
                 is_symbolic = True
-    if len(op.__dict__) > 1:  # else it has a name alone
+    if len(op.__dict__) > 1:  # otherwise the name is the only attribute
         for value in op.__dict__.values():
             if type(value) is tuple:
                 entries += len(value)
@@ -184,12 +180,12 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
             elif type(value) is dict:
                 entries += len(value)
     if is_symbolic and op.needs_integers():
-        in_op = None if any(Symbol in map(type, shape) for shape in shapes) else next(op.symbols())[0]
+        attribute = None if any(Symbol in map(type, shape) for shape in shapes) else next(op.symbols())[0]
         raise Problem(
             "invalid-request",
-            f"{op.name} takes known sizes only, because its rule compares them: "
-            "write an integer in place of each name, range and ?",
-            pointer=f"/op/{in_op}" if in_op else "/inputs",
+            f"{op.name} supports integer sizes only, because its rule compares them: replace each name, range and ? by "
+            "an integer",
+            pointer=f"/op/{attribute}" if attribute else "/inputs",
         )
     return RequestSize(op, shapes, rank, axes, entries, is_symbolic)
 
@@ -197,7 +193,7 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
 def validate_output_bytes(
     shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int, text: str = OUTPUT_TEXT
 ) -> None:
-    """Raises Problem (output-too-large) where dense outputs of these shapes exceed `limit` bytes in all."""
+    """Raise Problem (output-too-large) with this text if dense outputs of these shapes have more than `limit` bytes."""
     nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
     if nbytes > limit:
         largest = max(shapes, key=prod)
@@ -206,7 +202,7 @@ def validate_output_bytes(
 
 
 def validate_span(shape: Shape, itemsize: int) -> None:
-    """Raises Problem (output-too-large) for a shape that no array can have, even when it is only a view."""
+    """Raise Problem (output-too-large) if no array can have this shape, not even as a view."""
     nbytes = prod(max(size, 1) for size in shape) * itemsize
     if nbytes > MAX_ADDRESS:
         figures = {"shape": format_shape(shape), "elements": prod(shape), "nbytes": nbytes}
@@ -214,12 +210,12 @@ def validate_span(shape: Shape, itemsize: int) -> None:
 
 
 def validate_json_size(elements: int, lists: int, nbytes: int) -> None:
-    """Raises Problem (output-too-large) for a JSON answer of too many elements and lists, or of too many bytes."""
+    """Raise Problem (output-too-large) if a JSON response has too many elements and lists, or too many bytes."""
     if elements + lists > MAX_JSON_ELEMENTS or nbytes > MAX_JSON_BYTES:
-        figures = {"most_bytes": MAX_JSON_BYTES, "elements": elements, "lists": lists, "nbytes": nbytes}
+        figures = {"limit_bytes": MAX_JSON_BYTES, "elements": elements, "lists": lists, "nbytes": nbytes}
         raise MAX_JSON_ELEMENTS.problem(figures, "output-too-large")
 
 
 def int64_or_text(number: int) -> int | str:
-    """A number that any reader of int64 keeps: a decimal string beyond 2^63-1."""
+    """Return the number, or a decimal string if int64 cannot represent it."""
     return number if number <= 2**63 - 1 else str(number)

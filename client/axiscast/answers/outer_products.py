@@ -1,4 +1,4 @@
-"""Squares, and the changes after which two inputs are combined element by element, or all pairs are written out."""
+"""Changes of a request with an accidental outer product: to work element by element, or on all pairs explicitly."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, fi
 
 
 class InputReshape(NamedTuple):
-    """A request with another shape of one input."""
+    """A request with another shape for one of its inputs."""
 
     input: int
     code: str
-    """What to write after the input's name, such as "[:, None]"."""
+    """The code after the name of the input, such as "[:, None]"."""
     inputs: tuple[Shape, ...]
     output: Sequence[int | str]
     alignment: Alignment
@@ -31,7 +31,7 @@ class InputReshape(NamedTuple):
 
 
 def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> TwoSidedBroadcast | None:
-    """Of all inputs, or of these."""
+    """Return a two-sided broadcast of all inputs, or of these two, or None."""
     if _is_plain(alignment):
         shapes = alignment.input_shapes
         if inputs is not None:
@@ -42,7 +42,7 @@ def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> T
 
 
 def outer_product_of(alignment: Alignment) -> TwoSidedBroadcast | None:
-    """Return a square of two inputs, or None: at once if the inputs have the same rank and are right-aligned."""
+    """Return an accidental outer product of two inputs, or None."""
     if isinstance(alignment, RightAlignment) and alignment.relation is Relation.BROADCAST:
         return find_outer_product(alignment.input_shapes, alignment.nonunit_masks)
     found = find_two_sided_in_rows(rows_of(alignment))
@@ -54,7 +54,10 @@ def _is_plain(alignment: Alignment) -> bool:
 
 
 def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
-    """See find_two_sided_in_rows. On the axes where inputs do not stretch to each other, nothing is filled."""
+    """Return a row for each input with its size on each axis, as for find_two_sided_in_rows.
+
+    On axes that do not broadcast both ways, each size is 1, so that they are never part of a two-sided broadcast.
+    """
     if _is_plain(alignment):
         rank = max(map(len, alignment.input_shapes))
         return [(*[None] * (rank - len(shape)), *shape) for shape in alignment.input_shapes]
@@ -69,7 +72,7 @@ def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
 def elementwise_fixes(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
 ) -> Iterator[InputReshape]:
-    """Yield the changes that combine the two inputs of a square element by element: new axes, then one axis less."""
+    """Yield the changes that make an outer product an operation element by element: new axes, then a dropped axis."""
     (first, second), (axis, beside) = found.inputs, found.axes
     rows = rows_of(alignment)
     where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
@@ -87,7 +90,7 @@ def elementwise_fixes(
 def explicit_all_pairs(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
 ) -> InputReshape | None:
-    """Return the change that combines all pairs and makes no square, since the missing axis is written out."""
+    """Return the change that writes the missing axis explicitly, so that the inputs still form all pairs."""
     first = found.inputs[0]
     for code, shape in _wider(shapes[first], len(alignment.axes)):
         change = _change(op, shapes, first, code, shape, lower)
@@ -97,7 +100,7 @@ def explicit_all_pairs(
 
 
 def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with up to `most` more axes of size 1, after its axis `axis` or before it."""
+    """Yield a shape with up to `most` new axes of size 1, after this axis or before it, and the code for it."""
     for count in range(1, most + 1):
         for place in (axis + 1, axis):
             index = [":"] * place + ["None"] * count + [":"] * (place == axis)
@@ -105,7 +108,7 @@ def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]
 
 
 def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with axes of size 1 before its own, or after them, up to this rank."""
+    """Yield a shape with new axes of size 1 before or after its own, up to this rank, and the code for it."""
     for count in range(1, rank - len(shape) + 1):
         nones = ["None"] * count
         yield f"[{', '.join(nones)}]", (*[1] * count, *shape)
@@ -115,8 +118,10 @@ def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
 def _change(
     op: Op, shapes: tuple[Shape, ...], number: int, code: str, shape: Shape, lower: Lower
 ) -> InputReshape | None:
-    """Return the request with another shape of one input; None if it does not broadcast for all sizes, or two of its
-    inputs make a square."""
+    """Return a request with another shape for one input.
+
+    If it does not broadcast for all sizes, or is an accidental outer product, return None.
+    """
     inputs = (*shapes[:number], shape, *shapes[number + 1 :])
     try:
         plan = lower(op, inputs)

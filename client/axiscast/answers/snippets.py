@@ -1,8 +1,8 @@
-"""Snippets: the steps of a translation as source text to paste. The templates, one for each step, stand with the ops.
+"""The code of a translation, from the templates of the ops.
 
-In a template `x` is the tensor that a step takes and `y` what it gives; a step on several tensors has `x0`, `x1`, ...,
-and all of them in `xs` and `ys`. `x_shape`, `x_rank`, `y_shape` and `y_rank` are theirs; an attribute of the op has its
-own name.
+In a template, `x` is the input of a step and `y` its output. A step on several tensors has `x0`, `x1` and so on, and
+all of them as `xs` and `ys`. `x_shape`, `x_rank`, `y_shape` and `y_rank` describe the first of them. The attributes of
+the op have their own names.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..wire.shapes import format_shape
 
 
 def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
-    """The steps as source text. Inputs are x, or x0, x1, ...; outputs are y, or y0, y1, ..."""
+    """Return the steps as code. The inputs are x, or x0, x1 and so on, and the outputs y, or y0, y1 and so on."""
     framework = to.split(".")[0]
     words = FRAMEWORKS[framework]
     comment = words.language.comment
     inputs = zip(_numbered("x", len(plan.input_shapes)), plan.input_shapes, strict=True)
     head = [f"{comment} {', '.join(f'{name} has shape {format_shape(shape)}' for name, shape in inputs)}"]
     if words.executed is None:
-        head.append(f"{comment} unverified: written from the documents of {framework}, not executed")
+        head.append(f"{comment} unverified: written from the documentation of {framework}, not executed")
     reshaped = [step.op.shape for step in steps if isinstance(step.op, Reshape)]
     shapes = [*plan.input_shapes, *reshaped, *(output.shape for output in plan.outputs)]
     opening = words.preamble + (words.empty_preamble if any(map(_is_empty, shapes)) else "")
@@ -34,12 +34,12 @@ def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
 
 
 def _is_empty(shape: Shape) -> bool:
-    """Whether a shape is what older frameworks take for one that is not known: a scalar's, or one with a size 0."""
+    """Return whether older frameworks read this shape as unknown: it is () or has a size 0."""
     return not shape or 0 in shape
 
 
 def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
-    """Each step as text. What a later step takes is called t1, t2, ..."""
+    """Yield the code of each step. Intermediate tensors are t1, t2 and so on."""
     names, shapes = _numbered("x", len(plan.input_shapes)), list(plan.input_shapes)
     outputs = {output.input: name for output, name in zip(plan.outputs, _numbered("y", len(plan.outputs)), strict=True)}
     last = {tensor: number for number, step in enumerate(steps) for tensor in _written(step, len(shapes))}
@@ -62,7 +62,7 @@ def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]
 
 
 def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
-    """Return how the release differs when it runs these steps, a sentence for each way."""
+    """Return a sentence for each deviation of the released framework when it runs these steps."""
     shapes, found = list(plan.input_shapes), {}
     for step in steps:
         taken = _taken(step, len(shapes))
@@ -84,7 +84,7 @@ def _taken(step: Step, tensors: int) -> Sequence[int]:
 
 
 def _written(step: Step, tensors: int) -> Sequence[int]:
-    """The tensors that a step replaces."""
+    """Return the numbers of the tensors that a step replaces."""
     return _taken(step, tensors) if step.inputs is None else step.inputs[:1]
 
 
@@ -104,7 +104,7 @@ def _filled_in(
     results: Sequence[str],
     after: Sequence[Shape],
 ) -> str:
-    """The first of the op's templates all of whose fields there are."""
+    """Return the first template of the op whose fields all exist, filled in."""
     fields = {name: words.language.value(value) for name, value in op.model_dump(exclude_none=True).items()}
     shaped = words.language.shape or words.language.value
     for letter, names, shapes in (("x", taken, before), ("y", results, after)):

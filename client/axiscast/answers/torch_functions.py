@@ -1,4 +1,4 @@
-"""The functions of torch whose operands broadcast against each other: what `watch` and `check_torch` share."""
+"""The functions of torch whose operands broadcast against each other, for `watch` and `check_torch`."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 ELEMENTWISE = _by_name(_ELEMENTWISE)
-"""The keywords of the operands, in order, by the function's name; none if all of its arguments are operands."""
+"""The keywords of the operands of each function, in order. They are empty if all arguments are operands."""
 OPERAND_COUNTS = {"masked_scatter": 2}
-"""How many of the first arguments are operands, if a later one can be a tensor that does not meet them."""
+"""The number of operands of each function with a later argument that may be a tensor but does not broadcast."""
 LOSSES = _by_name(_LOSSES)
-"""The same of losses, in which no operand is meant to broadcast."""
+"""The keywords of the operands of each loss, none of which is meant to broadcast."""
 LISTS = "_foreach_"
-"""How the names of functions begin that take lists of operands: the first of each list meet, then the second ones."""
+"""The prefix of functions that take lists of operands: the first items broadcast, then the second items, and so on."""
 
 
 def function_name(overload: str) -> str:
-    """Return the name by which an overload of aten is in these tables, also if it works in place.
+    """Return the name of an overload of aten in these tables. In-place overloads have the same name.
 
     >>> [*map(function_name, ("aten.linalg_vecdot.default", "aten.__iand__.Tensor", "aten.mul_.Tensor"))]
     ['vecdot', 'and', 'mul']

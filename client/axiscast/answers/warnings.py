@@ -1,4 +1,4 @@
-"""Warnings about inputs that broadcast against each other: legal, but perhaps a mistake. Each is a messages.Warned."""
+"""Warnings about inputs that broadcast but may be a mistake, as plain values in the fields of messages.Warned."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def input_warnings(
     lower: Lower,
     warn: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """Return the square of two inputs; if there is none, the warnings that `warn` names, and nothing else is computed.
+    """Return the warning about an accidental outer product. If there is none, return the warnings named in `warn`.
 
-    `alignment` is that of the inputs, with the sizes that symbolic.py puts in the place of symbols. `outputs` are as
-    they are sent, one for each input. `lower` tries a request, with what is assumed of its symbols.
+    In `alignment`, symbols are replaced as symbolic.py does. `outputs` are the plain values of the outputs, one for
+    each input. `lower` makes the plan of a changed request.
     """
     if found := outer_product_of(alignment):
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
@@ -43,7 +43,7 @@ def input_warnings(
 
 
 def input_letter(number: int) -> str:
-    """Return what sentences call an input: a, b, c and so on.
+    """Return the letter of an input in messages: a, b, c and so on.
 
     >>> input_letter(1), input_letter(30)
     ('b', 'inputs[30]')
@@ -52,7 +52,7 @@ def input_letter(number: int) -> str:
 
 
 def all_pairs_text(axes: Sequence[int], rank: int) -> str:
-    """Return what is combined if each of two inputs expands to the other along these axes of an output of this rank."""
+    """Return a sentence part about the pairs that two inputs form if they expand to each other along these axes."""
     if rank == 2:
         return "every row meets every column"
     one, other = sorted(axes)
@@ -62,7 +62,7 @@ def all_pairs_text(axes: Sequence[int], rank: int) -> str:
 def _meeting(
     found: TwoSidedBroadcast, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]]
 ) -> str:
-    """Return the sentence that says which shape the two inputs of a find_two_sided have together."""
+    """Return a sentence with the common shape of the two inputs."""
     pair = sorted(found.inputs)
     rows = [rows_of(alignment)[number] for number in pair]
     axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
@@ -75,7 +75,7 @@ def _meeting(
 
 
 def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the warning that an input gets new axes. A scalar, which has no axis, does not count."""
+    """Return the warning that an input gets new axes, if ranks differ. Scalars are ignored."""
     ranks = {*map(len, shapes)} - {0}
     if len(ranks) < 2:
         return []
@@ -83,14 +83,16 @@ def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[st
     side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
     message = (
         f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "
-        f"of shape {format_shape(shapes[highest])}. Write them out where that is not meant."
+        f"of shape {format_shape(shapes[highest])}. Write the axes explicitly if this is not intended."
     )
     return [{"code": "rank-promotion", "message": message}]
 
 
 def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
-    """Where the output's new axes stand beside those of the input, which are `axes` of `rank`, in words; nothing where
-    they stand among them."""
+    """Return on which side an output of this rank has new axes, if the input has these of its axes.
+
+    If the new axes are between those of the input, return an empty text.
+    """
     if [*axes] == [*range(rank - len(axes), rank)]:
         return " on the left"
     return " on the right" if [*axes] == [*range(len(axes))] else ""
@@ -104,7 +106,7 @@ def _square_warning(
     found: TwoSidedBroadcast,
     lower: Lower,
 ) -> dict[str, Any]:
-    """Return the warning. If a change of one of the two inputs fixes it, the message and the hint have the first."""
+    """Return the warning about an outer product. If a change of one input fixes it, the warning has a hint."""
     meeting = _meeting(found, shapes, alignment, outputs)
     warning: dict[str, Any] = {
         "code": found.kind,

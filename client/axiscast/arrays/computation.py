@@ -26,10 +26,10 @@ from .tensor_arguments import ResultOptions, TensorLayout, read_backprop, read_b
 from .window import WindowLike
 
 _OUTPUT_TEXT = (
-    "the outputs, the largest {shape}, take {nbytes} bytes, and this machine has {most}: use layout='strided', which "
+    "the outputs, the largest {shape}, take {nbytes} bytes, and this machine has {limit}: use layout='strided', which "
     "takes no memory, or a window of the output"
 )
-_GRADIENTS_TEXT = "the gradients need up to {nbytes} bytes, and this machine has {most}: pass the gradient in slices"
+_GRADIENTS_TEXT = "the gradients need up to {nbytes} bytes, and this machine has {limit}: pass the gradient in slices"
 
 
 class _ShapesRequest(IntegerRequest):
