@@ -1,4 +1,4 @@
-"""The application, put together in one place."""
+"""The application: its settings, middleware, routes and exception handlers."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ from .settings import Settings
 
 logger = logging.getLogger("axiscast")
 
-_QUESTIONS = (check, batch, broadcast, backprop, compare, translate, why)
-"""What is asked with tensors or shapes."""
-_PATHS = {getattr(route, "path", "") for resource in (*_QUESTIONS, ops, pages) for route in resource.router.routes}
+_API_RESOURCES = (check, batch, broadcast, backprop, compare, translate, why)
+"""The resources that take shapes or tensors."""
+_PATHS = {getattr(route, "path", "") for resource in (*_API_RESOURCES, ops, pages) for route in resource.router.routes}
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The service. Without settings, those of the environment."""
+    """Return the ASGI application. Without settings, read them from the environment."""
     settings = Settings.from_environment() if settings is None else settings
     drain = Drain(settings.drain_seconds, settings.finish_seconds)
     budget = MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
@@ -89,12 +89,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         metrics.watch_memory(lambda: budget.held, budget.limit)
     log = access_log(settings.log_format) if settings.access_log else None
 
-    questions = [route for resource in _QUESTIONS for route in resource.router.routes]
+    api_routes = [route for resource in _API_RESOURCES for route in resource.router.routes]
     in_flight: Counter[bool] = Counter()
     limit = settings.max_concurrent_requests
     refusals: Counter[str] = Counter()
 
-    malformed = RateLimitedWarning("{count} malformed requests were refused since the last such line")
+    malformed = RateLimitedWarning("refused {count} malformed requests since the last such message")
 
     def refused(reason: str) -> None:
         refusals[reason] += 1
@@ -112,16 +112,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        generate_unique_id_function=lambda route: route.name.removeprefix("post_"),  # generators name functions by it
+        generate_unique_id_function=lambda route: route.name.removeprefix(
+            "post_"
+        ),  # code generators use it as function name
         redirect_slashes=False,
         middleware=[
             *([Middleware(TelemetryMiddleware, metrics=metrics, log=log)] if metrics or log else []),
             Middleware(RequestIdMiddleware, drain=drain),
             *([Middleware(GuardMiddleware, guards=guards)] if guards else []),
             Middleware(AdmissionMiddleware, limit=limit, budget=budget, in_flight=in_flight),
-            Middleware(DispatchMiddleware, routes=questions, handlers=_HANDLERS),
+            Middleware(DispatchMiddleware, routes=api_routes, handlers=_HANDLERS),
         ],
-        # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
+        # With the extra [otel], each request is a span, exported by the standard OTEL_* variables.
         telemetry={
             "auto_configure": True,
             "metrics": False,
@@ -152,7 +154,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         },
     )
     app.state.document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
-    for resource in (*_QUESTIONS, ops, pages):
+    for resource in (*_API_RESOURCES, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None, asks_for_names=bool(names))
     return app
@@ -164,13 +166,13 @@ async def _problem(request: Request, problem: Exception) -> Response:
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
-    """What the router itself refuses."""
+    """Respond to an exception of the router: an unknown path or a wrong method."""
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
-        there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
+        where = "see /docs" if request.app.state.settings.docs else "the paths of the API begin with /v1/"
         path = request.scope["path"]
         close = did_you_mean(close_matches(path, _PATHS, 1))
-        advice = f"{close} {there[0].upper()}{there[1:]}" if close else f": {there}"
+        advice = f"{close} {where[0].upper()}{where[1:]}" if close else f": {where}"
         return response_of(Problem("not-found", f"nothing is at {path[:200]}{advice}"), request)
     # Starlette's own Allow names the first route of this path only.
     allowed = ", ".join(sorted(_methods(request)))
@@ -181,7 +183,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """The methods that some route takes at the request's path."""
+    """Return the methods that the routes of the request's path accept."""
     return {
         method
         for method in ("GET", "HEAD", "POST")
@@ -190,20 +192,20 @@ def _methods(request: Request) -> set[str]:
     }
 
 
-async def _no_memory(request: Request, error: Exception) -> Response:
-    """The system gives less than the budget: a limit on address space, or others' use of the same memory."""
-    logger.warning("the system has no memory for a request within the budget: %s", error)
-    return response_of(Problem("overloaded", "this machine has no memory left for this: try again shortly"), request)
+async def _out_of_memory(request: Request, error: Exception) -> Response:
+    """Respond if the system has less memory than the budget."""
+    logger.warning("the system is out of memory, although the memory budget is not used up: %s", error)
+    return response_of(Problem("overloaded", "the server is out of memory: try again shortly"), request)
 
 
-async def _nobody_reads(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)  # the caller has gone: this goes nowhere
+async def _client_disconnected(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # the client has disconnected, so nobody gets this response
 
 
 _HANDLERS: dict[Any, Any] = {
     Problem: _problem,
     HTTPException: _http_exception,
-    ClientDisconnect: _nobody_reads,
-    MemoryError: _no_memory,
+    ClientDisconnect: _client_disconnected,
+    MemoryError: _out_of_memory,
 }
-"""What is answered to each exception that an endpoint raises."""
+"""The handler of each exception that an endpoint may raise."""

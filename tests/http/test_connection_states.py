@@ -295,7 +295,7 @@ def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCapt
         assert pipe.unsent.count(b"0\r\n\r\n") == 1
 
     asyncio.run(run())
-    assert "sent http.response.body out of its order" in caplog.text
+    assert "sent http.response.body out of order" in caplog.text
 
 
 def test_an_application_that_is_stopped_after_its_response_has_sent_all_of_it() -> None:

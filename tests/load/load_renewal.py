@@ -107,7 +107,7 @@ def test_keys_are_swapped_under_load_and_no_request_fails(workers: int, tmp_path
             assert wait_for(lambda: {status(service, OLD) for _ in range(8)} == {401})
         assert set(seen) == {"good"}, seen
         assert workers_of(service) == before
-    assert f"the API keys: read anew from {mounted.folder / 'keys'}" in service.log
+    assert f"reloaded the API keys from {mounted.folder / 'keys'}" in service.log
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_a_certificate_is_swapped_under_load_and_no_connection_fails(
             mounted.swap(**reloading)
             assert wait_for(lambda: shown(service) == reloading["certificate"])
         assert set(seen) == {"good"}, seen
-    assert service.log.count("the certificate: read anew") == 1
+    assert service.log.count("reloaded the certificate") == 1
 
 
 FAULTS: dict[str, tuple[dict[str, bytes], str]] = {
@@ -190,7 +190,7 @@ def test_a_certificate_that_is_not_valid_leaves_the_old_one_in_force_and_says_so
         mounted.swap(**files)
         said = next(line for line in service.process.stderr if '"warning"' in line)
         assert reason in said
-        assert "what was read before stays in force" in said
+        assert "the previous values stay in use" in said
         assert shown(service) == old["certificate"]
         mounted.swap(**reloading)  # and nothing has stopped
         assert wait_for(lambda: shown(service) == reloading["certificate"])
@@ -208,7 +208,7 @@ def test_keys_that_are_not_valid_leave_the_old_ones_in_force_and_say_so(
         mounted.swap(keys=text)
         said = next(line for line in service.process.stderr if line.startswith("WARNING"))
         assert reason in said
-        assert "what was read before stays in force" in said
+        assert "the previous values stay in use" in said
         assert status(service, OLD) == 200
 
 

@@ -80,7 +80,7 @@ def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem
 )
 def test_tls_that_can_not_be_had_stops_the_start(pem: Path, certificate: str, key: str, reason: str) -> None:
     paths = {name: str(pem / file) for name, file in (("tls_certificate", certificate), ("tls_key", key)) if file}
-    with pytest.raises(ValueError, match=r"^TLS can't be had with AXISCAST_TLS_CERTIFICATE=") as caught:
+    with pytest.raises(ValueError, match=r"^can't use TLS with AXISCAST_TLS_CERTIFICATE=") as caught:
         verify_settings(Settings(**paths))
     assert reason in str(caught.value)
 

@@ -1,1 +1,1 @@
-"""One HTTP/1.1 connection, from accept to close. The only package that knows sockets."""
+"""HTTP/1.1 connections, from accept to close. The only package that uses sockets."""

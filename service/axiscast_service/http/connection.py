@@ -1,4 +1,4 @@
-"""One connection as a transport: what is read and written of it, when it is closed, and what it costs meanwhile."""
+"""The transport side of a connection: reading, writing, timeouts and closing."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .rates import CHECKS_PER_WINDOW, Rates
 from .scope import ConnectionAddresses
 
 GROWN_TLS_BYTES = 64 * 2**10
-"""The buffers of an encrypted connection on which longer bodies came have grown."""
+"""After a longer body, the TLS buffers of a connection have grown."""
 
 NEW_SECONDS = 2
-"""A connection is new for so long, unless it has had a response."""
+"""A connection without a response counts as new for this time."""
 
 logger = logging.getLogger("axiscast")
 
 
 class ClosedTransport(asyncio.Transport):
-    """The transport of a connection that is lost."""
+    """The transport of a connection that has ended."""
 
     def is_closing(self) -> bool:
         return True
@@ -38,13 +38,13 @@ class ClosedTransport(asyncio.Transport):
         return 0
 
     def abort(self) -> None:
-        """Nothing is left to abort."""
+        """Do nothing: the connection has ended."""
 
     close = abort
 
 
 class ServerConnection(asyncio.BufferedProtocol):
-    """The part of HTTPProtocol that knows no request."""
+    """The part of HTTPProtocol that is independent of requests."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         self.loop: asyncio.AbstractEventLoop = _loop or asyncio.get_running_loop()
@@ -54,86 +54,86 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.rates = Rates()
         self.closing: LingeringClose | None = None
         self.finished = False
-        """Whether no further request is read."""
+        """Whether no further requests are read."""
         self.paused = False
-        """Whether nothing is read."""
+        """Whether reading is paused."""
         self.write_paused = False
-        """Whether so much is unsent that no further response is begun."""
+        """Whether so much data is unsent that no further response is started."""
         self.has_responded = False
-        """Whether a request has been answered."""
+        """Whether a response has been sent."""
         self.counted_at = 0.0
-        """When it was counted, by the event loop's clock."""
+        """Time at which the connection was counted, by the event loop's clock."""
         self.has_grown_tls = False
-        """Whether its buffers of TLS have grown."""
+        """Whether its TLS buffers have grown."""
         self.handshaking: socket.socket | None = None
-        """The connection, from `accepted` until it is made."""
+        """The socket, from `accepted` until `connection_made`."""
         self.counted = False
         self.over_limit = False
-        """Whether there is no room for it, nor any to be made."""
+        """Whether the limit on connections is reached and none could be closed instead."""
         self.keep_alive_seconds: float = config.timeout_keep_alive
         self.idle_since = 0.0
-        """When the last request was answered, by the event loop's clock: no timer is begun again for each."""
+        """Time of the last response, by the event loop's clock. One timer serves all requests."""
         self.idle_timer: asyncio.TimerHandle | None = None
-        self._taken: asyncio.Future[None] | None = None  # until the client has taken most of what is unsent
+        self._taken: asyncio.Future[None] | None = None  # done once the client has read most of the unsent data
 
-    # --- what HTTPProtocol knows
+    # --- implemented by HTTPProtocol
 
     def awaits_request(self) -> bool:
-        """Whether the client should be sending a request, or the rest of one."""
+        """Return whether the client should be sending a request or the rest of one."""
         raise NotImplementedError
 
     def is_idle(self) -> bool:
-        """Whether nothing of a request has come since the last one was answered."""
+        """Return whether no data of a request has arrived since the last response."""
         raise NotImplementedError
 
     def bytes_per_second(self) -> float:
-        """How fast the body comes."""
+        """Return the mean rate at which the body has arrived."""
         raise NotImplementedError
 
     def time_out_request(self) -> None:
-        """The client has not sent what it should have."""
+        """Handle a client that sends too slowly."""
         raise NotImplementedError
 
     def on_writable(self) -> None:
-        """The client has taken most of what was unsent."""
+        """Continue after the client has read most of the unsent data."""
         raise NotImplementedError
 
     def on_lost(self) -> None:
-        """The connection has ended."""
+        """Clean up after the connection has ended."""
         raise NotImplementedError
 
     def refuse(self, problem: Problem) -> None:
-        """Respond with this problem, and close."""
+        """Respond with this problem and close."""
         raise NotImplementedError
 
-    # --- its begin and its end
+    # --- start and end
 
     def accepted(self, connection: socket.socket, encrypted: bool) -> None:
-        """The connection is accepted. Its TLS handshake, if it is encrypted, is still to come."""
+        """Count an accepted connection. If it is encrypted, its TLS handshake follows."""
         self.handshaking = connection
         self._count()
         if encrypted:
-            CONNECTIONS.waiting[self] = None  # counted or over the limit: a handshake that never ends must make room
+            CONNECTIONS.waiting[self] = None  # also over the limit: a handshake that never ends may be closed
 
     def handshake_ended(self) -> None:
-        """Nothing more comes of `accepted`: either the connection was made, or it has ended."""
+        """Clean up if the connection ended before `connection_made`."""
         if self.handshaking is None:
             return
         self.handshaking.close()
         self.handshaking = None
         CONNECTIONS.closed(self)
-        if self in CONNECTIONS.waiting:  # else it was cut
+        if self in CONNECTIONS.waiting:  # otherwise the service aborted it
             CONNECTIONS.waiting.pop(self)
             self.hooks.refused("handshake")
 
     def abort_handshake(self) -> None:
-        """End a connection that is not made yet."""
+        """Abort a connection during its handshake."""
         if self.handshaking is not None:
             with suppress(OSError):  # it has ended already
                 self.handshaking.shutdown(socket.SHUT_RDWR)
 
     def is_new(self) -> bool:
-        """Whether its first request may be on its way, or come and not be read."""
+        """Return whether the first request may still be on its way, or received but unread."""
         return not self.has_responded and not self.finished and self.loop.time() - self.counted_at < NEW_SECONDS
 
     def _count(self) -> None:
@@ -144,17 +144,17 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport = transport
         self.handshaking = None
         self.peers = ConnectionAddresses(transport)
-        # If so much is unsent, no other response is begun. By default of TLS 512 KiB may be, else 64.
+        # No other response is started while this much is unsent. The defaults are 512 KiB for TLS and 64 KiB otherwise.
         transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted() else FREE_BYTES // 4)
         if self.is_encrypted() and hasattr(transport, "set_read_buffer_limits"):
-            # By default of TLS another 256 KiB are read and kept encrypted while this connection reads nothing.
+            # By default, TLS reads and keeps another 256 KiB of encrypted data while reading is paused.
             transport.set_read_buffer_limits(READ_BYTES)
         connection = transport.get_extra_info("socket")
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
-            # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
-            with suppress(OSError):  # a system that knows the option's number and not the option, or a reset
+            # Otherwise the system buffers up to 4 MiB for a client that reads nothing. A container's limit counts them.
+            with suppress(OSError):  # the system does not support the option, or the client has reset the connection
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
-        # Whether this connection copies what can't be sent immediately, and does not keep it where it lies.
+        # Whether the transport copies data that can't be sent immediately, instead of referring to it.
         copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
         self.state = {**self.state, "copies": copies}
         self.server_state.connections.add(self)
@@ -165,7 +165,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.refuse(Problem("overloaded", "all connections of this worker are in use: try again shortly"))
 
     def is_encrypted(self) -> bool:
-        """Whether it speaks TLS."""
+        """Return whether the connection uses TLS."""
         return self.peers.scheme == "https"
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -179,7 +179,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.idle_timer.cancel()
         self.on_lost()
         self._wake_writer()
-        self.transport = ClosedTransport()  # uvloop's TLS refers to this connection: without a way back, both are freed
+        self.transport = ClosedTransport()  # uvloop's TLS refers to this connection: without this cycle, both are freed
         self.hooks.heap.connection_closed(self.loop, self.has_grown_tls)
 
     # --- reading and writing
@@ -191,13 +191,13 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if self.paused and not self.transport.is_closing():
             self.paused = False
             self.transport.resume_reading()
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send this, unless the connection is closing."""
+        """Send data, unless the connection is closing."""
         if not self.transport.is_closing():
             self.transport.write(data)
 
@@ -211,7 +211,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.on_writable()
 
     async def writable(self) -> None:
-        """Wait until the client has taken most of what is unsent, or has gone."""
+        """Wait until the client has read most of the unsent data, or has disconnected."""
         while self.write_paused and not self.finished:
             if self._taken is None:
                 self._taken = self.loop.create_future()
@@ -225,8 +225,10 @@ class ServerConnection(asyncio.BufferedProtocol):
     # --- closing
 
     def close_gently(self, due: int | None, drains: bool) -> None:
-        """Close once the client can have read the response. `due`: bytes of its body that have not come, None if that
-        is not known; `drains`: whether they are read to their end."""
+        """Close after the client had time to read the response.
+
+        `due`: bytes of the body that have not arrived, None if unknown; `drains`: whether to read all of them.
+        """
         self.finished = True
         CONNECTIONS.forget(self)
         CONNECTIONS.lingering[self] = None
@@ -245,15 +247,15 @@ class ServerConnection(asyncio.BufferedProtocol):
                 self.transport.write_eof()
 
     def close(self) -> None:
-        """Close once everything is sent."""
+        """Close after all data is sent."""
         self.finished = True
         CONNECTIONS.forget(self)
         if not self.transport.get_write_buffer_size():
-            CONNECTIONS.waiting[self] = None  # TLS waits for the client's goodbye
+            CONNECTIONS.waiting[self] = None  # TLS waits for the client's close_notify
         self.transport.close()
 
     def discard(self, closing: LingeringClose, nbytes: int) -> None:
-        """Count received bytes that are discarded."""
+        """Count discarded bytes of a lingering close."""
         self.rates.received += nbytes
         closing.received(nbytes)
         if closing.is_over:
@@ -263,16 +265,16 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def cut(self, reason: str) -> None:
-        """Close immediately, whatever is unsent."""
+        """Close immediately, even if data is unsent."""
         self.hooks.refused(reason)
-        logger.debug("cut a connection: %s", reason)
+        logger.debug("aborted a connection: %s", reason)
         CONNECTIONS.forget(self)
         if self.handshaking is not None:
             self.abort_handshake()
             return
         self.finished = True
         if self.transport.get_write_buffer_size():
-            # By a reset: otherwise the kernel keeps up to 4 MiB of unread data for minutes.
+            # With a reset, otherwise the kernel keeps up to 4 MiB of unread data for minutes.
             connection = self.transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
@@ -280,7 +282,7 @@ class ServerConnection(asyncio.BufferedProtocol):
     # --- time
 
     def _check_progress(self) -> None:
-        """Cut what makes no progress."""
+        """Close a connection that makes no progress."""
         self.timer = self.loop.call_later(self.hooks.request_seconds / CHECKS_PER_WINDOW, self._check_progress)
         awaited = self.awaits_request() if self.closing is None else self.closing.drains
         self.rates.check(self.transport.get_write_buffer_size(), awaited and not self.paused)
@@ -296,13 +298,13 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.time_out_request()
 
     def after_reading(self, callback: Callable[[], None]) -> None:
-        """Call this once the loop has read what is ready: it calls timers first, and late if it is busy."""
+        """Call this after the loop has read all available data. A busy loop runs timers late, and before reads."""
         self.loop.call_soon(self.loop.call_soon, callback)
 
     def start_idle_timer(self) -> None:
-        """Close the connection if no other request comes."""
+        """Close the connection after keep_alive_seconds without a request."""
         self.idle_since = self.loop.time()
-        if self.idle_timer is None:  # else it will look how long the connection has been idle
+        if self.idle_timer is None:  # a running timer computes the idle time itself
             self.idle_timer = self.loop.call_later(self.keep_alive_seconds, self._idle)
 
     def _idle(self) -> None:
@@ -316,5 +318,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.after_reading(self._end_idle)
 
     def _end_idle(self) -> None:
-        if not self.finished and self.is_idle() and self.idle_timer is None:  # else another request has been answered
+        if (
+            not self.finished and self.is_idle() and self.idle_timer is None
+        ):  # otherwise another response was sent meanwhile
             self.close()

@@ -1,8 +1,8 @@
-"""The part of HTTP/1.1's grammar that a request may use, each expression beside the rule it stands for.
+"""The accepted grammar of HTTP/1.1 requests, each expression with its RFC rule.
 
-RFC 9110 is "HTTP Semantics", RFC 9112 "HTTP/1.1". Where they let a server be lenient (a bare LF, folded lines, both
-framings of a body), this is strict: what two parsers may read in two ways is how requests are smuggled past one of
-them. The quantifiers are possessive, so no head takes more than one walk through it.
+RFC 9110 is "HTTP Semantics", RFC 9112 "HTTP/1.1". They allow a server to be lenient about a bare LF, folded lines and
+two framings of a body. This grammar is strict, because a request that two parsers read differently can be smuggled past
+one of them. The quantifiers are possessive, so each header block is scanned only once.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import NamedTuple
 from axiscast.wire.problems import Problem
 
 HEAD_BYTES = 32 * 2**10
-"""Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
+"""Bytes of a header block, or of the trailer fields after a chunked body. Proxies have similar limits."""
 HEAD_FIELDS = 100
-"""Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
+"""Fields of a header block. Each takes memory, and every search for a field passes it."""
 PATH_BYTES = 1024
-"""Bytes of a path before its query. The longest path of the service has a tenth."""
+"""Bytes of a path without its query. The service's longest path has a tenth of this."""
 QUERY_PAIRS = 1000
-"""Parameters in a query. Each takes a microsecond to parse; a POST takes more inputs."""
+"""Parameters of a query. Each takes a microsecond to parse. A POST may have more inputs."""
 ACCEPT_BYTES, ACCEPT_RANGES = 2048, 64
-"""Bytes, and media ranges, of all Accept fields together. Browsers send 150 bytes; each range is compared with each
-encoding of the service."""
+"""Bytes and media ranges of all Accept fields together. Browsers send 150 bytes. Each range is compared with each
+encoding."""
 CHUNK_LINE_BYTES = 1024
-"""Bytes of the line before a chunk: its size, and extensions that are ignored."""
+"""Bytes of a chunk line: the size of the chunk, and extensions, which are ignored."""
 
 # token = 1*tchar (RFC 9110, 5.6.2)
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
@@ -36,7 +36,7 @@ _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
 # authority = host [ ":" port ] without user information (RFC 9110, 4.2.4), and a host is not empty (4.2.1)
 _AUTHORITY = rb"(?!:)[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{1,262}+"
 # request-target (RFC 9112, 3.2) of visible characters without a fragment: origin-form, absolute-form, for CONNECT
-# authority-form, and for OPTIONS also asterisk-form. The last two are refused, with another answer (_no_such_method).
+# authority-form, and for OPTIONS also asterisk-form. The last two are refused by _no_such_method.
 _ORIGIN = rb"/[!\"$-~]*+"
 _ABSOLUTE = rb"[Hh][Tt][Tt][Pp][Ss]?://" + _AUTHORITY + rb"(?:[/?][!\"$-~]*+)?+"
 # request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3), of no other major version
@@ -55,9 +55,9 @@ _LINE = (
 _ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECASE)
 # HTTP-message up to its body = start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1)
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
-# What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
+# The beginning of a header block. One empty line before it is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
-# Requests that may be answered straight from their bytes (fastpath/), and what is looked at in their heads.
+# Requests that the fast path may answer, and the header fields that it reads.
 _SHORT_LINE = re.compile(
     rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
     rb" HTTP/1\.1(?=\r)"
@@ -71,7 +71,7 @@ _SHORT_FIELDS = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
-# The next are looked for in a head in lower case.
+# The next expressions match a header block in lower case.
 _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding):")
 _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
 # Host = uri-host [ ":" port ] (RFC 9110, 7.2), and exactly one of it (RFC 9112, 3.2)
@@ -82,11 +82,11 @@ _SHORT_HOST = re.compile(_HOST_VALUE)
 # Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
 _SHORT_LENGTH = re.compile(rb"[0-9]{1,18}")
-# Transfer-Encoding = #transfer-coding (RFC 9112, 6.1), of which none but chunked is understood
+# Transfer-Encoding = #transfer-coding (RFC 9112, 6.1); only chunked is supported
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 
-# chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1); it is to be ignored. The blanks
-# before it are "bad whitespace", which h11 and httptools refuse too.
+# chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1); it is ignored. Blanks before it
+# are "bad whitespace", which h11 and httptools also refuse.
 _EXTENSION = rb"(?:;[\t -~\x80-\xff]*+)?+"
 # chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF, chunk-size = 1*HEXDIG (RFC 9112, 7.1). The line break that ends
 # the head, or the chunk before, is matched as the beginning of the next line.
@@ -96,27 +96,29 @@ _CHUNK_SO_FAR = re.compile(rb"\r?|\r\n[0-9A-Fa-f]{0,16}" + _EXTENSION + rb"\r?")
 _TRAILER = re.compile(rb"\r\n" + _FIELDS + rb"\r\n")
 
 _BAD_HEAD = (
-    "the head is not HTTP/1.1: a line `METHOD /path HTTP/1.1`, then fields `Name: value` and an empty line, each ended "
-    "by CR LF, with no control characters, and in the path only visible ASCII (write others as %XX)"
+    "the header block is not valid HTTP/1.1: send `METHOD /path HTTP/1.1`, lines `Name: value` and an empty line, each "
+    "ended by CR LF, without control characters, and with only visible ASCII in the path (%XX for others)"
 )
-_BAD_HOST = "a request has exactly one Host field: the name, of at most 255 characters, and the port that it is sent to"
+_BAD_HOST = "a request needs exactly one Host header: a name of at most 255 characters, and optionally a port"
 _BAD_FRAMING = (
-    "a body is announced by one Content-Length, a number, or by one `Transfer-Encoding: chunked`, never by both"
+    "the framing of the body is ambiguous: send one numeric Content-Length or one `Transfer-Encoding: chunked`"
 )
-_BAD_CHUNK = "a chunk is its size in hexadecimal, CR LF, so many bytes, CR LF; one of size 0 ends the body"
+_BAD_CHUNK = (
+    "a chunk is invalid: send its size in hexadecimal, CR LF, its bytes, CR LF; a chunk of size 0 ends the body"
+)
 
 
 def malformed_request(detail: str = _BAD_HEAD) -> Problem:
-    """The problem of a request that does not hold to the grammar, by default in its head."""
+    """Return the problem for a request that breaks the grammar, by default in its header block."""
     return Problem("malformed-request", detail)
 
 
 def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
-    """Read the head at the beginning of `data`: its bytes, with the target in origin-form, how many bytes of `data` it
-    took, the length of the body (None: it comes in chunks), and whether the target was a URL of https. None if the
-    head has not come as a whole.
+    """Return the header block at the beginning of `data`, or None if it is incomplete.
 
-    Raises Problem (malformed-request, head-too-large, method-not-allowed), before the end has come too.
+    Returns its bytes with the target in origin-form, how many bytes of `data` it took, the length of the body (None if
+    chunked), and whether the target was an https URL. Raises Problem (malformed-request, head-too-large,
+    method-not-allowed), also for an incomplete header block.
     """
     end = data.find(b"\r\n\r\n") + 4
     if end < 4:
@@ -137,15 +139,15 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
 
 
 def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
-    """Return the head with a URL as its target replaced by the URL's path and query, and whether the URL is of https.
+    """Return the header block with a URL target replaced by its path and query, and whether it was an https URL.
 
-    Host becomes the host of the URL, which counts whatever that field says (RFC 9112, 3.2.2): what follows knows one
-    form of target, and one place in which the host is. Raises Problem (method-not-allowed)."""
+    Host becomes the host of the URL, which takes precedence (RFC 9112, 3.2.2). Raises Problem (method-not-allowed).
+    """
     method, target, version = head[: head.index(b"\r")].split(b" ")
     if target.startswith(b"/"):
         return head, False
     url = _ABSOLUTE_PARTS.fullmatch(target)
-    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # which asks the same as an asterisk
+    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # which means the same as an asterisk
         raise _no_such_method(method)
     line = b"%b %b%b %b" % (method, url[3] or b"/", url[4], version)
     host = b"\nHost: " + url[2]
@@ -154,45 +156,49 @@ def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
 
 def _no_such_method(method: bytes) -> Problem:
     detail = (
-        "CONNECT opens a tunnel, and this service is not a proxy: send GET, HEAD or POST to its own paths"
+        "CONNECT is for proxies, and this service is not a proxy: send GET, HEAD or POST to one of its paths"
         if method == b"CONNECT"
-        else "the service as a whole takes no OPTIONS: send GET, HEAD or POST to one of its paths"
+        else "OPTIONS * is not supported: send GET, HEAD or POST to one of the service's paths"
     )
     return Problem("method-not-allowed", detail)
 
 
 def _length_of(head: bytes, fields: bytes) -> int | None:
-    """The length of the body that a head announces, None if it comes in chunks; `fields` is the head in lower case.
-    Raises Problem (malformed-request)."""
+    """Return the length of the body, or None if it is chunked; `fields` is the header block in lower case.
+
+    Raises Problem (malformed-request).
+    """
     if not _FRAMING.search(fields):
         return 0
     announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
     length = _LENGTH.search(fields)
     if announced == 1 and length:
         return int(length[1])
-    # A sender of HTTP/1.0 knows no chunks, and both framings are an attack, or may become one (RFC 9112, 6.1 and 6.3).
+    # HTTP/1.0 has no chunks, and two framings may be an attack (RFC 9112, 6.1 and 6.3).
     if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
         raise malformed_request(_BAD_FRAMING)
     return None
 
 
 class ShortRequest(NamedTuple):
-    """A short request that may be answered from its bytes."""
+    """A short request that the fast path may answer."""
 
     query: bytes | None
-    """That of a GET."""
+    """The query of a GET."""
     path: bytes | None
-    """That of a POST."""
+    """The path of a POST."""
     fields: Mapping[bytes, bytes]
-    """The fields that are looked at, by their names in lower case."""
+    """The header fields that the fast path reads, by lower-case name."""
     body: bytes
     size: int
-    """How many bytes the request has."""
+    """Bytes of the whole request."""
 
 
 def read_short_request(data: bytes) -> ShortRequest | None:
-    """The request at the beginning of `data`. None if it has not come as a whole, needs more than an answer, or could
-    be read in another way."""
+    """Return the request at the beginning of `data`.
+
+    Return None if it is incomplete, if it has headers that the fast path does not handle, or if it is ambiguous.
+    """
     line = _SHORT_LINE.match(data)
     end = data.find(b"\r\n\r\n")
     if line is None or end < 0:
@@ -211,10 +217,12 @@ def read_short_request(data: bytes) -> ShortRequest | None:
 
 
 def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
-    """The fields that are looked at in these lines, each with the line break before it, and the length of the body.
-    None where they ask for more than an answer, or could be read in another way."""
+    """Return the header fields that the fast path reads, and the length of the body. `lines` starts with a line break.
+
+    Return None if there are headers that the fast path does not handle, or if a line is ambiguous.
+    """
     if not _SHORT.fullmatch(lines) or b" \r" in lines or b"\t\r" in lines:
-        return None  # parsers differ on whether a blank at the end is part of the value
+        return None  # parsers disagree on whether a trailing blank is part of the value
     found = _SHORT_FIELDS.findall(lines)
     fields = {name.lower(): value for name, value in found}
     if (
@@ -233,23 +241,25 @@ def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
 _SHORT_ACCEPT = 500
 _RECENT_BYTES = 500
 _recent_fields = lru_cache(256)(_short_fields)
-"""The same of fields that came before: one caller sends the same ones again and again, but for the length."""
+"""A cache of `_short_fields`, because a client sends the same fields repeatedly."""
 
 
 def is_http_1_1(head: bytes) -> bool:
-    """Whether a head says that its sender knows HTTP/1.1, and not only 1.0."""
+    """Return whether the version of a request is HTTP/1.1, not 1.0."""
     return head[: head.index(b"\r")].endswith(b"1")
 
 
 def validate_chunk_line(data: bytes, at: int) -> None:
-    """Raises Problem (malformed-request) where no line of a chunk can come to stand at `at`."""
+    """Raise Problem (malformed-request) if the data at `at` is not the beginning of a chunk line."""
     if len(data) - at > CHUNK_LINE_BYTES or not _CHUNK_SO_FAR.fullmatch(data, at):
         raise malformed_request(_BAD_CHUNK)
 
 
 def read_trailer(data: bytes) -> int:
-    """How many bytes of `data` the fields after the last chunk take, 0 where they have not come as a whole. Raises
-    Problem (malformed-request, head-too-large)."""
+    """Return how many bytes of `data` the trailer fields take, or 0 if they are incomplete.
+
+    Raises Problem (malformed-request, head-too-large).
+    """
     end = data.find(b"\r\n\r\n") + 4
     _validate_size(data[:end] if end > 3 else data)
     if end < 4:
@@ -260,13 +270,15 @@ def read_trailer(data: bytes) -> int:
 
 
 def header_fields(head: bytes) -> list[tuple[bytes, bytes]]:
-    """Names, in lower case, and values of the fields of a head, as far as it can be read."""
+    """Return the names, in lower case, and the values of a header block. Invalid lines are skipped."""
     return [(name.lower(), value.rstrip(b"\t ")) for name, value in _NAMED.findall(head)]
 
 
 def _validate_parts(head: bytes, fields: bytes) -> None:
-    """Raises Problem (head-too-large) for a part of a head that costs more to parse than it can be good for; `fields`
-    is the head in lower case."""
+    """Raise Problem (head-too-large) if the path, the query or Accept is too long to parse.
+
+    `fields` is the header block in lower case.
+    """
     target = head[head.index(b" ") + 1 : head.index(b"\r") - len(b" HTTP/1.1")]
     path, _, query = target.partition(b"?")
     if len(path) > PATH_BYTES:
@@ -284,16 +296,18 @@ def _validate_parts(head: bytes, fields: bytes) -> None:
 
 
 def _too_large(has: str, count: int, unit: str, limit: int) -> Problem:
-    return Problem("head-too-large", f"{has} {count} {unit}, and this service takes up to {limit}", limit=limit)
+    return Problem("head-too-large", f"{has} {count} {unit}: the limit is {limit}", limit=limit)
 
 
 def _validate_size(fields: bytes) -> None:
-    """Raises Problem (head-too-large) for fields that are too long or too many, as far as they have come."""
+    """Raise Problem (head-too-large) if the received fields are too long or too many."""
     if len(fields) > HEAD_BYTES:
         raise Problem(
             "head-too-large",
-            f"the request line and the fields have more than {HEAD_BYTES} bytes: send what is long in the body",
+            f"the request line and headers have more than {HEAD_BYTES} bytes: send long values in the body",
             limit=HEAD_BYTES,
         )
     if fields.count(b"\n") > HEAD_FIELDS + 2:
-        raise Problem("head-too-large", f"there are more than {HEAD_FIELDS} fields: send fewer", limit=HEAD_FIELDS)
+        raise Problem(
+            "head-too-large", f"the request has more than {HEAD_FIELDS} headers: send fewer", limit=HEAD_FIELDS
+        )

@@ -1,4 +1,4 @@
-"""What the service changes of other libraries without a public hook: all of it, each with its reason."""
+"""Changes to other libraries without a public hook, each with its reason. All of them are here."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ TLS_BUFFER_BYTES = 2**15
 
 
 def shrink_tls_buffers() -> None:
-    """Let asyncio's TLS allocate 32 KiB for each connection, all of it zeroed, and not 256 KiB.
+    """Let asyncio's TLS allocate 32 KiB of zeros per connection, instead of 256 KiB.
 
-    No parameter sets the size. uvloop has a TLS of its own, whose buffers grow with what comes."""
+    No parameter sets the size. uvloop has its own TLS, whose buffers grow on demand.
+    """
     setattr(SSLProtocol, "max_size", TLS_BUFFER_BYTES)  # noqa: B010
 
 
 def forward_sighup() -> None:
-    """Let SIGHUP reach uvicorn's workers, each of which reads its keys and certificate again.
+    """Forward SIGHUP to uvicorn's workers, which then reload their keys and certificate.
 
-    uvicorn's supervisor ends its workers on SIGHUP and begins others; no setting changes that."""
+    By default uvicorn's supervisor replaces its workers on SIGHUP, and no setting changes that.
+    """
     if hasattr(signal, "SIGHUP"):
         setattr(Multiprocess, "handle_hup", _pass_on)  # noqa: B010
 

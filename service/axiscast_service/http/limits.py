@@ -1,4 +1,4 @@
-"""The open connections of a process: how many there are, and which of them make room for others."""
+"""The limit on open connections, and which of them are closed for new ones."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from itertools import islice
 from typing import Protocol
 
 MAX_CONNECTIONS = 1000
-"""Open connections, for each worker. They cost some 15 kB each; what they ask for has limits of its own."""
+"""Open connections per worker. Each takes about 15 kB; requests have other limits."""
 ALLOWANCE_BYTES = 4 * 2**10
-"""Unread bytes that a connection may hold beside the memory budget, which leaves that much aside for each. More than
-that, as of a long head or of pipelined requests, draws on the budget."""
+"""Unread bytes per connection that need no reservation: the memory budget accounts for them. More bytes, such as a long
+header block or pipelined requests, are reserved from the budget."""
 FILES_SHARE = 0.75
-"""Nor may connections take more of the files that the process can have open: the rest is for all else, and for those
-that are accepted at one go, before others have made room."""
+"""Largest part of the process's file descriptors for connections. The rest is for other files, and for connections that
+are accepted before others are closed."""
 RESERVE_SHARE = 1 / 8
-"""Part of MAX_CONNECTIONS that may be open beyond it while every other one has a request in flight, until one of them
-waits for its client again: else a probe would be refused in that moment."""
+"""Part of MAX_CONNECTIONS that may be open in addition while all others have a request in flight. Otherwise a probe
+would be refused at that moment."""
 MAX_GROWN_TLS = 32
-"""An encrypted connection on which long bodies came has buffers of TLS that stay as large as they grew: some 600 kB.
-So many of them may wait for another request; the one that has waited for longest is closed."""
+"""Waiting connections with grown TLS buffers. After a long body, these buffers keep about 600 kB. Above this limit, the
+connection that has waited longest is closed."""
 MAX_DRAINING = 16
 """Connections whose refused uploads are read to their end at once."""
 MAX_COMPARED_BODIES = 64
-"""How many arriving bodies, oldest first, are compared to find the slowest, which makes room."""
+"""Arriving bodies, oldest first, that are compared to find the slowest one."""
 
 
 class Closable(Protocol):
-    """What can be closed to make room."""
+    """A connection that can be closed for a new one."""
 
     def cut(self, reason: str) -> None: ...
 
@@ -37,28 +37,27 @@ class Closable(Protocol):
 
 
 class Connections:
-    """All that are open. Those in which nothing is in flight wait for their clients, and make room for new ones."""
+    """All open connections of a process. Connections that wait for their clients are closed for new ones."""
 
     def __init__(self) -> None:
         self.total = 0
         self.waiting: dict[Closable, None] = {}
-        """Those between two requests, with a head that has not come, or with a response that is not read; the
-        longest-waiting first."""
+        """Connections that wait for a request, or for the client to read a response. The longest-waiting come first."""
         self.arriving: dict[Closable, None] = {}
-        """Those whose body has not come, in the order in which they began."""
+        """Connections whose body is arriving, in the order in which they began."""
         self.grown_tls: dict[Closable, None] = {}
-        """Those that are encrypted and took long bodies."""
+        """Encrypted connections that have received long bodies."""
         self.above_limit = False
-        """Whether there may be more than there should be."""
+        """Whether more connections than the limit may be open."""
         self.ending: set[Closable] = set()
-        """Those that were closed to make room, until they are lost."""
+        """Connections that were closed for new ones, until they have ended."""
         self.lingering: dict[Closable, None] = {}
-        """Those whose last response is sent and whose clients may still be sending, so that a close would lose it."""
+        """Connections in a lingering close."""
         self.draining: set[Closable] = set()
-        """Those whose refused uploads are read to their end."""
+        """Connections whose refused uploads are read to their end."""
 
     def opened(self, connection: Closable) -> bool:
-        """Count one more. False if there is no room for it, nor any to be made."""
+        """Count a new connection. Return False if the limit is reached and no other connection can be closed."""
         self.total += 1
         excess = self.total - (most := _max_connections())
         if excess > 0 and not self.close_one_for_capacity():
@@ -69,15 +68,18 @@ class Connections:
         return True
 
     def close_excess(self) -> None:
-        """Close one that waits, if there are too many since none waited."""
+        """Close a waiting connection if more are open than the limit."""
         self.above_limit = self.total - len(self.ending) > _max_connections()
         if self.above_limit:
             self.close_one_for_capacity()
 
     def close_one_for_capacity(self) -> bool:
-        """Close the connection that has waited for longest, but not a new one; else the one that has lingered for
-        longest, else a new one, else the one whose body comes the slowest. False if none exists."""
-        # A busy loop reads a new connection late. Those that pipeline wait again after each response, behind it.
+        """Close one connection for a new one. Return False if none can be closed.
+
+        The choice is the longest-waiting one that is not new, then the longest-lingering one, then a new one, then the
+        one with the slowest body.
+        """
+        # A busy loop reads new connections late. Pipelining connections wait again after each response, behind them.
         chosen = next((connection for connection in self.waiting if not connection.is_new()), None)
         chosen = chosen or next(iter(self.lingering), None) or next(iter(self.waiting), None)
         if chosen is None and self.arriving:
@@ -91,12 +93,12 @@ class Connections:
         return True
 
     def closed(self, connection: Closable) -> None:
-        """Count one less."""
+        """Count the end of a connection."""
         self.total -= 1
         self.ending.discard(connection)
 
     def tls_buffers_grew(self, connection: Closable) -> None:
-        """Count this one as one whose buffers stay large, and close the one too many."""
+        """Record that the TLS buffers of a connection have grown. Above MAX_GROWN_TLS, close another such one."""
         self.grown_tls.pop(connection, None)
         self.grown_tls[connection] = None
         if len(self.grown_tls) > MAX_GROWN_TLS:
@@ -106,7 +108,7 @@ class Connections:
                 longest.cut("no-room")
 
     def forget(self, connection: Closable) -> None:
-        """The connection is not one of those that make room any more."""
+        """Exclude a connection from those that may be closed for new ones."""
         self.waiting.pop(connection, None)
         self.arriving.pop(connection, None)
         self.lingering.pop(connection, None)
@@ -114,10 +116,10 @@ class Connections:
 
 
 CONNECTIONS = Connections()
-"""Those of this process."""
+"""The connections of this process."""
 
 
 def _max_connections() -> int:
-    """How many connections may be open: the process may have files for fewer than MAX_CONNECTIONS."""
+    """Return the limit on open connections, which the limit on file descriptors may reduce."""
     files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, or Windows
     return MAX_CONNECTIONS if files < 0 else min(MAX_CONNECTIONS, int(files * FILES_SHARE))

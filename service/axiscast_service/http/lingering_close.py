@@ -1,29 +1,29 @@
-"""How a connection is closed whose client may still be sending.
+"""The lingering close of a connection whose client may still be sending.
 
-If it were closed immediately, the system would answer what still comes by a reset, and a reset makes the client's
-system throw the response away. So the connection is half closed, and what comes is read and thrown away. Of a refused
-upload that is all of it, since many clients read nothing before they have sent everything; else a little, for a moment.
+After an immediate close, the system answers further data with a reset, and a reset makes the client's system discard
+the response. So the connection is half closed, and further data is discarded: all of a refused upload, because many
+clients read nothing before they have sent everything, otherwise LINGER_BYTES for LINGER_SECONDS.
 """
 
 from __future__ import annotations
 
 LINGER_SECONDS = 2
-"""A connection that is not drained is closed after so long."""
+"""A connection that is not drained is closed after this time."""
 LINGER_BYTES = 2**20
-"""Bytes that are read meanwhile. More is left unread."""
+"""Bytes that are read meanwhile. More bytes are left unread."""
 DRAINED_BODIES = 2
-"""How many times `max_body_bytes` of a refused upload are read, so that one a little too large is read to its end."""
+"""A refused upload is read up to this multiple of `max_body_bytes`, so that a slightly too large one is drained."""
 
 
 class LingeringClose:
-    """What is still read of one connection."""
+    """How much is still read from one connection."""
 
     __slots__ = ("_due", "_left", "drains")
 
     def __init__(self, drains: bool, due: int | None, max_body_bytes: int) -> None:
         self.drains = drains
-        """Whether an upload is read to its end, however long it takes."""
-        self._due = due  # bytes of the body that have not come; None if that is not known
+        """Whether a refused upload is read to its end."""
+        self._due = due  # bytes of the body that have not arrived; None if unknown
         self._left = DRAINED_BODIES * max_body_bytes if drains else LINGER_BYTES
 
     def received(self, nbytes: int) -> None:
@@ -34,10 +34,10 @@ class LingeringClose:
 
     @property
     def is_over(self) -> bool:
-        """Whether all of the body has come."""
+        """Whether all of the body has arrived."""
         return self.drains and self._due is not None and self._due <= 0
 
     @property
     def is_too_much(self) -> bool:
-        """Whether no more is read."""
+        """Whether the limit of discarded bytes is reached."""
         return self._left <= 0

@@ -1,8 +1,7 @@
-"""Listening: new connections are taken as they come, however busy those are that are there.
+"""The event loop and its listener, which accepts new connections promptly while others are busy.
 
-libuv takes one new connection in each turn of its loop, and a turn is as long as all requests that are ready. Here a
-turn takes all that wait, up to a number, and a connection counts (limits.py) from then on, not only when its
-handshake is over.
+libuv accepts one connection in each turn of its loop, and a turn handles all requests that are ready. This listener
+accepts up to MAX_ACCEPTS connections in a turn, and counts each (limits.py) before its handshake.
 """
 
 from __future__ import annotations
@@ -34,31 +33,30 @@ else:
         shrink_tls_buffers()
 
 ACCEPTS = 64
-"""Connections that are taken in one turn of the loop: so many cost some 5 ms."""
+"""Connections that are accepted in one turn of the loop. They take about 5 ms."""
 SHARED_ACCEPTS = 1
-"""The same where other processes listen on the same socket: who takes more takes them from others that are as free."""
+"""The same if other processes listen on the same socket, so that idle processes get their share."""
 PAUSE_SECONDS = 0.05
-"""Until it is tried again, where the system gives no file for a connection. It would say at once that one waits."""
+"""Time until the next try after the system has refused a file descriptor."""
 MAX_QUEUED = 4096
-"""The most connections that are accepted on shutdown: the queue holds no more, and others could arrive forever."""
+"""Connections that are accepted on shutdown: the size of the queue. New ones could arrive forever."""
 HANDSHAKE_SECONDS = 1
-"""On shutdown a TLS handshake has so long to end."""
+"""Time for pending TLS handshakes on shutdown."""
 CLOSE_POLL_SECONDS = 0.05
-"""Between two looks whether the last connections have ended."""
+"""Interval at which shutdown checks whether all connections have ended."""
 WARNING_SECONDS = 60
-"""At least so long between two lines in the log about that."""
+"""Minimum interval between two log lines about refused file descriptors."""
 
 STARTUP_FAILURE = 3
-"""uvicorn's own status for a worker that can't begin."""
+"""uvicorn's exit status for a worker that can't start."""
 
 logger = logging.getLogger("axiscast")
 
 
 class Loop(Base):
-    """uvloop's event loop, or asyncio's where that is not installed, with a listener of our own.
+    """uvloop's event loop, or asyncio's if uvloop is not installed, with our own listener.
 
-    uvicorn is told to make its loops of this class, and does all else as it is used to: one process or several, the
-    lines in its log, the shutdown.
+    uvicorn creates its event loops from this class. Its workers, log and shutdown work as usual.
     """
 
     async def create_server(  # type: ignore[override]
@@ -71,7 +69,7 @@ class Loop(Base):
         ssl: ssl.SSLContext | None = None,
         backlog: int = 100,
     ) -> Listener:
-        """A listener on the sockets of an address, or beside the other workers of the process that has bound `sock`."""
+        """Return a listener on an address, or on the address of `sock` if several workers share it."""
         if sock is None:
             return Listener(self, await self._bind(host, port, backlog), make, ssl, ACCEPTS)
         if sys.platform == "linux":
@@ -93,9 +91,11 @@ class Loop(Base):
 
 
 def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:
-    """A socket that listens where `bound` is bound, which itself listens never. So each worker has a queue of its own:
-    the system shares connections out by their ports, whoever is quick or busy, and when the workers close theirs no
-    other process still listens."""
+    """Return a socket that listens on the address of `bound`, which itself never listens.
+
+    So each worker has its own queue. The system distributes connections by their ports, independently of the load, and
+    after the workers have closed their sockets, no other process still listens.
+    """
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     own = socket.socket(bound.family, bound.type)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,7 +106,7 @@ def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:
 
 
 class Listener:
-    """The sockets on which one process listens, until `close`."""
+    """The listening sockets of one process, until `close`."""
 
     def __init__(
         self,
@@ -122,9 +122,9 @@ class Listener:
         self.context = context
         self.accepts = accepts
         self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
-        """Connections that are accepted and not yet made: for one turn of the loop, or for as long as a handshake."""
+        """Accepted connections before `connection_made`: for one turn of the loop, or for their TLS handshake."""
         self.accepted_late: list[HTTPProtocol] = []
-        """Connections that were made after `close`, for which uvicorn does not wait."""
+        """Connections that were made after `close`. uvicorn does not wait for them."""
         self.closing = False
         self.warned_at = -float(WARNING_SECONDS)
         try:
@@ -137,8 +137,10 @@ class Listener:
             self._listen(sock)
 
     def close(self) -> None:
-        """Take the connections that wait in the queue, and listen no more. Those that are not made yet are served if a
-        request comes; a TLS handshake has a moment to end."""
+        """Accept the connections in the queue and stop listening.
+
+        Requests on pending connections are still answered. TLS handshakes have HANDSHAKE_SECONDS to end.
+        """
         self.closing = True
         for sock in self.sockets:
             for _ in range(MAX_QUEUED // self.accepts):
@@ -155,7 +157,7 @@ class Listener:
             protocol.abort_handshake()
 
     async def wait_closed(self) -> None:
-        """Wait until every connection that was accepted has ended."""
+        """Wait until all accepted connections have ended."""
         while self.opening or any(protocol in protocol.server_state.connections for protocol in self.accepted_late):
             await asyncio.sleep(CLOSE_POLL_SECONDS)
 
@@ -164,7 +166,7 @@ class Listener:
             self.loop.add_reader(sock, self._accept, sock)
 
     def _accept(self, sock: socket.socket) -> bool:
-        """Take what waits, up to a number; whether more may wait."""
+        """Accept waiting connections up to the limit. Return whether more may wait."""
         for taken in range(self.accepts):
             try:
                 connection, _address = sock.accept()
@@ -173,7 +175,7 @@ class Listener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                if not taken:  # else there may be none left: without a file for it Linux does not look
+                if not taken:  # otherwise the queue may be empty: Linux reports the missing descriptor first
                     self._pause(sock, error)
                 return False
             connection.setblocking(False)
@@ -189,14 +191,14 @@ class Listener:
         certificate = protocol.hooks.certificate
         if certificate is not None:
             tls = {
-                "ssl": certificate.context,  # the one that is in force now (reload.py)
+                "ssl": certificate.context,  # the current one, see reload.py
                 "ssl_handshake_timeout": protocol.hooks.request_seconds,
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }
         try:
             await self.loop.connect_accepted_socket(lambda: protocol, connection, **tls)
-        except OSError as error:  # also what TLS has against it, and a handshake that takes too long
-            logger.debug("a connection was not made: %s", error)
+        except OSError as error:  # also TLS errors and handshakes that time out
+            logger.debug("a connection failed before its first request: %s", error)
         else:
             if self.closing:
                 self.accepted_late.append(protocol)
@@ -205,7 +207,7 @@ class Listener:
             protocol.handshake_ended()
 
     def _pause(self, sock: socket.socket, error: OSError) -> None:
-        """Leave new connections where they are for a moment, and make room meanwhile, if files are what lacks."""
+        """Stop accepting for a moment. If file descriptors are missing, close a connection."""
         self.loop.remove_reader(sock)
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -213,4 +215,4 @@ class Listener:
         now = self.loop.time()
         if now - self.warned_at >= WARNING_SECONDS:
             self.warned_at = now
-            logger.warning("a connection can't be accepted (%s): trying again and again", error)
+            logger.warning("can't accept a connection: %s; retrying every %s s", error, PAUSE_SECONDS)

@@ -1,9 +1,9 @@
-"""Requests from bytes, without IO.
+"""An incremental parser of HTTP/1.1 requests, without IO.
 
-Framing: a request is a head, which ends at the first empty line, and a body, whose end the head announces: by a number
-of bytes, or as chunks, each with its own (RFC 9112, 6). If two parsers find different ends, what is the body to one is
-the next request to the other. This parser is the only one: it takes nothing that another would read in another way
-(grammar.py), reads one request at a time, and leaves what follows unread until `next_request`.
+Framing: a request has a header block, which ends at the first empty line, and a body. The header block announces the
+end of the body by its length or by chunks (RFC 9112, 6). If two parsers find different ends, the body for one parser is
+the next request for the other. So this parser accepts only requests that all parsers read alike (grammar.py). It reads
+one request at a time, and leaves the data after it unread until `next_request`.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from typing import Literal, NamedTuple
 from .grammar import CHUNK, header_fields, malformed_request, read_head, read_trailer, validate_chunk_line
 
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
-"""A body may come in so many chunks of any size, and in more if all of them together have so many bytes on average.
-Each chunk takes a step of Python while all other connections wait, whatever is in it."""
+"""A body may have SMALL_CHUNKS chunks of any size, and more if their average size is at least SMALL_CHUNK_BYTES. Each
+chunk takes a step of Python, in which all other connections wait."""
 CHUNKS_AT_ONCE = 256
-"""`feed` reads this many chunks at most: some 0.3 ms."""
+"""`feed` reads at most this many chunks, in about 0.3 ms."""
 _SMALL_CHUNKS = (
-    f"the body comes in more than {SMALL_CHUNKS} chunks of less than {SMALL_CHUNK_BYTES} bytes on average: send larger "
-    "ones, or all of it with a Content-Length"
+    f"the body has more than {SMALL_CHUNKS} chunks of less than {SMALL_CHUNK_BYTES} bytes on average: send larger "
+    "chunks, or the whole body with a Content-Length"
 )
 
 Phase = Literal["head", "body", "chunks", "trailer", "complete"]
-"""What the parser reads next. No Enum: its members cost a microsecond a request."""
+"""The part of a request that is read next. An Enum would cost a microsecond per request."""
 
 TRANSITIONS: dict[Phase, dict[str, Phase]] = {
-    # The request line and its fields.
+    # The header block.
     "head": {"no body": "complete", "a length": "body", "chunks": "chunks"},
     # The rest of a body of known length.
     "body": {"its last byte": "complete"},
-    # The rest of a body in chunks.
+    # The rest of a chunked body.
     "chunks": {"the last chunk": "trailer"},
-    # The fields after the last chunk.
+    # The trailer fields after the last chunk.
     "trailer": {"its empty line": "complete"},
-    # Nothing: what follows is another request.
+    # Nothing. Further data belongs to the next request.
     "complete": {"the next request": "head"},
 }
-"""What happens in each phase, and which one follows."""
+"""For each phase, its events and the phase after each."""
 
 
 class RequestHead(NamedTuple):
-    """A request line and its fields, which hold to the grammar."""
+    """A valid request line and its header fields."""
 
     data: bytes
-    """With the target in origin-form."""
+    """The bytes of the header block, with the target in origin-form."""
     length: int | None
-    """Bytes of the body; None: it comes in chunks."""
+    """Bytes of the body, or None if it is chunked."""
     is_https: bool = False
-    """Whether the target was a URL of https."""
+    """Whether the target was an https URL."""
 
     def line(self) -> tuple[bytes, bytes, bytes]:
-        """The method, the target and the version."""
+        """Return the method, the target and the version."""
         method, target, version = self.data[: self.data.index(b"\r")].split(b" ")
         return method, target, version
 
     def fields(self) -> list[tuple[bytes, bytes]]:
-        """Names, in lower case, and values."""
+        """Return the names, in lower case, and the values of the header fields."""
         return header_fields(self.data)
 
 
@@ -74,25 +74,27 @@ Event = RequestHead | BodyData | EndOfRequest
 
 
 class Parser:
-    """One connection's."""
+    """The parser of one connection."""
 
     __slots__ = ("_small_chunks", "due", "head", "is_behind", "phase", "rest")
 
     def __init__(self) -> None:
         self.phase: Phase = "head"
         self.head: RequestHead | None = None
-        """That of the request which is being read, or was read last."""
+        """The header block of the current or last request."""
         self.rest = b""
-        """Bytes that have come and are not read: part of a line, or what follows the request."""
+        """Received bytes that are not parsed: part of a line, or data after the request."""
         self.is_behind = False
         """Whether `feed` has stopped after CHUNKS_AT_ONCE. `feed(b"")` reads on."""
         self.due = 0
-        """Bytes of the body, or of the chunk, that have not come."""
+        """Bytes of the body or the chunk that have not arrived."""
         self._small_chunks = SMALL_CHUNKS  # how many more chunks of the body may be small
 
     def feed(self, data: bytes) -> list[Event]:
-        """Read these bytes after the rest, up to the end of the request, or until `is_behind`. Raises Problem
-        (malformed-request, head-too-large, method-not-allowed), after which nothing more can be read."""
+        """Parse the rest and these bytes, up to the end of the request or until `is_behind`, and return the events.
+
+        Raises Problem (malformed-request, head-too-large, method-not-allowed). Afterwards nothing more can be parsed.
+        """
         self.rest = data = self.rest + data if self.rest else data
         self.is_behind = False
         events: list[Event] = []
@@ -109,21 +111,21 @@ class Parser:
         self.rest = self.rest + data if self.rest else data
 
     def drop(self, nbytes: int) -> None:
-        """Drop `nbytes` of the rest: a whole request that was read by other means."""
+        """Drop `nbytes` of the rest: a whole request that was parsed elsewhere."""
         self.rest = self.rest[nbytes:]
 
     def skip(self, nbytes: int) -> None:
-        """Skip `nbytes` of a body of known length, which were received by other means."""
+        """Skip `nbytes` of a body of known length that were received elsewhere."""
         self.due -= nbytes
         if not self.due:
             self.phase = TRANSITIONS["body"]["its last byte"]
 
     def next_request(self) -> None:
-        """Go on to the next request."""
+        """Start with the next request."""
         self.phase = TRANSITIONS[self.phase]["the next request"]
 
     def _read(self, data: bytes, events: list[Event]) -> int:
-        """Read one part; how many bytes it took, 0 if more must come first."""
+        """Parse one part. Return how many bytes it took, or 0 if more bytes are needed."""
         match self.phase:
             case "head":
                 return self._read_head(data, events)
@@ -148,7 +150,7 @@ class Parser:
         if length is None:
             self.phase = TRANSITIONS["head"]["chunks"]
             self._small_chunks = SMALL_CHUNKS
-            return end - 2  # the line of a chunk has a line break before it
+            return end - 2  # a chunk line includes the line break before it
         if length:
             self.phase = TRANSITIONS["head"]["a length"]
         else:

@@ -1,8 +1,8 @@
-"""One connection's requests: in their order, each with its time, and their responses.
+"""The requests of a connection and their responses, in order.
 
-A connection waits for its client between two requests, while a head or a short body comes, and while a response is not
-read; it makes room for new connections then (limits.py). The application has a request once all of it has come, or, if
-it is long or asks for 100 Continue, once its head has.
+A connection waits for its client between two requests, while a header block or a short body arrives, and while the
+client does not read a response. Meanwhile it may be closed for a new connection (limits.py). The application gets a
+request once it is complete or, if its body is long or it asks for 100 Continue, once its header block is.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .scope import closes, expects_continue, scope_of
 from .upload import EXTENSION, LONG_BYTES
 
 MAX_BUFFERED_BODY_BYTES = 64 * 2**10
-"""The largest body that is received whole before the application gets the request."""
+"""The largest body that is received completely before the application gets the request."""
 GRACE_SECONDS = 0.1
-"""On shutdown a connection waits for so long for a request that is on its way."""
+"""Time that an idle connection waits on shutdown for a request that is on its way."""
 PARTIAL_REQUEST_SECONDS = 2
-"""On shutdown the rest of a request has so long to come."""
+"""Time for the rest of a partial request on shutdown."""
 
 
 def _not_encrypted() -> Problem:
-    """The problem of a URL of https on a connection without TLS, which RFC 9110, 7.4, forbids to answer."""
+    """Return the problem of an https URL on a connection without TLS, which must be refused (RFC 9110, 7.4)."""
     return Problem(
         "misdirected-request",
-        "the target is a URL of https, and this connection has no TLS: send the path alone, or connect by TLS",
+        "the target is an https URL, but this connection has no TLS: send only the path, or connect with TLS",
     )
 
 
@@ -47,30 +47,30 @@ class HTTPProtocol(ReceivingConnection):
         self.app = config.loaded_app
         self.fast_path = self.hooks.fast_path
         self.scheduled = False
-        """Whether it waits for its turn."""
+        """Whether it waits for its turn in the scheduler."""
         self.client_half_closed = False
-        """Whether the client has ended its half."""
+        """Whether the client has closed its sending side."""
         self.shutting_down = False
         """Whether the service is shutting down."""
 
     def shutdown(self) -> None:
-        """Answer what has come, or is on its way, and close. uvicorn calls it when the service ends."""
+        """Answer requests that have arrived or are on their way, and close. uvicorn calls this on shutdown."""
         self.shutting_down = True
-        self.fast_path = None  # no response without `Connection: close`
+        self.fast_path = None  # its responses have no `Connection: close`
         if self.cycle is not None and not self.cycle.started:
             self.cycle.keep_alive = False
         else:
             self._schedule_shutdown_close()
 
     def _schedule_shutdown_close(self) -> None:
-        """Leave after GRACE_SECONDS."""
+        """Close after GRACE_SECONDS if no request arrives."""
         self.loop.call_later(GRACE_SECONDS, self.after_reading, self._close_for_shutdown)
 
     def _close_for_shutdown(self) -> None:
         if self.finished or self.cycle is not None:
-            return  # it is closed with its response
+            return  # the connection is closed after the response
         if self.scheduled:
-            self._schedule_shutdown_close()  # its turn shows whether the request is whole
+            self._schedule_shutdown_close()  # its turn shows whether the request is complete
         elif self.parser.rest or self.parser.phase != "head":
             self.loop.call_later(PARTIAL_REQUEST_SECONDS, self._refuse_late_request)
         else:
@@ -78,9 +78,11 @@ class HTTPProtocol(ReceivingConnection):
 
     def _refuse_late_request(self) -> None:
         if not self.finished and self.cycle is None and not self.scheduled:
-            self.refuse(Problem("shutting-down", "the service ended before the request had come: send it again"))
+            self.refuse(
+                Problem("shutting-down", "the service shut down before the request was complete: send it again")
+            )
 
-    # --- what comes
+    # --- receiving
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self.upload is not None:
@@ -100,20 +102,22 @@ class HTTPProtocol(ReceivingConnection):
             data = bytes(self.hooks.buffer[:nbytes])
             if self.parser.phase == "head":
                 self._receive_head(data)
-            elif self.parser.phase == "complete" or self.parser.is_behind:  # the rest waits at the client
+            elif self.parser.phase == "complete" or self.parser.is_behind:  # flow control holds the rest back
                 self.parser.hold(data)
                 self.pause_reading()
             else:
                 self._feed(data)
 
     def eof_received(self) -> bool:
-        """The client has ended its half. What came before is answered, each request in a turn of the loop, and then the
-        connection is closed. What takes longer is given up: a client that has gone for good ends in the same way.
-        Returns whether the connection stays open meanwhile."""
+        """Answer the received requests and close, because the client has closed its sending side.
+
+        Each request has one turn of the loop. Longer ones are abandoned, because a client that has disconnected looks
+        the same. Return whether the connection stays open meanwhile.
+        """
         self.client_half_closed = True
         if self.finished:
             return False
-        if self.is_encrypted():  # which is never half open
+        if self.is_encrypted():  # TLS connections are never half open
             if self.scheduled:
                 response = self.answer_fast()
                 if response is None:
@@ -128,7 +132,7 @@ class HTTPProtocol(ReceivingConnection):
         return self.scheduled or self.cycle is not None or (self.write_paused and bool(self.parser.rest))
 
     def _end(self, cycle: RequestCycle) -> None:
-        """Close, unless this request has been answered meanwhile."""
+        """Close unless this request was answered meanwhile."""
         if self.cycle is cycle:
             self.transport.close()
 
@@ -144,10 +148,10 @@ class HTTPProtocol(ReceivingConnection):
             self._schedule(pipelined=False)
 
     def _schedule(self, pipelined: bool) -> None:
-        """Wait for a turn."""
+        """Wait for a turn of the scheduler."""
         self.scheduled = True
         CONNECTIONS.waiting.pop(self, None)
-        if pipelined:  # its client has had a response: it makes room for one that has had none
+        if pipelined:  # after a response, it may be closed for a new connection
             CONNECTIONS.waiting[self] = None
         self.hooks.turns.enter(self, pipelined)
 
@@ -170,7 +174,7 @@ class HTTPProtocol(ReceivingConnection):
     def take_normal_path(self) -> None:
         """See scheduler.Waiting."""
         if not self.scheduled:
-            return  # it was lost, or answered at the end of its TLS
+            return  # the connection has ended, or answered at the end of its TLS
         self.scheduled = False
         if self.finished:
             return
@@ -180,12 +184,12 @@ class HTTPProtocol(ReceivingConnection):
         self._read_rest()
 
     def _read_rest(self) -> None:
-        """Read what has come. If the client has ended its half, close once that is answered."""
+        """Parse the received data. If the client has closed its sending side, close after the response."""
         if self.finished:
             return
         self._feed(b"")
         if self.cycle is not None and not self.parser.is_behind:
-            self.cycle.wake()  # it may wait for more of the body
+            self.cycle.wake()  # the application may wait for more of the body
         if self.client_half_closed and not self.finished and not self.parser.is_behind:
             if self.cycle is None:
                 self.transport.close()
@@ -193,7 +197,7 @@ class HTTPProtocol(ReceivingConnection):
                 self.loop.call_soon(self._end, self.cycle)
 
     def _feed(self, data: bytes) -> None:
-        """Read this, and what has come before, as far as the end of the request."""
+        """Parse the rest and this data up to the end of the request."""
         try:
             events = self.parser.feed(data)
         except Problem as problem:
@@ -205,13 +209,13 @@ class HTTPProtocol(ReceivingConnection):
             self._handle(event, late=bool(data))
         if self.parser.is_behind and not self.finished:
             self.pause_reading()
-            self.loop.call_soon(self._read_rest)  # other connections have their turn before
+            self.loop.call_soon(self._read_rest)  # after the turns of other connections
         if self.cycle is None and not self.finished and not self.scheduled:
             self.wait_for_client()
             self.resume_reading()
 
     def resume_reading(self) -> None:
-        """Read again, unless what has come is still to be parsed."""
+        """Resume reading, unless received data must be parsed first."""
         if self.finished or not self.parser.is_behind:
             super().resume_reading()
 
@@ -239,7 +243,7 @@ class HTTPProtocol(ReceivingConnection):
             self._start_application(body_complete=True)
 
     def _answer_completed_fast(self) -> bool:
-        """Answer a request that came in pieces from its bytes, if it is short. Returns whether that was done."""
+        """Answer a short request that arrived in parts by the fast path. Return whether it did."""
         head = self.parser.head
         if self.fast_path is None or head is None or self.write_paused:
             return False
@@ -253,7 +257,7 @@ class HTTPProtocol(ReceivingConnection):
         return True
 
     def _start_application(self, body_complete: bool) -> None:
-        """Give the request to the application."""
+        """Pass the request to the application."""
         head = self.parser.head
         assert head is not None
         body = b"".join(self.held)
@@ -273,20 +277,20 @@ class HTTPProtocol(ReceivingConnection):
         if not body_complete:
             self.update_reservation()
             if self.finished:
-                return  # no memory is left for it
+                return  # it was refused, because no memory is left
         task = self.loop.create_task(self.cycle.run(self.app))
         self.server_state.tasks.add(task)
         task.add_done_callback(self.server_state.tasks.discard)
 
-    # --- after a response
+    # --- responding
 
     def default_fields(self) -> Iterable[tuple[bytes, bytes]]:
-        """Header fields of every response."""
+        """Return the headers of every response."""
         fields: Iterable[tuple[bytes, bytes]] = self.server_state.default_headers
         return fields
 
     def responded(self, cycle: RequestCycle) -> None:
-        """The application has responded."""
+        """Continue after the application has responded."""
         if self.cycle is not cycle:
             return
         self.cycle = None
@@ -300,7 +304,7 @@ class HTTPProtocol(ReceivingConnection):
         self._next_request()
 
     def _next_request(self) -> None:
-        """A request has been answered: go on to what has come, or wait for the client."""
+        """Continue with the next request, or wait for the client."""
         self.has_responded = True
         self.server_state.total_requests += 1
         self.rates.begin()
@@ -321,25 +325,29 @@ class HTTPProtocol(ReceivingConnection):
         self.start_idle_timer()
 
     def cancelled(self) -> None:
-        """The application was stopped before it had responded."""
+        """Respond after the application was cancelled."""
         if self.shutting_down:
-            self.refuse(Problem("shutting-down", "the service ended before the response was made: send it again"))
+            self.refuse(
+                Problem("shutting-down", "the service shut down before the response was complete: send it again")
+            )
         else:
-            self.refuse(Problem("internal", "the request was stopped before its response was made: send it again"))
+            self.refuse(
+                Problem("internal", "the request was cancelled before its response was complete: send it again")
+            )
 
     def abandon_response(self) -> None:
-        """End a response that is not complete."""
+        """Close the connection in the middle of a response."""
         self.cycle = None
         self.end_upload()
         self.finished = True
         self.transport.close()
 
     def refuse(self, problem: Problem) -> None:
-        """Respond in the application's place, and close. To the application the client has gone."""
+        """Respond with a problem and close. The application sees a disconnect."""
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.disconnect()
-            if cycle.has_sent:  # too late for another response
+            if cycle.has_sent:  # another response is no longer possible
                 self.cut(problem.code)
                 return
         self.hooks.refused(problem.code)
@@ -350,7 +358,7 @@ class HTTPProtocol(ReceivingConnection):
         self._finish(waits_for_body=problem.code in ("overloaded", "shutting-down"), lingers=True)
 
     def _finish(self, waits_for_body: bool, lingers: bool = False) -> None:
-        """Close; if the client may still be sending, or `lingers` is set, not before it can have read the response."""
+        """Close. If the client may still be sending, or `lingers` is set, use a lingering close."""
         if self.finished:
             return
         phase, due = self.parser.phase, self.parser.due
@@ -378,12 +386,12 @@ class HTTPProtocol(ReceivingConnection):
         seconds = self.hooks.request_seconds
         if self.parser.phase != "head":
             detail = (
-                f"the body did not come: in each {seconds} seconds it must bring {FLOOR_BYTES} bytes, or end; "
-                "send less at once, or raise AXISCAST_REQUEST_SECONDS"
+                f"the body is too slow: it must end or bring {FLOOR_BYTES} bytes in every {seconds} seconds; "
+                "send a smaller body, or raise AXISCAST_REQUEST_SECONDS"
             )
             self.refuse(Problem("request-timeout", detail))
         elif self.parser.rest:
-            self.refuse(Problem("request-timeout", f"the head did not come in {seconds} seconds"))
+            self.refuse(Problem("request-timeout", f"the header block was not complete within {seconds} seconds"))
         else:
             self.cut("silent")
 

@@ -1,8 +1,7 @@
-"""Whether a client sends and takes bytes as fast as it must.
+"""The minimum rates at which a client must send and read.
 
-Each direction has windows of so many looks, each judged by itself. If the mean since the beginning counted, a client
-that starts fast could stop and hold its memory for hours. Looks are counted, not seconds: a look after a time in which
-the event loop was busy says little.
+Each direction is checked in windows. With the mean since the beginning, a client that starts fast could stop and hold
+its memory for hours. A window is a number of checks, not a time, because a busy event loop checks late.
 """
 
 from __future__ import annotations
@@ -10,48 +9,48 @@ from __future__ import annotations
 import sys
 
 FLOOR_BYTES = 256 * 2**10
-"""Bytes that a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A reader must take
-as many, unless it takes all that waits for it."""
+"""Bytes of a body that must arrive in each `request_seconds`, unless the body ends: 9 kB/s by default. A client must
+read as many, or all that is sent."""
 CHECKS_PER_WINDOW = 4
-"""How often a connection is looked at in `request_seconds`."""
+"""Checks of a connection in `request_seconds`."""
 
 
 class Rates:
-    """Those of one connection; its client is too slow once `waits` or `stalls` exceed CHECKS_PER_WINDOW."""
+    """The rates of one connection. It is too slow if `waits` or `stalls` exceeds CHECKS_PER_WINDOW."""
 
     __slots__ = ("_first", "_mark", "_unsent", "received", "stalls", "waits")
 
     def __init__(self) -> None:
         self.received = 0
-        """Bytes of bodies, and at the end those that are thrown away."""
+        """Bytes of bodies, and of discarded data."""
         self.waits = 0
-        """Looks in this window at which the client should have been sending."""
+        """Checks in this window at which the client should have been sending."""
         self.stalls = 0
-        """Looks in this window at which it should have taken more."""
+        """Checks in this window at which the client should have read more."""
         self._first = 0  # `received` when the request began
         self._mark = 0  # `received` when its window began
-        self._unsent = sys.maxsize  # bytes that the client had not taken when its window began
+        self._unsent = sys.maxsize  # unsent bytes when its window began
 
     @property
     def of_request(self) -> int:
-        """Bytes that this request's body has brought."""
+        """Bytes of this request's body that have arrived."""
         return self.received - self._first
 
     def begin_request(self) -> None:
-        """A request begins to come."""
+        """Start a request."""
         self._first = self.received
         self.begin()
 
     def begin(self) -> None:
-        """Begin a window of received bytes."""
+        """Start a window of received bytes."""
         self.waits, self._mark = 0, self.received
 
     def took_most(self) -> None:
-        """The client has taken most of what waited, whatever is written next."""
+        """Start a window of unsent bytes, because the client has read most of them."""
         self._unsent = sys.maxsize
 
     def check(self, unsent: int, awaited: bool) -> None:
-        """Look at the bytes that wait to be taken, and at those that came, if some are awaited."""
+        """Check the unsent bytes and, if data is awaited, the received bytes."""
         if unsent and unsent > self._unsent - FLOOR_BYTES:
             self.stalls += 1
         else:

@@ -1,4 +1,4 @@
-"""What has come of a connection's requests and is not answered, and the memory that it takes."""
+"""The receiving side of a connection: unanswered input, and the memory reserved for it."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from .request_cycle import RequestCycle
 from .upload import Upload
 
 TLS_BYTES = 640 * 2**10
-"""Memory that TLS takes for a connection on which a long body arrives."""
+"""Memory of TLS for a connection on which a long body arrives."""
 
 
 class ReceivingConnection(ServerConnection):
-    """The part of HTTPProtocol that holds what arrives."""
+    """The part of HTTPProtocol that holds received data."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.parser = Parser()
         self.cycle: RequestCycle | None = None
-        """The request that the application has."""
+        """The request that the application is processing."""
         self.upload: Upload | None = None
-        """Where the rest of its body is received."""
+        """The upload that receives the rest of the body."""
         self.held: list[bytes] = []
-        """The body of a request that the application does not have yet."""
+        """Body of a request that has not been passed to the application."""
         self.held_bytes = 0
         self.reserved = 0
         """Bytes of the memory budget that are reserved for unread input."""
         self.request_start = 0.0
-        """When the request began, by the event loop's clock."""
+        """Start of the request, by the event loop's clock."""
 
     def finish_body(self, cycle: RequestCycle) -> None:
-        """All of this request's body has come."""
+        """Mark the body of this request as complete."""
         CONNECTIONS.arriving.pop(self, None)
         cycle.end_body()
         self.release_body()
 
     def wait_for_client(self) -> None:
-        """Nothing is in flight: make room for others, from now on."""
+        """Wait for the client. Meanwhile this connection may be closed to make room for a new one."""
         if self.parser.phase == "head":
             CONNECTIONS.waiting.pop(self, None)
             CONNECTIONS.waiting[self] = None
@@ -76,7 +76,7 @@ class ReceivingConnection(ServerConnection):
             self.reserved = 0
 
     def bytes_per_second(self) -> float:
-        """How fast the body comes."""
+        """Return the mean rate at which the body has arrived."""
         return self.rates.of_request / max(self.loop.time() - self.request_start, 1e-3)
 
     async def receive_into(self, room: memoryview, start: int, reserve: ReserveMemory) -> bool:

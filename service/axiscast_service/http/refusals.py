@@ -1,4 +1,4 @@
-"""Responses that a connection gives in the application's place."""
+"""Problem responses that a connection sends without the application."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from .hooks import Hooks
 from .request_cycle import response_head
 
 MAX_REFUSED_HEADER_BYTES = 8 * 2**10
-"""Bytes of a head that was refused in which fields are looked for."""
+"""Bytes of a refused header block that are searched for Accept and other fields."""
 
 
 def refusal_response(problem: Problem, head: bytes, first: Iterable[tuple[bytes, bytes]], hooks: Hooks) -> bytes:
-    """A whole response, in the encoding that the head asks for, as far as it can be read; `first` are its first
-    fields."""
+    """Return the response to a refused header block, in the encoding that it asks for if that is readable.
+
+    The response begins with the headers `first`.
+    """
     fields = [
         (name, value) for name, value in header_fields(head[:MAX_REFUSED_HEADER_BYTES]) if len(value) <= ACCEPT_BYTES
     ]

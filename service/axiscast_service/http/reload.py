@@ -1,4 +1,4 @@
-"""Renewal: keys and certificates are read anew, while the service goes on, when their files change or on SIGHUP."""
+"""Reloading of API keys and certificates, when their files change or on SIGHUP."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from pathlib import Path
 from typing import Protocol
 
 POLL_SECONDS = 1.0
-"""Files are looked at so often, and read once two looks find the same: they are written in pieces, and a certificate
-and its key one after the other."""
+"""Interval at which files are checked. Changed files are read once two checks find the same, because they may be
+written in parts, and a certificate and its key one after the other."""
 
 logger = logging.getLogger("axiscast")
 
 
 class ReloadableSource(Protocol):
-    """What is read from files, and can be read anew while it is in use."""
+    """Data from files that can be reloaded while it is in use."""
 
     name: str
     paths: Sequence[Path]
 
     def reload(self) -> None:
-        """Read the files anew; raises ValueError, and all stays as it was, where they are not valid. On a thread."""
+        """Read the files again, on a thread. If they are invalid, raise ValueError and change nothing."""
 
 
 @asynccontextmanager
 async def reloading(sources: Sequence[ReloadableSource]) -> AsyncIterator[None]:
-    """While inside, each source is read anew once its files have changed, and all of them on SIGHUP, which ends the
-    process no more, whether there are sources or not."""
+    """While inside, reload each source when its files change, and all of them on SIGHUP.
+
+    SIGHUP does not end the process, even if there are no sources.
+    """
     hangup = asyncio.Event()
     polling = asyncio.create_task(_poll(sources, hangup))
     with _on_sighup(hangup):
@@ -62,13 +64,13 @@ async def _reload(source: ReloadableSource) -> None:
     try:
         await asyncio.to_thread(source.reload)
     except ValueError as error:
-        logger.warning("%s: what was read before stays in force", error)
+        logger.warning("%s; the previous values stay in use", error)
     else:
-        logger.info("%s: read anew from %s", source.name, " and ".join(map(str, source.paths)))
+        logger.info("reloaded %s from %s", source.name, " and ".join(map(str, source.paths)))
 
 
 def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
-    """What changes with the files, wherever links lead now: a mounted secret is changed by moving one."""
+    """Return values that change with the files. Links are followed, because mounted secrets change by moving a link."""
     stamps: list[tuple[int, ...]] = []
     for path in source.paths:
         try:
@@ -82,8 +84,10 @@ def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
 
 @contextmanager
 def _on_sighup(hangup: asyncio.Event) -> Iterator[None]:
-    """While inside, SIGHUP sets the event; not where signals can't be had, nor in a process that is another program's,
-    which has no server's handler of SIGTERM."""
+    """While inside, SIGHUP sets the event.
+
+    Does nothing outside the main thread, and in another program's process, which has no server's handler of SIGTERM.
+    """
     main = threading.current_thread() is threading.main_thread()
     if not main or not hasattr(signal, "SIGHUP") or not callable(signal.getsignal(signal.SIGTERM)):
         yield

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 logger = logging.getLogger("axiscast")
 
 JOINED_BYTES = 16 * 2**10
-"""The largest body that is copied and sent together with its headers."""
+"""Bodies up to this size are copied and sent together with their headers."""
 STATUS_LINES = {int(status): b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _BODILESS = (204, 304)
 _FAILURE = b"Internal Server Error"
@@ -24,43 +24,43 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class CycleConnection(Protocol):
-    """What carries a request and its response: a connection."""
+    """The methods of a connection that a request cycle calls."""
 
     write_paused: bool
 
     def default_fields(self) -> Iterable[tuple[bytes, bytes]]:
-        """Header fields of every response."""
+        """Return the headers of every response."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send this."""
+        """Send data."""
 
     async def writable(self) -> None:
-        """Wait until the client has taken most of what is unsent, or has gone."""
+        """Wait until the client has read most of the unsent data, or has disconnected."""
 
     def resume_reading(self) -> None:
         """Read more of the body."""
 
     def responded(self, cycle: RequestCycle) -> None:
-        """The application has responded."""
+        """Continue after the application has responded."""
 
     def cancelled(self) -> None:
-        """The application was stopped before it had responded."""
+        """Respond after the application was cancelled."""
 
     def abandon_response(self) -> None:
-        """End a response that is not complete."""
+        """Close the connection in the middle of a response."""
 
 
 def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The bytes of a status line and header fields. Raises RuntimeError if a field would break a line."""
+    """Return the bytes of a status line and headers. Raises RuntimeError if a header has a line break."""
     lines = [b"%b: %b\r\n" % field for field in fields]
     head = b"".join([STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, *lines, b"\r\n"])
     if not head.count(b"\r") == head.count(b"\n") == len(lines) + 2:
-        raise RuntimeError("a header field of the response has a line break")
+        raise RuntimeError("a header of the response has a line break")
     return head
 
 
 class RequestCycle:
-    """The request of a connection that the application has."""
+    """A request that the application is processing, with its ASGI receive and send."""
 
     __slots__ = (
         *("_body", "_body_taken", "_chunked", "_connection", "_continue", "_due", "_event", "_head", "_is_bodiless"),
@@ -78,23 +78,23 @@ class RequestCycle:
     ) -> None:
         self._connection = connection
         self.scope = scope
-        self._body: bytes | bytearray = body  # what has come of it and the application has not taken
-        self._body_taken = False  # whether it has taken all
+        self._body: bytes | bytearray = body  # received, and not yet taken by the application
+        self._body_taken = False  # whether the application has taken all of it
         self.body_complete = body_complete
-        """Whether all of the body has come."""
+        """Whether all of the body has arrived."""
         self._continue = expects  # whether the client waits for 100 Continue
         self.keep_alive = keep_alive
-        """Whether the connection may be used again."""
+        """Whether the connection stays open after the response."""
         self.started = False
-        """Whether the application has begun to respond."""
+        """Whether the application has started its response."""
         self.complete = False
-        """Whether it has responded."""
+        """Whether the application has completed its response."""
         self.disconnected = False
-        """Whether the client has gone, or was answered in the application's place."""
+        """Whether the client has disconnected, or the connection has responded itself."""
         self._event: asyncio.Event | None = None
-        self._is_bodiless = scope["method"] == "HEAD"  # whether the response has no body, whatever its fields say
-        self._head = b""  # that of the response, until the first part of its body
-        self._due: int | None = None  # bytes of the response that are announced and not sent
+        self._is_bodiless = scope["method"] == "HEAD"  # whether the response has no body, whatever its headers say
+        self._head = b""  # of the response; it is sent with the first part of the body
+        self._due: int | None = None  # bytes of the response that Content-Length announces and that are not sent
         self._chunked = False
 
     async def run(self, app: Application) -> None:
@@ -110,7 +110,7 @@ class RequestCycle:
         if self.complete or self.disconnected:
             return
         if self.started:
-            self._connection.abandon_response()  # clients report a body that is too short
+            self._connection.abandon_response()  # clients report an incomplete body
             return
         self.keep_alive = False
         await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE_FIELDS})
@@ -119,7 +119,7 @@ class RequestCycle:
     # --- the request
 
     def feed(self, data: bytes) -> int:
-        """More of the body has come. Returns how many bytes the application has not taken."""
+        """Add a part of the body. Return how many bytes the application has not taken."""
         if not isinstance(self._body, bytearray):
             self._body = bytearray(self._body)
         self._body += data
@@ -127,32 +127,32 @@ class RequestCycle:
         return len(self._body)
 
     def end_body(self) -> None:
-        """All of the body has come."""
+        """Mark the body as complete."""
         self.body_complete = True
         self.wake()
 
     def take_held(self) -> bytes | bytearray:
-        """What has come of the body and was not received."""
+        """Return the part of the body that the application has not taken."""
         held, self._body = self._body, b""
         return held
 
     @property
     def is_awaiting_continue(self) -> bool:
-        """Whether the client waits for 100 Continue and has sent no body."""
+        """Whether the client waits for 100 Continue."""
         return self._continue
 
     @property
     def has_sent(self) -> bool:
-        """Whether the client has been sent a part of the response. Its head waits for the first part of its body."""
+        """Whether a part of the response was sent. Headers are sent with the first part of the body."""
         return self.started and not self._head
 
     def disconnect(self) -> None:
-        """Nothing more can be sent or received."""
+        """End the request: nothing more can be sent or received."""
         self.disconnected = True
         self.wake()
 
     async def receive(self) -> Message:
-        """ASGI's: the next part of the body; at the end of the response, or of the connection, a disconnect."""
+        """ASGI receive: the next part of the body, or a disconnect at the end of the response or the connection."""
         if self._continue and not self.disconnected and not self.started:
             self._continue = False
             self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -169,21 +169,21 @@ class RequestCycle:
         return {"type": "http.disconnect"}
 
     def wake(self) -> None:
-        """Let `receive` look again at what has come."""
+        """Wake `receive`."""
         if self._event is not None:
             self._event.set()
 
     # --- the response
 
     async def send(self, message: Message) -> None:
-        """ASGI's: the head of the response, or the next part of its body. Waits while the client takes none."""
+        """ASGI send: the start of the response, or the next part of its body. Waits while the client does not read."""
         if self._connection.write_paused and not self.disconnected:
             await self._connection.writable()
         if self.disconnected:
             return
         kind = message["type"]
         if kind != ("http.response.body" if self.started else "http.response.start") or self.complete:
-            raise RuntimeError(f"the application sent {kind} out of its order")
+            raise RuntimeError(f"the application sent {kind} out of order")
         if self.started:
             self._send_body(message.get("body", b""), message.get("more_body", False))
         else:
@@ -206,7 +206,7 @@ class RequestCycle:
                 self._chunked = True
                 fields.append((b"transfer-encoding", b"chunked"))
             else:
-                self.keep_alive = False  # the end of the connection is that of the body
+                self.keep_alive = False  # the end of the connection ends the body
         if not self.keep_alive and not closes:
             fields.append((b"connection", b"close"))
         self._head = response_head(status, fields)
@@ -220,7 +220,9 @@ class RequestCycle:
         elif self._due is not None:
             self._due -= len(body)
             if self._due < 0 or (self._due and not more):
-                raise RuntimeError(f"the body of the response has not the length that is announced: {self._due} bytes")
+                raise RuntimeError(
+                    f"the body of the response differs from its Content-Length by {abs(self._due)} bytes"
+                )
         head, self._head = self._head, b""
         if head and len(body) <= JOINED_BYTES:
             self._connection.write(head + body)

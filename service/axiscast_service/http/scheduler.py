@@ -1,5 +1,4 @@
-"""Whose request is next: one request of each connection in a turn of the event loop, and those that have just come
-before those that were pipelined."""
+"""A scheduler of requests: one per connection in a turn of the event loop, new ones before pipelined ones."""
 
 from __future__ import annotations
 
@@ -12,28 +11,28 @@ from typing import Protocol
 logger = logging.getLogger("axiscast")
 
 MAX_FAST_RESPONSES = 64
-"""Requests that are answered in one turn, before the first response is sent: 4 MiB at most."""
+"""Requests that the fast path answers in one turn, before the first response is sent: at most 4 MiB."""
 MAX_NORMAL_REQUESTS = 16
-"""Requests of one turn that begin to take the ordinary way. Each costs some 0.2 ms in the next turn."""
+"""Requests of one turn that go to the application. Each takes about 0.2 ms in the next turn."""
 MAX_TURN_SECONDS = 0.004
-"""No further request is answered in a turn that has taken so long. Reads, new connections and timers have theirs."""
+"""Duration after which a turn ends, so that reads, new connections and timers have their turn."""
 PIPELINED_INTERVAL = 4
-"""One request in this many is a pipelined one, if there are any; the others have just arrived."""
+"""Every n-th request is a pipelined one, if there are any. The others have just arrived."""
 
 
 class ScheduledConnection(Protocol):
-    """A connection with a request that may be whole."""
+    """A connection with a request that may be complete."""
 
     loop: asyncio.AbstractEventLoop
 
     def answer_fast(self) -> bytes | None:
-        """The response to the next request, if it is a short one that is answered from its bytes; else None."""
+        """Return the response of the fast path to the next request, or None if it does not answer it."""
 
     def send_fast(self, response: bytes) -> None:
-        """Send what `answer_fast` has made."""
+        """Send the response of `answer_fast`."""
 
     def take_normal_path(self) -> None:
-        """Let what has come take the ordinary way."""
+        """Parse the received data, and pass requests to the application."""
 
 
 class RequestScheduler:
@@ -53,7 +52,7 @@ class RequestScheduler:
         self._count = 0
 
     def enter(self, connection: ScheduledConnection, pipelined: bool) -> None:
-        """Give this connection a turn; `pipelined` if its request came before its last response was sent."""
+        """Schedule a connection. `pipelined`: its request arrived before its last response was sent."""
         (self._pipelined if pipelined else self._arrived).append(connection)
         if not self._scheduled:
             self._scheduled = True
@@ -68,7 +67,9 @@ class RequestScheduler:
             try:
                 response = connection.answer_fast()
             except Exception:
-                logger.exception("the fast path failed")  # the others have their turn, and this one takes the other way
+                logger.exception(
+                    "the fast path failed"
+                )  # the other requests continue, and the application handles this one
                 response = None
             if response is None:
                 ordinary.append(connection)
@@ -82,7 +83,7 @@ class RequestScheduler:
         for connection, response in responses:
             connection.send_fast(response)
         for connection in ordinary:
-            loop.call_soon(connection.take_normal_path)  # by itself: if it fails, the others have their responses
+            loop.call_soon(connection.take_normal_path)  # separately, so that a failure does not affect the others
 
     def _next(self) -> ScheduledConnection | None:
         self._count = (self._count + 1) % PIPELINED_INTERVAL

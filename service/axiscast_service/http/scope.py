@@ -1,4 +1,4 @@
-"""ASGI scopes: a request's head as the application sees it."""
+"""ASGI scopes, built from header blocks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from urllib.parse import unquote_to_bytes
 
 from .parser import RequestHead
 
-ScopeHeaders = list[tuple[bytes, bytes]]
-
 
 class ConnectionAddresses:
-    """The two ends of a connection, as ASGI says them."""
+    """The addresses of a connection, in the form of ASGI."""
 
     __slots__ = ("client", "scheme", "server")
 
@@ -24,12 +22,12 @@ class ConnectionAddresses:
 
 
 def _address(name: object) -> tuple[str, int] | None:
-    """Host and port; None for a socket that has none."""
+    """Return host and port, or None if the socket has no such address."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) and len(name) >= 2 else None
 
 
 def scope_of(head: RequestHead, peers: ConnectionAddresses, state: dict[str, Any]) -> dict[str, Any]:
-    """The scope of a request with this head."""
+    """Return the scope of a request."""
     method, target, version = head.line()
     path, _, query = target.partition(b"?")
     return {
@@ -54,11 +52,11 @@ _EXPECT = re.compile(rb"\nexpect:[\t ]*100-continue[\t ]*\r")
 
 
 def closes(head: RequestHead) -> bool:
-    """Whether a request's Connection field ends the connection after the response."""
+    """Return whether the request asks to close the connection after the response."""
     values = _CONNECTION.findall(head.data.lower())
     return any(token.strip() == b"close" for value in values for token in value.split(b","))
 
 
 def expects_continue(head: RequestHead) -> bool:
-    """Whether the client sends the body only after 100 Continue."""
+    """Return whether the client waits for 100 Continue."""
     return _EXPECT.search(head.data.lower()) is not None

@@ -1,4 +1,4 @@
-"""TLS: the certificate that callers are shown."""
+"""The TLS certificate of the service."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 
 class Certificate:
-    """A certificate and its key, of PEM files; raises ValueError where they can't be had. `context` is what new
-    connections are wrapped in."""
+    """A certificate and its key from PEM files. New connections use its `context`. Raises ValueError if invalid."""
 
     name: str = "the certificate"
 
@@ -19,20 +18,18 @@ class Certificate:
         self.context = self._load()
 
     def reload(self) -> None:
-        """Show new connections what the files hold now, those that are there what they were shown. Raises ValueError,
-        and nothing changes, where the files are not valid."""
+        """Read the files again for new connections. If they are invalid, raise ValueError and change nothing."""
         self.context = self._load()
 
     def _load(self) -> ssl.SSLContext:
-        # Each time another: a context that takes a certificate and then refuses its key would be left without one.
+        # A new context each time: if the key is invalid, a reused context would be left without a certificate.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            # A key under a password is refused: a service that starts by itself has nobody to ask for it.
+            # An encrypted key is refused, because a service can't ask for the password.
             context.load_cert_chain(self._certificate, self._key or None, password=lambda: b"")
         except OSError as error:
             raise ValueError(
-                f"TLS can't be had with AXISCAST_TLS_CERTIFICATE={self._certificate} and "
-                f"AXISCAST_TLS_KEY={self._key}: {error.strerror}; they are PEM files that belong together, "
-                "the key without a password"
+                f"can't use TLS with AXISCAST_TLS_CERTIFICATE={self._certificate} and AXISCAST_TLS_KEY={self._key}: "
+                f"{error.strerror}; set PEM files of a certificate and its key, without a password"
             ) from None
         return context

@@ -1,4 +1,4 @@
-"""Long bodies: received where the application wants them, without a copy."""
+"""Long bodies, received without a copy into a buffer of the application."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from axiscast.wire.problems import Problem
 from ..runtime.budget import BufferCache
 
 LONG_BYTES = 2**18
-"""A body of more bytes is long."""
+"""Longer bodies are received without a copy."""
 WINDOW_BYTES = 2**21
-"""What is reserved at once, and then received into: a huge page. The system makes one in a tenth of the time that it
-takes for as many small ones, which is longer than all else that happens to a body."""
+"""Bytes that are reserved and received in one step: a huge page. The system allocates it in a tenth of the time of
+small pages, which would take longer than the rest of the work on a body."""
 CACHED_SECONDS = 60
 """The buffer of a body that has ended stays in the cache this long. A virtual machine takes up to ten times as long to
 make memory its own as to fill it."""
 EXTENSION = "axiscast.receive_into"
-"""The name in a scope's extensions of a ReceiveInto."""
+"""The key of a ReceiveInto in the extensions of a scope."""
 
 ReceiveInto = Callable[[memoryview, int, ReserveMemory], Awaitable[bool]]
-"""Fills a buffer with a body, from this byte on, and returns whether all of the body came. The last argument is called
-with the number of bytes that come next, and may raise Problem."""
+"""Receives a body into a buffer from an offset, and returns whether the body is complete. The last argument is called
+with the number of bytes before they are received, and may raise Problem."""
 
 
 def new_buffer(nbytes: int, windows: bool) -> memoryview:
@@ -71,41 +71,46 @@ def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
 
 
 class Upload:
-    """Where the rest of a long body is received: window after window of the application's memory, each reserved before
-    it is written. `done` is its outcome: True once all of it came, False if it is given up, or a Problem."""
+    """The rest of a long body, received window by window into the application's buffer.
 
-    __slots__ = ("_reserve", "_room", "_start", "done", "window")
+    Each window is reserved before it is written. `done` is the outcome: True once the body is complete, False if it was
+    aborted, or a Problem.
+    """
+
+    __slots__ = ("_buffer", "_reserve", "_start", "done", "window")
 
     def __init__(
-        self, room: memoryview, start: int, reserve: ReserveMemory, done: asyncio.Future[bool | Problem]
+        self, buffer: memoryview, start: int, reserve: ReserveMemory, done: asyncio.Future[bool | Problem]
     ) -> None:
-        self._room, self._start, self._reserve = room, start, reserve
+        self._buffer, self._start, self._reserve = buffer, start, reserve
         self.done = done
         self.window = memoryview(b"")
-        self._open()
+        self._next_window()
 
     def received(self, nbytes: int) -> None:
-        """The next bytes of the window have been written."""
+        """Count bytes that were written to the window."""
         self.window = self.window[nbytes:]
         if not self.window:
-            self._open()
+            self._next_window()
 
-    def _open(self) -> None:
-        """Go on to the next window, if there is one."""
-        stop = min(self._start - self._start % WINDOW_BYTES + WINDOW_BYTES, len(self._room))
+    def _next_window(self) -> None:
+        """Reserve the next window, if there is one."""
+        stop = min(self._start - self._start % WINDOW_BYTES + WINDOW_BYTES, len(self._buffer))
         if self.done.done():
             return
         try:
             self._reserve(stop - self._start)
         except Problem as problem:
-            self.done.set_result(problem.with_traceback(None))  # which refers to this upload, and so to the memory
+            self.done.set_result(
+                problem.with_traceback(None)
+            )  # its traceback would refer to this upload and its buffer
             return
-        self.window, self._start = self._room[self._start : stop], stop
+        self.window, self._start = self._buffer[self._start : stop], stop
         if not self.window:
             self.done.set_result(True)
 
     def end(self) -> None:
-        """Let go of the memory."""
+        """Release the buffer. If the body is incomplete, the outcome is False."""
         if not self.done.done():
             self.done.set_result(False)
-        self.window = self._room = memoryview(b"")
+        self.window = self._buffer = memoryview(b"")

@@ -1,4 +1,4 @@
-"""What the service needs of uvicorn, which documents only that `http=` takes a class."""
+"""Checks of the uvicorn features that the service needs. uvicorn documents only that `http=` takes a class."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from uvicorn.server import ServerState
 from uvicorn.supervisors import Multiprocess
 
 TESTED_RELEASES = "0.36 to 0.54"
-"""The releases on which the suite has passed; others may work."""
+"""Releases on which the test suite has passed. Other releases may work."""
 
 SETTINGS = (
     *("app", "factory", "host", "port", "ssl_certfile", "ssl_keyfile", "workers", "loop", "http", "ws", "access_log"),
     *("log_config", "server_header", "headers", "proxy_headers", "timeout_keep_alive", "timeout_graceful_shutdown"),
 )
-"""Of `uvicorn.run`: `loop` and `http` name classes of this package."""
+"""Required parameters of `uvicorn.run`. `loop` and `http` name classes of this package."""
 STATE = ("connections", "default_headers", "tasks", "total_requests")
-"""Of the `server_state` that each connection is made with. uvicorn calls `shutdown()` of those in `connections` when
-the process ends, waits until they have left it, and cancels what is left in `tasks`."""
+"""Required attributes of `server_state`, which each connection gets. On shutdown uvicorn calls `shutdown()` of all
+`connections`, waits until the set is empty, and cancels the remaining `tasks`."""
 CONFIG = ("loaded_app", "timeout_keep_alive")
-"""Of the `config` that each connection is made with, after `load()`."""
+"""Required attributes of `config`, which each connection gets after `load()`."""
 
 ConnectionT = TypeVar("ConnectionT")
 
 
 def unusable(what: str) -> ValueError:
-    """The error that names a version which works."""
+    """Return the error for an unusable uvicorn, with the releases that work."""
     return ValueError(
         f"uvicorn {version('uvicorn')} {what}, which the service needs: install a release from {TESTED_RELEASES}"
     )
 
 
 def verify_uvicorn() -> None:
-    """Raises ValueError if uvicorn lacks what the service needs. A connection is tried once the server is up
-    (`verify_connection`)."""
+    """Raise ValueError if uvicorn lacks a required feature. `verify_connection` checks the rest after the start."""
     settings = signature(uvicorn.run).parameters
     if missing := [name for name in SETTINGS if name not in settings]:
         raise unusable(f"has no setting {' or '.join(missing)}")
@@ -51,7 +50,7 @@ def verify_uvicorn() -> None:
 
 
 def verify_connection(make: Callable[[], ConnectionT]) -> ConnectionT:
-    """What `make`, uvicorn's factory of connections, makes. Raises ValueError if it makes them in another way."""
+    """Return a connection from `make`, uvicorn's factory. Raises ValueError if the factory is incompatible."""
     try:
         return make()
     except (AttributeError, KeyError, TypeError) as error:
