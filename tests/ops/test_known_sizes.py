@@ -235,7 +235,7 @@ def test_an_op_that_needs_integers_without_declaring_it_is_found() -> None:
 def test_columns_are_refused_if_an_op_compares_them_without_declaring_it() -> None:
     for attribute in (None, "shape"):
         drawn = rows(Compared(shape=(4, 6)), TILED, attribute)
-        with pytest.raises(Problem, match="takes rows, not columns"):
+        with pytest.raises(Problem, match="does not accept columns"):
             in_columns(Compared(shape=(4, 6)), drawn, attribute)
 
 
@@ -246,7 +246,7 @@ def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes()
         in_columns(op, rows(op, TILED, None), None)
     assert (raised.value.code, raised.value.pointer) == ("invalid-request", "/op")
     assert raised.value.detail == (
-        "numpy.compared takes rows, not columns, because its rule compares sizes: send each check as a request of a "
+        "numpy.compared does not accept columns, because its rule compares sizes: send each check as a request of a "
         "batch"
     )
     for shapes, target, pointer in (

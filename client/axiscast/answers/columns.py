@@ -1,4 +1,4 @@
-"""Columns of checks: one op, and for each input an array (n, rank) whose row `r` is its shape in check `r`."""
+"""The vectorized batch: checks of one op, with an array (n, rank) for each input. Row `r` is its shape in check `r`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimited_memory) -> CheckedColumns:
-    """The answers to all rows. Raises Problem for what is wrong with the columns themselves.
+    """Return the results of all rows. Raises Problem if the columns themselves are invalid.
 
-    `reserve` is asked for what they take, once the tensors' heads and once the outputs' ranks are known.
+    `reserve` is called with the bytes of the inputs before they are decoded, and with those of the outputs.
     """
     tensors, columns = request.inputs or [], _target_columns(request.op)
     reserve(sum(tensor.decoded_bytes() for tensor in (*tensors, *columns.values())))
@@ -45,9 +45,9 @@ def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimite
 def checked(
     op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: ReserveMemory = unlimited_memory
 ) -> CheckedColumns:
-    """Return the answers to all rows of one op, whose attributes named in `targets` are columns.
+    """Return the results of all rows of one op, whose attributes named in `targets` are columns.
 
-    Raises Problem for an op that needs integers, and for columns of different lengths.
+    Raises Problem if the op needs integers, or if the columns have different lengths.
     """
     shapes = tuple(map(_columns, inputs))
     if op.needs_integers():
@@ -56,7 +56,11 @@ def checked(
     counts = {len(values) for values in (*inputs, *targets.values())}
     if len(counts) > 1:
         several = " and ".join(map(str, sorted(counts)[:5]))
-        raise Problem("invalid-request", f"inputs: the columns have {several} rows: give as many", pointer="/inputs")
+        raise Problem(
+            "invalid-request",
+            f"inputs: the columns have {several} rows, but their numbers of rows must be equal",
+            pointer="/inputs",
+        )
     (count,) = counts
     ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
     MAX_COLUMN_SIZES.check(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
@@ -65,11 +69,11 @@ def checked(
         alignment = align(op, shapes)
     except IntegerSizeRequired:
         raise _needs_rows(op) from None
-    except ShapeMismatch as incompatible:  # whatever the sizes
+    except ShapeMismatch as incompatible:  # for every row
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     distinct = {output.groups for output in alignment.outputs}
     reserve(columns_memory_estimate(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
-    answer = _settled(alignment, inputs, count)
+    answer = _resolve(alignment, inputs, count)
     if conflict is not None:
         axis = conflict.axis
         answer.conflict_axis[answer.compatible] = -1 if axis is None else axis
@@ -79,20 +83,20 @@ def checked(
         reserve(8 * count * rank)
         answer.outputs.extend([np.full((count, rank), -1)] * outputs)
     if op.compares_sizes():
-        _blame_alone(op, inputs, answer)
+        _find_conflict_axes(op, inputs, answer)
     return answer
 
 
 def _needs_rows(op: Op) -> Problem:
     return Problem(
         "invalid-request",
-        f"{op.name} takes rows, not columns, because its rule compares sizes: send each check as a request of a batch",
+        f"{op.name} does not accept columns, because its rule compares sizes: send each check as a request of a batch",
         pointer="/op",
     )
 
 
 def _target_columns(op: Any) -> dict[str, Tensor]:
-    """Those attributes of the op of all rows that are columns, as they came."""
+    """Return the attributes of the op that are columns, as tensors."""
     attributes = op if isinstance(op, dict) else {}
     return {
         name: validate(Tensor, value)
@@ -106,7 +110,7 @@ def _pointer(name: str) -> str:
 
 
 def _op(plain: Any, targets: dict[str, Values]) -> Op:
-    """The op of all rows, unknown sizes in place of the attributes that are columns."""
+    """Return the op of all rows, with unknown sizes in the attributes that are columns."""
     question: dict[str, Any] = {"inputs": []}
     if plain is not None:
         unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
@@ -115,7 +119,9 @@ def _op(plain: Any, targets: dict[str, Values]) -> Op:
     for name, _, _ in op.symbols():
         if name not in targets:
             raise Problem(
-                "invalid-request", f"op/{name}: sizes that are not known go in rows alone", pointer=f"/op/{name}"
+                "invalid-request",
+                f"op/{name}: columns do not accept unknown sizes: send a batch of requests",
+                pointer=f"/op/{name}",
             )
     return op
 
@@ -133,12 +139,12 @@ def _sizes(tensor: Tensor, pointer: str) -> Values:
 
 
 def _columns(values: Values) -> Shape:
-    """A shape of columns: to a rule, what a shape of integers is."""
+    """Return a shape of columns, which a rule uses like a shape of integers."""
     return tuple(map(Column, values.T))  # type: ignore[arg-type]
 
 
-def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> CheckedColumns:
-    """The relations of an alignment in each of `count` rows. A row with a negative size has no axis to blame."""
+def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> CheckedColumns:
+    """Return the results of an alignment in each of `count` rows. A row with a negative size has no conflict axis."""
     distinct = dict.fromkeys(output.groups for output in alignment.outputs)
     outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
     axes = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
@@ -147,12 +153,12 @@ def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
     for start in range(0, count, BLOCK_ROWS):
         checkpoint()
         block = slice(start, min(start + BLOCK_ROWS, count))
-        bad, negative, blamed = compatible[block], np.zeros(block.stop - start, np.bool_), conflict_axis[block]
-        bad[:], blamed[:] = alignment.refusal is not None, -1
+        bad, negative, conflicts = compatible[block], np.zeros(block.stop - start, np.bool_), conflict_axis[block]
+        bad[:], conflicts[:] = alignment.refusal is not None, -1
         for values in inputs:
             negative = _with_negative(negative, values[block])
         sizes: list[Any] = [1] * len(alignment.axes)
-        for number, axis in reversed([*enumerate(alignment.axes)]):  # so that the lowest is blamed in the end
+        for number, axis in reversed([*enumerate(alignment.axes)]):  # so that the lowest axis is written last
             terms = [_values(term.size, block) for term in axis.terms]
             if terms and axis.terms[-1].input is None:
                 negative = _with_negative(negative, terms[-1])
@@ -161,10 +167,10 @@ def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
                 clash = np.logical_not(fits)
                 bad |= clash
                 if number in shown:
-                    np.copyto(blamed, number, where=clash)
+                    np.copyto(conflicts, number, where=clash)
         if negative.any():
             bad |= negative
-            blamed[negative] = -1
+            conflicts[negative] = -1
         broken = bad.any()
         for groups, rows in outputs.items():
             for place, group in enumerate(groups):
@@ -183,7 +189,7 @@ def _values(size: Any, block: slice) -> Any:
 
 
 def _with_negative(negative: Flags, values: Any) -> Flags:
-    """`negative`, and the rows of these values (n,) or (n, rank) in which a size is negative."""
+    """Return `negative`, with True also for the rows of these values (n,) or (n, rank) that have a negative size."""
     if not isinstance(values, np.ndarray) or not values.size or values.min() >= 0:
         return negative
     below = values < 0
@@ -203,18 +209,20 @@ def _common_size(relation: Relation, sizes: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _product(sizes: Sequence[Any], bad: Flags) -> Any:
-    """The size of an axis that is made of these. Raises Problem where int64 can't hold one."""
+    """Return the size of an axis that merges these sizes. Raises Problem if one exceeds int64."""
     if len(sizes) == 1:
         return sizes[0]
     product = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.int64)
     estimate = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.float64)
     if (estimate >= 2.0**63)[~bad].any():
-        raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: ask for that row alone")
+        raise Problem(
+            "invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check that row by itself"
+        )
     return product
 
 
-def _blame_alone(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> None:
-    """Find row by row which axis is to blame."""
+def _find_conflict_axes(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> None:
+    """Find the conflict axis row by row."""
     negative = np.zeros(len(answer.compatible), np.bool_)
     for values in inputs:
         negative = _with_negative(negative, values)

@@ -1,10 +1,9 @@
-"""Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
+"""Lowering of requests with symbolic sizes: the conditions under which they broadcast, and the output shapes.
 
-Each relation between sizes that meet becomes clauses ("N equals M unless one of them is 1"), and plan/size_solver.py
-finds what follows from them, by union-find with undo and unit propagation. So every question here (is
-this size stretched for some values? for all? does this condition follow from the others?) is one trial: suppose its
-opposite, and see whether sizes are left. The answers are exact: no condition is sent that the others imply, and no
-range that a narrower one would replace.
+Each relation between sizes becomes clauses ("N equals M unless one of them is 1"), and plan/size_solver.py finds what
+follows from them. Each question here is one trial: assume the opposite, and test whether any sizes are possible. For
+example, does a size always expand? Does a condition follow from the others? The results are exact: no condition follows
+from the others, and no range can be narrower.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SizeOrName = int | str
 
 @dataclass(frozen=True, slots=True)
 class SymbolicPlacement:
-    """How one output reads one input; see Placement. An axis that only some sizes replicate is a maybe."""
+    """How one output reads one input, as in Placement. Some axes are broadcast for some values of the sizes only."""
 
     input: int
     input_shape: tuple[Size | Quotient, ...]
@@ -47,22 +46,24 @@ class SymbolicPlacement:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicPlan:
-    """What an op does to inputs of these shapes, where all conditions hold; nowhere else do they broadcast."""
+    """What an op does to inputs of these shapes. They broadcast if and only if all conditions hold."""
 
     input_shapes: tuple[tuple[Size, ...], ...]
     outputs: tuple[SymbolicPlacement, ...]
     conditions: tuple[Condition, ...]
     result: tuple[SizeOrName, ...] | None
-    """See Plan."""
+    """The shape of the operation's result, as in Plan."""
     apart: Alignment
-    """The inputs where no size that may be another is 1, with numbers for sizes: 1 is 1, and equal sizes are equal.
-    There are no axes where sizes can't all be others than 1 at once."""
+    """The alignment for sizes that are not 1 if they need not be 1. A negative number stands for an unknown size.
+
+    Equal sizes have equal numbers. The alignment has no axes if these sizes cannot all differ from 1 together.
+    """
 
 
 def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
-    """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
+    """Return the plan of an op on inputs of these shapes with symbolic sizes. `assume` has the bounds of names.
 
-    Raises ShapeMismatch where no sizes broadcast, Problem (work-too-large) for too many of them.
+    Raises ShapeMismatch if no values of the sizes broadcast, and Problem (work-too-large) if there are too many axes.
     """
     MAX_SYMBOLIC_AXES.check(sum(map(len, shapes)))
     places: dict[int, Side] = {
@@ -75,11 +76,11 @@ def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]
     alignment = align(op, shapes)
     if alignment.refusal is not None:
         resolve(integer_axes(alignment))
-    return _settle(alignment, SymbolTable(assume, places))
+    return _plan(alignment, SymbolTable(assume, places))
 
 
 def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
-    """Raises Problem (invalid-request) where a name is assumed that does not occur, or to be more than a range."""
+    """Raise Problem (invalid-request) if `assume` has a name that the request lacks, or a value that is not a range."""
     sizes: list[Size] = [size for shape in shapes for size in shape]
     sizes += [size for _, _, size in op.symbols()]
     names = {size.name for size in sizes if isinstance(size, Symbol) and size.name}
@@ -103,7 +104,7 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> I
 
 
 def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the variables between which a relation must hold."""
+    """Yield the positions of each pair of variables between which a relation must hold."""
     if relation.has_target:
         yield from ((position, len(numbers) - 1) for position in range(len(numbers) - 1))
         return
@@ -122,82 +123,79 @@ def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Ite
 
 
 def _leader(expanding: Sequence[int], sizes: SizeSolver) -> int | None:
-    """A size that is not 1, an integer if there is one: all others are 1, or equal to it."""
-    apart = [number for number in expanding if sizes.excludes_one(number)]
-    return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
+    """Return a variable that is not 1, an integer if possible, or None. Every other size is 1 or equals it."""
+    nonunit = [number for number in expanding if sizes.excludes_one(number)]
+    return min(nonunit, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
 
-def _settle(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
-    """The plan of an alignment with symbols. Raises ShapeMismatch (size-mismatch, lowest axis) where no sizes agree."""
-    met = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
-    placed = [
+def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
+    """Return the plan of an alignment. Raises ShapeMismatch (size-mismatch on the lowest axis) if no sizes fit."""
+    terms = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
+    input_shapes = [
         alignment.input_shapes[output.input] if output.split_shape is None else output.split_shape
         for output in alignment.outputs
     ]
-    own = [[variables.of(size) for size in shape] for shape in placed]
-    sizes, clauses = _weighed(alignment, met, variables)
-    reached = [_reached(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, met, strict=True)]
-    sizes_out = [_notation(sizes, variables, numbers) for numbers in reached]
+    inputs = [[variables.of(size) for size in shape] for shape in input_shapes]
+    sizes, clauses = _solve(alignment, terms, variables)
+    candidates = [
+        _size_candidates(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, terms, strict=True)
+    ]
+    axis_sizes = [_notation(sizes, variables, numbers) for numbers in candidates]
 
     @cache
-    def stretches(axis: int, number: int) -> tuple[bool, bool]:
-        return _stretches(sizes, number, reached[axis])
+    def expands(axis: int, number: int) -> tuple[bool, bool]:
+        return _expands(sizes, number, candidates[axis])
 
     outputs = []
-    for output, input_shape, numbers in zip(alignment.outputs, placed, own, strict=True):
-        certain = set(range(len(output.axes))).difference(output.output_axes)
-        maybe: set[int] = set()
-        for place, number in zip(output.output_axes, numbers, strict=True):
-            sometimes, always = stretches(output.axes[place], number)
-            if sometimes:
-                (certain if always else maybe).add(place)
-        output_shape = shape = tuple(sizes_out[axis] for axis in output.axes)
+    for output, input_shape, numbers in zip(alignment.outputs, input_shapes, inputs, strict=True):
+        always = set(range(len(output.axes))).difference(output.output_axes)
+        sometimes: set[int] = set()
+        for axis, number in zip(output.output_axes, numbers, strict=True):
+            can_expand, must_expand = expands(output.axes[axis], number)
+            if can_expand:
+                (always if must_expand else sometimes).add(axis)
+        output_shape = shape = tuple(axis_sizes[axis] for axis in output.axes)
         if output.merges is not None:
-            shape = tuple(_product(sizes, variables, [reached[axis][0] for axis in group]) for group in output.groups)
+            groups = [[candidates[axis][0] for axis in group] for group in output.groups]
+            shape = tuple(_product(sizes, variables, group) for group in groups)
+        broadcast = tuple(sorted(always)), tuple(sorted(sometimes))
         outputs.append(
             SymbolicPlacement(
-                output.input,
-                input_shape,
-                output_shape,
-                output.output_axes,
-                tuple(sorted(certain)),
-                tuple(sorted(maybe)),
-                shape,
-                output.merges,
+                output.input, input_shape, output_shape, output.output_axes, *broadcast, shape, output.merges
             )
         )
     conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
-    result = None if alignment.result is None else tuple(sizes_out[axis] for axis in alignment.result)
-    apart = _apart(alignment, met, sizes)
+    result = None if alignment.result is None else tuple(axis_sizes[axis] for axis in alignment.result)
+    apart = _apart(alignment, terms, sizes)
     return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), result, apart)
 
 
-def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: SizeSolver) -> Alignment:
-    """See SymbolicPlan."""
+def _apart(alignment: Alignment, variables: Sequence[Sequence[int]], sizes: SizeSolver) -> Alignment:
+    """Return the alignment `SymbolicPlan.apart`. `variables` are those of the terms of each axis."""
     axes = []
     with sizes.trial():
-        others = {number for numbers in met for number in numbers if sizes.admits(others=[number])}
-        if all(map(sizes.exclude_one, others)):
-            for axis, numbers in zip(alignment.axes, met, strict=True):
-                apart = [_standing_for(number, sizes) if number in others else 1 for number in numbers]
-                terms = [term._replace(size=size) for term, size in zip(axis.terms, apart, strict=True)]
+        nonunit = {number for numbers in variables for number in numbers if sizes.admits(others=[number])}
+        if all(map(sizes.exclude_one, nonunit)):
+            for axis, numbers in zip(alignment.axes, variables, strict=True):
+                stand_ins = [_stand_in(number, sizes) if number in nonunit else 1 for number in numbers]
+                terms = [term._replace(size=size) for term, size in zip(axis.terms, stand_ins, strict=True)]
                 axes.append(axis._replace(terms=tuple(terms)))
     return replace_fields(alignment, axes=tuple(axes))
 
 
-def _standing_for(number: int, sizes: SizeSolver) -> int:
-    """The size that a variable must have; or a negative number, the same for all variables that must be equal."""
+def _stand_in(number: int, sizes: SizeSolver) -> int:
+    """Return the only possible size of a variable, or a negative number that all variables equal to it share."""
     low, high = sizes.bounds(number)
     return low if low == high else -1 - sizes.members(number)[0]
 
 
-def _weighed(
-    alignment: Alignment, met: Sequence[Sequence[int]], variables: SymbolTable
+def _solve(
+    alignment: Alignment, variables_of_axes: Sequence[Sequence[int]], variables: SymbolTable
 ) -> tuple[SizeSolver, list[Clause]]:
-    """All that follows from the sizes that meet, and the clauses that say so; raises ShapeMismatch, see _settle."""
+    """Return the solver with the clauses of all axes, and the clauses. Raises ShapeMismatch as `_plan` does."""
     blank, sizes = SizeSolver(variables.bounds), SizeSolver(variables.bounds)
     clauses: dict[object, Clause] = {}
-    for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
+    for number, (axis, numbers) in enumerate(zip(alignment.axes, variables_of_axes, strict=True)):
         check_integers(alignment, number, axis)
         for clause, start, stop in _clauses(axis.relation, numbers, blank):
             if clause.key in clauses or blank.entails(clause):
@@ -214,7 +212,7 @@ def _weighed(
 
 
 def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -> str:
-    """What else is known of the symbols that clash."""
+    """Return a clause for the message of a mismatch, with what is known about its symbolic sizes."""
     facts = []
     for size in clash:
         number = variables.of(size)
@@ -226,8 +224,8 @@ def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -
     return f", where {' and '.join(facts)}" if facts else ""
 
 
-def _reached(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> list[int]:
-    """The variables of which the one that is not 1 is the size of an output axis."""
+def _size_candidates(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> list[int]:
+    """Return the variables one of which is the size of an axis: the one that is not 1, if there are several."""
     if not relation.is_two_sided:
         return list(numbers[-1:])
     expanding = [number for number in dict.fromkeys(numbers) if number != ONE]
@@ -235,22 +233,27 @@ def _reached(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> l
     return expanding if leader is None else [leader]
 
 
-def _notation(sizes: SizeSolver, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> SizeOrName:
-    """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
-    if reached and reached[0] in variables.quotients:
-        return _product(sizes, variables, reached)
-    spans = []
-    equal = dict.fromkeys(number for start in reached for number in (start, *sizes.members(start)))
+def _notation(
+    sizes: SizeSolver, variables: SymbolTable, candidates: Sequence[int], but: str | None = None
+) -> SizeOrName:
+    """Return the size of an axis as the narrowest integer, name, range or "?" that covers its values.
+
+    The name is not `but`.
+    """
+    if candidates and candidates[0] in variables.quotients:
+        return _product(sizes, variables, candidates)
+    ranges = []
+    equal = dict.fromkeys(number for candidate in candidates for number in (candidate, *sizes.members(candidate)))
     named = [number for number in equal if variables.names[number] not in (None, but)]
-    if sizes.admits(ones=reached):
-        spans.append((1, 1))
-        named = [number for number in named if not sizes.admits(ones=reached, others=[number])]
-    for start in reached:
+    if sizes.admits(ones=candidates):  # the size of the axis can be 1
+        ranges.append((1, 1))
+        named = [number for number in named if not sizes.admits(ones=candidates, others=[number])]
+    for candidate in candidates:
         with sizes.trial():
-            if sizes.exclude_one(start):
-                spans.append(sizes.bounds(start))
-                named = [number for number in named if sizes.are_equal(number, start)]
-    low, high = min(low for low, _ in spans), max(high for _, high in spans)
+            if sizes.exclude_one(candidate):  # the candidate can be the size of the axis
+                ranges.append(sizes.bounds(candidate))
+                named = [number for number in named if sizes.are_equal(number, candidate)]
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     return str(variables.names[named[0]]) if named and low < high else _range(low, high)
 
 
@@ -263,37 +266,37 @@ def _range(low: int, high: int) -> SizeOrName:
 
 
 def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
-    """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
+    """Return the size of an axis that merges axes of these sizes. No clause relates these sizes to one another."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
-    divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
-    factor = prod(low for low, high in spans if low == high)
-    varying = [number for (number, _), (low, high) in zip(parts, spans, strict=True) if low < high]
+    divisor, ranges = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
+    factor = prod(low for low, high in ranges if low == high)
+    varying = [number for (number, _), (low, high) in zip(parts, ranges, strict=True) if low < high]
     if factor == 0 or not varying:
         return factor // divisor
     if all(sizes.are_equal(number, varying[0]) for number in varying):
-        # Powers of one size are that size where it has no value but 0 and one other.
+        # A power of a size equals the size if the size can only be 0 or one other value.
         ends, count = sizes.bounds(varying[0]), len(varying)
         if all(factor * end**count == divisor * end for end in ends) and (
             count == 1 or ends[1] - ends[0] == sizes.divisor(varying[0])
         ):
             return _notation(sizes, variables, varying[:1])
     is_open = any(sizes.bounds(number)[1] == MAX_SIZE for number in varying)
-    high = MAX_SIZE if is_open else min(prod(high for _, high in spans) // divisor, MAX_SIZE)
-    return _range(prod(low for low, _ in spans) // divisor, high)
+    high = MAX_SIZE if is_open else min(prod(high for _, high in ranges) // divisor, MAX_SIZE)
+    return _range(prod(low for low, _ in ranges) // divisor, high)
 
 
-def _stretches(sizes: SizeSolver, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
-    """Whether a size is stretched for some sizes, and whether it is for all."""
-    sometimes = any(sizes.admits([number], [other]) for other in reached if other != number)
-    return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
+def _expands(sizes: SizeSolver, number: int, candidates: Sequence[int]) -> tuple[bool, bool]:
+    """Return whether a size can expand on an axis, and whether it always expands."""
+    can_expand = any(sizes.admits([number], [other]) for other in candidates if other != number)
+    return can_expand, can_expand and not sizes.admits(others=[number]) and not sizes.admits(ones=candidates)
 
 
 def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable) -> list[Clause]:
-    """The same said in the shortest clauses, none of which follows from the others and the bounds."""
+    """Return the shortest equivalent clauses, without those that follow from the others and the bounds."""
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = SizeSolver(variables.bounds)
     needed: list[Clause] = []
-    # Of two names that are 5, that they are equal may say it already: equations with integers come second.
+    # Equations with integers come second, because an equation of two names can imply them.
     for clause in sorted(shortest, key=lambda clause: any(map(variables.is_integer, clause.equation or ()))):
         if not clause.unless and not base.entails(clause):
             base.add(clause)
@@ -312,7 +315,7 @@ def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable
 
 
 def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clause:
-    """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
+    """Return a clause without unnecessary parts. A divisor becomes the greatest one, or the only possible size."""
     if clause.divides and clause.equation:
         number = clause.equation[0]
         low, high = sizes.bounds(number)
@@ -329,7 +332,7 @@ def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clau
 
 
 def _condition(clause: Clause, variables: SymbolTable) -> Condition:
-    """A clause as it is sent."""
+    """Return a clause as the condition in a response."""
     equations = [clause.equation] if clause.equation else []
     equations += [(number, ONE) for number in clause.unless]
     pairs = []
