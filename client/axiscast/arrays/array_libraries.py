@@ -62,8 +62,8 @@ def result_converter(value: Any, layout: str = "dense") -> ResultConverter:
 
 
 def raise_unsupported(value: Any, property_text: str, remedy: str) -> NoReturn:
-    """Raise the TypeError for an array that can't be sent. `property_text` follows the name of its type."""
-    raise TypeError(f"{_type_name(value)} {property_text}".strip() + f" can't be sent: {remedy}")
+    """Raise the TypeError for an unsupported array. `property_text` follows the name of its type."""
+    raise TypeError(f"{_type_name(value)} {property_text}".strip() + f" is not supported: {remedy}")
 
 
 def _type_name(value: Any) -> str:
@@ -82,9 +82,9 @@ class ArrayLibrary:
     modules: ClassVar[Sequence[str]]
     """The first parts of the names of its modules."""
     unsupported_types: ClassVar[Mapping[str, str]] = {}
-    """The remedies for types that can't be sent, by the name of the type."""
+    """The remedies for unsupported types, by the name of the type."""
     unsupported_arrays: ClassVar[Sequence[tuple[Callable[[Any], Any], str]]] = ()
-    """For arrays that can't be sent: a function that returns the reason, or a false value, and the remedy."""
+    """Pairs of a function and a remedy. The function returns why an array is not supported, or a false value."""
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -387,7 +387,7 @@ _LIBRARIES = {module: library for library in ArrayLibrary.__subclasses__() for m
 
 
 def _library_of(value: Any) -> type[ArrayLibrary]:
-    """Return the library class of a value. Raises TypeError, with a remedy, for a type that can't be sent.
+    """Return the library class of a value. Raises TypeError, with a remedy, for an unsupported type.
 
     It is found by the module of the type, or of the nearest base class that belongs to a known library.
     """
