@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from axiscast.wire.codec import ENCODINGS
 from axiscast.wire.problems import Problem
@@ -56,17 +56,9 @@ _GET_FIELDS = {has_key: _get_fields(has_key) for has_key in (False, True)}
 _POST_FIELDS = b"vary: Accept"
 
 
-class ShortResponse(NamedTuple):
-    """A response, without the header fields that every response has."""
-
-    status: int
-    fields: bytes
-    content: bytes
-    content_type: bytes
-    code: str | None = None
-    """The code of a problem."""
-    layout: str | None = None
-    """The layout of a broadcast."""
+ShortResponse = tuple[int, bytes, bytes, bytes, str | None, str | None]
+"""The status, the header fields that not every response has, the body, its Content-Type, the code of a problem, and the
+layout of a broadcast. A class would take 0.7 us."""
 
 
 class FastPath:
@@ -121,23 +113,27 @@ class FastPath:
         response = self._respond(route, query, fields, body, key is not None)
         if response is None:
             return None
+        status, own, content, content_type, code, layout = response
         request_id = request_id_in(fields.get(b"x-request-id"))
         whole = b"%b%b%b\r\ncontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
-            STATUS_LINES[response.status],
+            STATUS_LINES[status],
             self._first[1],
-            response.fields,
-            len(response.content),
-            response.content_type,
+            own,
+            len(content),
+            content_type,
             request_id.encode(),
-            response.content,
+            content,
         )
         seconds = perf_counter() - start
         if self.metrics is not None:
-            self._count(self.metrics, method, route, response, seconds)
+            self.metrics.answered(method, route, status, seconds)
+            if layout is not None:
+                self.metrics.output(layout, len(content))
+            if code is not None:
+                self.metrics.problem(code)
         if self.log is not None:
             trace_id = trace_id_in(fields.get(b"traceparent", b""))
-            status, nbytes = response.status, len(response.content)
-            facts = facts_of(method, route, status, response.code, nbytes, seconds, request_id, trace_id, key)
+            facts = facts_of(method, route, status, code, len(content), seconds, request_id, trace_id, key)
             self.log("INFO", "answered", facts)
         return whole, size
 
@@ -160,14 +156,7 @@ class FastPath:
             return None
         content, media_type, *layout = written
         own = _POST_FIELDS if query is None else _GET_FIELDS[has_key] + etag_of(content).encode()
-        return ShortResponse(200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None)
-
-    def _count(self, metrics: Metrics, method: str, route: str, response: ShortResponse, seconds: float) -> None:
-        metrics.answered(method, route, response.status, seconds)
-        if response.layout is not None:
-            metrics.output(response.layout, len(response.content))
-        if response.code is not None:
-            metrics.problem(response.code)
+        return 200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None
 
 
 def _refuse(problem: Problem, content_type: str, accept: str) -> ShortResponse | None:
@@ -176,4 +165,4 @@ def _refuse(problem: Problem, content_type: str, accept: str) -> ShortResponse |
     if refusal.status >= 500 or "Connection" in refusal.headers:
         return None
     fields = "\r\n".join([f"{name.lower()}: {value}" for name, value in refusal.headers.items()]).encode()
-    return ShortResponse(refusal.status, fields, refusal.content, refusal.media_type.encode(), problem.code)
+    return refusal.status, fields, refusal.content, refusal.media_type.encode(), problem.code, None
