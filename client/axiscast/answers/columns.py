@@ -53,15 +53,7 @@ def checked(
     if op.needs_integers():
         raise _needs_rows(op)
     validate_request(op, shapes)
-    counts = {len(values) for values in (*inputs, *targets.values())}
-    if len(counts) > 1:
-        several = " and ".join(map(str, sorted(counts)[:5]))
-        raise Problem(
-            "invalid-request",
-            f"inputs: the columns have {several} rows, but their numbers of rows must be equal",
-            pointer="/inputs",
-        )
-    (count,) = counts
+    count = _row_count([*inputs, *targets.values()])
     ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
     MAX_COLUMN_SIZES.check(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
     conflict = None
@@ -85,6 +77,16 @@ def checked(
     if op.compares_sizes():
         _find_conflict_axes(op, inputs, answer)
     return answer
+
+
+def _row_count(columns: Sequence[Values]) -> int:
+    """Return the number of rows of all columns. Raises Problem if their numbers of rows differ."""
+    counts = {len(values) for values in columns}
+    if len(counts) > 1:
+        several = " and ".join(map(str, sorted(counts)[:5]))
+        detail = f"inputs: the columns have {several} rows, but their numbers of rows must be equal"
+        raise Problem("invalid-request", detail, pointer="/inputs")
+    return counts.pop()
 
 
 def _needs_rows(op: Op) -> Problem:

@@ -148,7 +148,7 @@ class Unidirectional(Op):
 class UnidirectionalKeeping(Unidirectional):
     """One input that broadcasts to `shape`, in which -1 keeps the input's size and must not be a new axis."""
 
-    shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])
+    shape: Dimensions = Field(description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.shape), "shape", self.name)

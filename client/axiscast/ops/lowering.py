@@ -31,7 +31,7 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
         raise ShapeMismatch(
-            "rank-too-large", f"{op.alias or op.name} takes at most {op.max_rank} axes, and this request has {rank}."
+            "rank-too-large", f"{op.alias or op.name} takes at most {op.max_rank} axes, but this request has {rank}."
         )
     return op.align(shapes)
 
@@ -50,12 +50,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     >>> from_plan(ngraph.Broadcast, lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)))
     Broadcast(name='ngraph.Broadcast', shape=(2, 3), broadcast_axes=(0,))
     """
-    count = len(plan.input_shapes)
-    if (
-        not (plan.outputs and kind.snippets)
-        or count < kind.min_inputs
-        or (kind.max_inputs is not None and count > kind.max_inputs)
-    ):
+    if not (plan.outputs and kind.snippets and kind.takes(len(plan.input_shapes))):
         return None
     try:
         op = kind.from_plan(plan)

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_mapped, are_integers, check_sizes
+from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_mapped, are_integers, check_mapping, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -118,15 +118,8 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
 
 def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:
     """Return the axes of `shape` without `broadcast_axes`. Raises ShapeMismatch if `arg` has another number of axes."""
-    rank = len(shape)
-    for axis in broadcast_axes:
-        if not 0 <= axis < rank:
-            raise ShapeMismatch(
-                "axis-out-of-range",
-                f"broadcast axis {axis} is outside the output {format_shape(shape)}: "
-                + (f"its axes are 0 to {rank - 1}." if rank else "a scalar has no axes."),
-            )
-    kept = tuple(axis for axis in range(rank) if axis not in broadcast_axes)
+    check_mapping(broadcast_axes, shape, "the set of broadcast axes")
+    kept = tuple(axis for axis in range(len(shape)) if axis not in broadcast_axes)
     if len(kept) != len(arg):
         raise ShapeMismatch(
             "rank-mismatch",

@@ -173,7 +173,7 @@ class Broadcast1(_Broadcast):
     snippets = _snippets("opset1")
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
         default="numpy",
-        description="How input axes find their output axes; numpy when left out.",
+        description="The rule of alignment. The default is numpy.",
         examples=["explicit"],
     )
     axis: Integer | None = Field(
@@ -220,7 +220,7 @@ class Broadcast3(_Broadcast):
     snippets = _snippets("opset3")
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
         default="numpy",
-        description="How input axes find their output axes; numpy when left out.",
+        description="The rule of alignment. The default is numpy.",
         examples=["explicit"],
     )
 
