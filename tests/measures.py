@@ -204,11 +204,11 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
         (3, lambda media=media: decode(encode({"a": 1, "b": 2, "c": 3}, media), media)) for media in Encoding
     ],
     "codec.MAX_KEY": [(3, lambda media=media: decode(encode({"abc": 1}, media), media)) for media in Encoding],
-    "shapes.MAX_NAMES": [
+    "shapes.MAX_ASSUMED_NAMES": [
         (2, lambda: checked(TORCH, ["N", "M"], assume={"N": 2, "M": 3})),
         (2, lambda: checked(SPLIT, [4])),
     ],
-    "shapes.MAX_TEXT": [(5, lambda: got({"input": "1,2,3"}))],
+    "shapes.MAX_SHAPE_CHARACTERS": [(5, lambda: got({"input": "1,2,3"}))],
     "dtypes.MAX_ITEM_BYTES": [
         (12, lambda: answered(inputs=[{"dtype": "str<3>", "shape": [1], "data": bytes(12)}])),
         (3, lambda: answered(inputs=[{"dtype": "bytes<3>", "shape": [1], "data": b"abc"}])),

@@ -39,7 +39,7 @@ def test_the_list_of_limits_says_what_holds(value: str, name: str, status: str, 
 def test_every_limit_is_on_the_list() -> None:
     named = {name.split(".")[-1] for _, name, _, _ in ROWS}
     wanted = {name for module in MODULES.values() for name in vars(module) if name.startswith("MAX_")}
-    assert wanted <= named
+    assert wanted - {"MAX_ANSWER_VALUES"} <= named  # that one limits a response, which clients read
     assert {f"AXISCAST_{name.upper()}" for name in Settings.__dataclass_fields__ if name.startswith("max_")} <= named
 
 
@@ -61,20 +61,20 @@ def test_each_limit_holds_on_both_sides(name: str) -> None:
         assert refusal(partial(ask, measure - 1)) == CODES[name]
 
 
-def test_what_could_never_be_held_is_told_so_from_one_byte_on() -> None:
+def test_a_request_that_never_fits_is_too_large_from_one_byte_on() -> None:
     most = 3000 + FREE_BYTES
-    for code, grow in (
-        ("body-too-large", MemoryReservation.grow),
+    for code, reserve in (
+        ("body-too-large", MemoryReservation.reserve),
         ("output-too-large", MemoryReservation.reserve_response),
     ):
-        assert refusal(partial(grow, holding(4000), most)) is None
-        assert refusal(partial(grow, holding(4000), most + 1)) == code
-        assert refusal(partial(grow, holding(4000, other=1), most)) == "overloaded"
+        assert refusal(partial(reserve, holding(4000), most)) is None
+        assert refusal(partial(reserve, holding(4000), most + 1)) == code
+        assert refusal(partial(reserve, holding(4000, other=1), most)) == "overloaded"
 
 
-def test_each_request_holds_so_much_beside_the_budget() -> None:
-    assert refusal(partial(holding(4000, other=3000).grow, FREE_BYTES)) is None
-    assert refusal(partial(holding(4000, other=3000).grow, FREE_BYTES + 1)) == "overloaded"
+def test_the_budget_does_not_count_the_free_bytes_of_a_request() -> None:
+    assert refusal(partial(holding(4000, other=3000).reserve, FREE_BYTES)) is None
+    assert refusal(partial(holding(4000, other=3000).reserve, FREE_BYTES + 1)) == "overloaded"
 
 
 VIEW: dict[str, Any] = {"dtype": "int8", "strides": [0], "data": b"a"}
