@@ -99,12 +99,12 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
-def test_a_mistake_exits_with_2_and_suggests_the_fix(arguments: list[str], said: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[message for _, message in MISTAKES])
+def test_a_mistake_exits_with_2_and_suggests_the_fix(arguments: list[str], message: str) -> None:
     serves = arguments[0] == "serve"  # `serve` changes the environment of its process
     done = process(*arguments) if serves else run(*arguments, folder=Path(__file__).parents[2])
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -256,14 +256,16 @@ WRONG_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), WRONG_FILES, ids=[" ".join(arguments) for arguments, _ in WRONG_FILES])
-def test_unreadable_and_unwritable_files_exit_with_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"), WRONG_FILES, ids=[" ".join(arguments) for arguments, _ in WRONG_FILES]
+)
+def test_unreadable_and_unwritable_files_exit_with_2(tmp_path: Path, arguments: list[str], message: str) -> None:
     np.save(tmp_path / "in.npy", np.arange(3))
     np.savez(tmp_path / "in.npz", np.arange(3))
     (tmp_path / "short.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:100])
     done = run("broadcast", *arguments, folder=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    assert said in done.stderr
+    assert message in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "in.npz", "short.npy"}
 
 

@@ -79,12 +79,12 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "says"), WRONG, ids=[says[:60] for _, says in WRONG])
-def test_an_invalid_line_does_not_affect_the_others(tmp_path: Path, url: list[str], wrong: Any, says: str) -> None:
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message[:60] for _, message in WRONG])
+def test_an_invalid_line_does_not_affect_the_others(tmp_path: Path, url: list[str], wrong: Any, message: str) -> None:
     status, answers = asked(tmp_path, GOOD, wrong, GOOD, url=url)
     assert status == 2
     assert [answer.get("compatible") for answer in answers] == [True, None, True]
-    assert says in answers[1]["error"]["detail"]
+    assert message in answers[1]["error"]["detail"]
     assert "/v1" not in answers[1]["error"]["detail"]
 
 

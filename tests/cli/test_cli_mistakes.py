@@ -74,14 +74,14 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "says", "repaired"), MISTAKES, ids=[" ".join(words)[:60] for words, *_ in MISTAKES]
+    ("words", "status", "message", "repaired"), MISTAKES, ids=[" ".join(words)[:60] for words, *_ in MISTAKES]
 )
 def test_a_mistaken_command_suggests_the_right_one(
-    words: list[str], status: int, says: str, repaired: list[str] | None
+    words: list[str], status: int, message: str, repaired: list[str] | None
 ) -> None:
     folder = Path(__file__).parents[2]
     done = run(*words, folder=folder)
-    assert (done.returncode, says in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
+    assert (done.returncode, message in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
     assert "body" not in done.stderr
     if repaired is not None:
         assert run(*repaired, folder=folder).returncode == 0

@@ -183,14 +183,14 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), MISUSED, ids=[said for _, said in MISUSED])
-def test_a_mistake_suggests_the_fix(check: Check, arguments: list[str], said: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), MISUSED, ids=[message for _, message in MISUSED])
+def test_a_mistake_suggests_the_fix(check: Check, arguments: list[str], message: str) -> None:
     check(THREE)
     done = CliRunner().invoke(main, ["check", *arguments])
     assert (done.exit_code, type(done.exception)) == (2, SystemExit)
     last = done.output.splitlines()[-1]
     assert last.startswith("Error: ")
-    assert said in last
+    assert message in last
 
 
 def test_sizes_are_tried_and_an_example_leaves_a_warning(check: Check, url: list[str]) -> None:

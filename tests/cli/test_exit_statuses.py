@@ -104,25 +104,25 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("came", "code", "status", "said"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
+@pytest.mark.parametrize(("http_status", "code", "status", "message"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
 def test_an_error_response_exits_with_77_or_69_without_a_usage_message(
-    came: int, code: str, status: int, said: str
+    http_status: int, code: str, status: int, message: str
 ) -> None:
-    attempts = 3 if came == 408 else 1
-    with peer(*[answering(problem(came, code))] * attempts) as url:
+    attempts = 3 if http_status == 408 else 1
+    with peer(*[answering(problem(http_status, code))] * attempts) as url:
         done = run(f"check 3 1 --url {url}")
-    assert (done.exit_code, said in done.stderr) == (status, True)
+    assert (done.exit_code, message in done.stderr) == (status, True)
     assert (f"Error: {url}: " in done.stderr, "Usage" in done.stderr) == (
         (True, False) if status > 2 else (False, True)
     )
 
 
-@pytest.mark.parametrize(("came", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
-def test_a_proxy_error_exits_with_77_or_69_without_a_usage_message(came: int, status: int) -> None:
-    page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % came
+@pytest.mark.parametrize(("http_status", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
+def test_a_proxy_error_exits_with_77_or_69_without_a_usage_message(http_status: int, status: int) -> None:
+    page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % http_status
     with peer(answering(page)) as url:
         done = run(f"check 3 1 --url {url}")
-    assert (done.exit_code, f"Error: {url}: status {came}" in done.stderr) == (status, True)
+    assert (done.exit_code, f"Error: {url}: status {http_status}" in done.stderr) == (status, True)
 
 
 def test_an_untrusted_certificate_exits_with_69_and_names_the_remedy(

@@ -34,16 +34,16 @@ def test_an_unknown_problem_code_raises_service_problem_with_the_code() -> None:
 OLD = {
     "version": "0.0.9",
     "code": "unknown-op",
-    "said": "no such op (the service is axiscast 0.0.9, older than this client)",
+    "message": "no such op (the service is axiscast 0.0.9, older than this client)",
 }
 
 
 VERSIONS = [
     OLD,
-    {**OLD, "version": "0.1.0", "said": "no such op"},
-    {**OLD, "version": "12.3", "said": "no such op"},
-    {**OLD, "version": "a proxy's own", "said": "no such op"},
-    {**OLD, "code": "work-too-large", "said": "no such op"},  # an older service sends nothing else
+    {**OLD, "version": "0.1.0", "message": "no such op"},
+    {**OLD, "version": "12.3", "message": "no such op"},
+    {**OLD, "version": "a proxy's own", "message": "no such op"},
+    {**OLD, "code": "work-too-large", "message": "no such op"},  # an older service sends nothing else
 ]
 
 
@@ -53,7 +53,7 @@ def test_an_error_of_an_older_service_names_its_version(case: dict[str, str]) ->
     transport, _ = answers(httpx.Response(422, json={"code": case["code"], "detail": "no such op"}, headers=headers))
     with Client(transport=transport) as client, pytest.raises(axiscast.ServiceProblem) as caught:
         client.ops()
-    assert (str(caught.value), caught.value.detail) == (case["said"], "no such op")
+    assert (str(caught.value), caught.value.detail) == (case["message"], "no such op")
 
 
 def answers(*responses: httpx.Response | Exception) -> tuple[httpx.MockTransport, list[httpx.Request]]:

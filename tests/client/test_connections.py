@@ -84,19 +84,19 @@ def test_a_connection_closed_by_the_service_is_not_reused(make: Any) -> None:
 
 
 def test_unrequested_bytes_are_not_read_as_a_response(make: Any) -> None:
-    answered, said = threading.Event(), threading.Event()
+    answered, sent = threading.Event(), threading.Event()
 
     def run(connection: socket.socket) -> None:
         answering(GOOD)(connection)
         answered.wait(PATIENCE)  # otherwise it arrives together with the response
         connection.sendall(REFUSED.replace(b"413", b"408"))
-        said.set()
+        sent.set()
         until_left(connection)
 
     with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
         assert client.can_broadcast((3,))
         answered.set()
-        said.wait(PATIENCE)
+        sent.wait(PATIENCE)
         assert client.can_broadcast((3,))
 
 
@@ -119,21 +119,21 @@ EXCESSES = {
 def test_bytes_after_a_response_are_not_read_as_the_next_response(
     make: Any, pieces: list[bytes], way: str, tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
-    said = threading.Event()
+    sent = threading.Event()
 
     def run(connection: socket.socket) -> None:
         request_on(connection)
         with suppress(ConnectionError):  # the client may already have closed the connection
             for piece in pieces:  # over TLS, each piece is a record
                 connection.sendall(piece)
-        said.set()
+        sent.set()
         until_left(connection)
 
     with peer(run, answering(GOOD), tls=tls if way == "TLS" else None) as url:
         options = {"plain": {}, "TLS": {"verify": trusting}, "proxy": {"proxy": url}}[way]
         with make(url, retries=0, **options) as client:
             assert client.can_broadcast((3,))
-            assert said.wait(PATIENCE)
+            assert sent.wait(PATIENCE)
             assert client.can_broadcast((3,))
 
 

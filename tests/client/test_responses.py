@@ -304,7 +304,7 @@ SMALL = msgpack.packb({"shape": [], "input": 0, "axes": [], "broadcast_axes": []
 GREEDY_TENSORS = {
     "lists in a shape": FIRST + b"\x82\xa5shape" + LISTS,
     "lists in strides": FIRST + b"\x82\xa7strides" + LISTS,
-    "lists in a field that nobody knows": FIRST + b"\x82\xa4note" + LISTS,
+    "lists in a field that is unknown": FIRST + b"\x82\xa4note" + LISTS,
     "lists in a field beside the tensors": b"\x82\xa4note" + LISTS,
     "lists for the tensors": b"\x81\xa7outputs" + LISTS,
     "lists for a key": FIRST + b"\x82" + LISTS,
@@ -332,7 +332,7 @@ GREEDY_VERDICTS = {
     "warnings that are texts": rows_of(b"\xa0", 100_000, b"\xa8warnings"),
     "conditions that are none": rows_of(b"\x82\xa3any\x91\x80\xa4text\0", 20_000, b"\xaaconditions"),
     "axes that are texts": b"\x82\xaacompatible\xc3\xa7outputs\x91\x81\xa4axes" + listed(90_000) + b"\xa0" * 90_000,
-    "lists that nobody knows": rows_of(b"\x91\x90", 90_000, b"\xa4note"),
+    "lists that is unknown": rows_of(b"\x91\x90", 90_000, b"\xa4note"),
     "a long text": b"\x82\xaacompatible\xc3\xa4note\xdb" + SIXTY + b"a" * 60 * MIB,
     "a wide text": b"\x82\xaacompatible\xc3\xa4note\xdb" + struct.pack(">I", 3 * MIB + 4)
     + b"a" * 3 * MIB + b"\xf0\x9f\x98\x80",

@@ -107,9 +107,9 @@ def call_translate(client: Client) -> None:
     to = models.TranslateRequestTo.STABLEHLO_BROADCAST_IN_DIM
     answer = translate.sync(client=client, body=models.TranslateRequest(op=ROWS, inputs=[[3]], to=to))
     assert isinstance(answer, models.TranslateAnswer)
-    said = answer.steps[0].op
-    assert isinstance(said, models.StablehloBroadcastInDim)
-    assert said.broadcast_dimensions == [1]
+    op = answer.steps[0].op
+    assert isinstance(op, models.StablehloBroadcastInDim)
+    assert op.broadcast_dimensions == [1]
 
 
 def call_why(client: Client) -> None:
