@@ -1,4 +1,4 @@
-"""The OpenAPI document: both encodings, one schema, examples that are run as tests."""
+"""The OpenAPI document, with both encodings and with examples that the tests execute."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ _NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes":
 _ROWS = {"op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
 
 DESCRIPTION = f"""\
-A request is JSON (`{Encoding.JSON.value}`) or MessagePack (`{Encoding.MSGPACK.value}`; `application/msgpack` and
-`application/x-msgpack` are understood too), as its `Content-Type` says; both have the same fields. Its answer comes in
-the same encoding unless `Accept` names the other.
+Requests are JSON (`{Encoding.JSON.value}`) or MessagePack (`{Encoding.MSGPACK.value}`, `application/msgpack` or
+`application/x-msgpack`), by their `Content-Type`. Both encodings have the same fields. Responses have the encoding of
+the request unless `Accept` names the other one.
 
-**Tensors in JSON** have their elements in `data`, a list nested as `shape` says or flat in C order, or their bytes in
-`base64`. **In MessagePack** `data` is one bin, or a list of bins that follow one another: the elements in C order,
-without gaps, each little-endian.
+**Tensors in JSON** have their elements in `data`, as a list nested like `shape` or flat in C order, or their bytes in
+`base64`. **Tensors in MessagePack** have one bin, or a list of consecutive bins, in `data`: the elements in C order
+without gaps, in little-endian byte order.
 
 | dtype | bytes of an element |
 |---|---|
 | `bool` | 1: 0 or 1 |
-| `int8` to `uint64`, `float16` to `float64`, `bfloat16`, the float8 types | as many as their bits fill |
-| `complex64`, `complex128` | two floats: the real part, the imaginary part |
-| the int4, int2, float6 and float4 types | 1 each, the value in its low bits |
-| `datetime64[unit]`, `timedelta64[unit]` | 8: an int64 that counts units; its least value is NaT |
-| `str<N>`, `bytes<N>` | UTF-32-LE, 4 for each of N characters; N: both filled up with zeros |
+| `int8` to `uint64`, `float16` to `float64`, `bfloat16`, the float8 types | their size in bits divided by 8 |
+| `complex64`, `complex128` | two floats: the real and the imaginary part |
+| the int4, int2, float6 and float4 types | 1, with the value in the low bits |
+| `datetime64[unit]`, `timedelta64[unit]` | 8: an int64 number of units; the smallest int64 is NaT |
+| `str<N>`, `bytes<N>` | 4 N in UTF-32-LE, or N; both are padded with zeros |
 
-Where a tensor has `strides`, element `i` stands at the sum of `i[axis] * strides[axis]`, counted in elements, and
-`data` ends with the last that is read: an axis along which all is replicated has stride 0, and costs nothing.
+If a tensor has `strides`, element `i` is at the sum of `i[axis] * strides[axis]` elements, and `data` ends with the
+last element that is used. A replicated axis has stride 0 and takes no space.
 
-A problem is an answer with a status of 400 or more, `application/problem+json` or MessagePack: ProblemDetails.
+Responses with a status of 400 or more are problems: ProblemDetails as `application/problem+json` or MessagePack.
 """
 
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
@@ -108,13 +108,13 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         "about something else": {"text": "RuntimeError: shape '[4, 2]' is invalid for input of size 6"},
     },
 }
-"""What /docs offers to try, by request model and name: of checks the example of every op."""
+"""The examples in /docs, by request model and name. Those of checks include every op."""
 _ANSWERS: dict[type[BaseModel], None] = {}
-"""The models of answers, in the order in which routes declare them."""
+"""The models of responses, in the order in which routes declare them."""
 
 
 def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
-    """What a route that takes one of these in its body, and answers the other, declares besides its summary.
+    """Return the route arguments for a request model and a response model.
 
     @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
     """
@@ -122,7 +122,7 @@ def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> d
 
 
 def request_body(model: type[BaseModel]) -> dict[str, Any]:
-    """The request body of a route, in both encodings."""
+    """Return the request body of a route, in both encodings."""
     schema = {"$ref": _REF.format(model=model.__name__)}
     named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
     return {
@@ -139,7 +139,7 @@ def request_body(model: type[BaseModel]) -> dict[str, Any]:
 def responses(
     model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
 ) -> dict[int | str, dict[str, Any]]:
-    """The responses of a route: 200 in both encodings, and the problems that it gives."""
+    """Return the responses of a route: 200 in both encodings, and its problems."""
     _ANSWERS[model] = None
     schema = {"$ref": _REF.format(model=model.__name__)}
     content: dict[str, Any] = {Encoding.JSON.value: {"schema": schema}, Encoding.MSGPACK.value: {"schema": schema}}
@@ -150,68 +150,73 @@ def responses(
 
 
 def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """The responses of problems."""
+    """Return the responses of problems."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
     content = {"application/problem+json": problem, Encoding.MSGPACK.value: problem}
     return {PROBLEM_KINDS[code][0]: {"description": PROBLEM_KINDS[code][1], "content": content} for code in codes}
 
 
 def example_queries() -> dict[str, Any]:
-    """The query parameters of GET /v1/check: the reserved ones, and every attribute of every op."""
+    """Return the query parameters of GET /v1/check, including every attribute of every op."""
     text = {"type": "string"}
     parameters: dict[str, dict[str, Any]] = {
         "input": {
             "schema": {"type": "array", "items": text},
             "required": True,
-            "description": "The shape of an input; repeats.",
+            "description": "The shape of an input. Repeat it for each input.",
             "example": ["8,1,6,1", "7,1,5"],
         },
         "op": {
             "schema": text | {"enum": list(OPS)},
-            "description": "The op, or an alias, such as torch.mul, that GET /v1/ops lists; if it is left out, "
-            "numpy.broadcast_to with a shape, else numpy.broadcast_arrays.",
+            "description": "The op, or one of the aliases in GET /v1/ops, such as torch.mul. The default is "
+            "numpy.broadcast_to with a shape, otherwise numpy.broadcast_arrays.",
         },
         "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
-        "assume": {"description": "What is known of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
+        "assume": {"description": "Sizes or ranges of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
         "warn": {
             "schema": {"type": "array", "items": text | {"enum": list(get_args(WarningKind))}},
-            "description": "A warning to add to those of every answer; repeats.",
+            "description": "A warning to enable in addition to the default ones. Repeat it for each warning.",
             "example": ["mutual-stretch"],
         },
         "explain": {
             "schema": text | {"enum": ["true", "false"]},
-            "description": "Whether the answer has a drawing of the aligned axes, `diagram`.",
+            "description": "Whether the response has `diagram`, a drawing of the aligned axes.",
         },
         "format": {
             "schema": text | {"enum": ["json", "text"]},
-            "description": "text: a drawing and a sentence, for people; json, or what Accept says, when left out.",
+            "description": "text: a drawing and a sentence for people. The default is json, or the type in Accept.",
         },
     }
     for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):
-        parameters[name] = {"description": "An attribute; a shape is written 2,3."}
+        parameters[name] = {"description": "An attribute of the op. Write a shape as 2,3."}
     return {"parameters": [{"name": name, "in": "query", "schema": text} | facts for name, facts in parameters.items()]}
 
 
 def component(wire_name: str) -> str:
-    """The name of an op's schema: NumpyBroadcastTo. Generators name classes and files by it, in a case of their own, so
-    that no two may be told apart by case alone: each begins with its framework."""
+    """Return the name of an op's schema, such as NumpyBroadcastTo.
+
+    Code generators change its case in class and file names. The framework's name keeps the names different.
+    """
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", wire_name))
 
 
 def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
-    """The schemas as generators of clients want them: the ops under names of their own, their union written once, and
-    no default, by which some take a field to be in every request, and every answer."""
+    """Return the schemas in a form for code generators.
+
+    The ops have their own names, and their union is written once. Defaults are removed, because some generators treat
+    a field with a default as required.
+    """
     wire_names = {schema.get("properties", {}).get("name", {}).get("const"): key for key, schema in schemas.items()}
     ops = {_REF.format(model=wire_names[name]): name for name in OPS}
     mapping = {name: _REF.format(model=component(name)) for name in OPS}
     for schema in schemas.values():
         fields = schema.get("properties", {})
-        if "const" in fields.get("name", {}):  # a default in Python, a must on the wire
-            fields["name"]["description"] = "Which one it is."
+        if "const" in fields.get("name", {}):  # a default in Python, required in HTTP
+            fields["name"]["description"] = "The name of the op."
             schema["required"] = ["name", *schema.get("required", [])]
         for field in fields.values():
             field.pop("title", None)
-            field.pop("default", None)  # the description says it
+            field.pop("default", None)  # the description has it
             for union in (field, *field.get("anyOf", [])):
                 if ops.keys() <= {member["$ref"] for member in union.get("oneOf", [])}:
                     others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
@@ -229,11 +234,11 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
-    """Give the application's OpenAPI document the schemas of the wire, and what every request is asked for."""
+    """Add the schemas of requests and responses, and the required authentication, to the OpenAPI document."""
     generate = app.openapi
     models: tuple[type[BaseModel], ...] = (*EXAMPLES, *_ANSWERS, ProblemDetails)
     for model in (*models, *OPS.values()):
-        model.model_rebuild()  # now, not on the first request: what a process of shapes alone never needs is deferred
+        model.model_rebuild()  # at the start, not on the first request: model building is deferred
     modes: list[Any] = [(model, "validation") for model in models]
 
     @cache
@@ -242,7 +247,7 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
         _, definitions = models_json_schema(modes, ref_template=_REF)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update(_simplified(definitions["$defs"]))
-        # FastAPI's own idea of a 422, for the name in a path, which never is one.
+        # FastAPI adds a 422 for the name in the path, which is always valid.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         for operation in document["paths"]["/v1/ops/{name}"].values():

@@ -111,9 +111,9 @@ def test_keys_are_swapped_under_load_and_no_request_fails(workers: int, tmp_path
 
 
 @pytest.fixture(scope="module")
-def reloading(tmp_path_factory: pytest.TempPathFactory, pem: Path) -> dict[str, bytes]:
+def replacement(tmp_path_factory: pytest.TempPathFactory, pem: Path) -> dict[str, bytes]:
     """Another certificate for the same name, and its key."""
-    folder = tmp_path_factory.mktemp("reloading")
+    folder = tmp_path_factory.mktemp("replacement")
     command = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate "
         "-days 9 -subj /CN=axiscast -addext subjectAltName=IP:127.0.0.1"
@@ -139,11 +139,11 @@ def shown(service: Served) -> bytes:
 
 
 def test_a_certificate_is_swapped_under_load_and_no_connection_fails(
-    pem: Path, reloading: dict[str, bytes], tmp_path: Path
+    pem: Path, replacement: dict[str, bytes], tmp_path: Path
 ) -> None:
     old = first(pem)
     mounted = Mounted(tmp_path / "secret", **old)
-    trusting = ssl.create_default_context(cadata=(old["certificate"] + reloading["certificate"]).decode())
+    trusting = ssl.create_default_context(cadata=(old["certificate"] + replacement["certificate"]).decode())
     stream = (
         b'{"op": {"name": "numpy.broadcast_to", "shape": [16777216]}, "inputs": [{"dtype": "uint8", "shape": [], '
         b'"data": 7}]}'
@@ -163,27 +163,27 @@ def test_a_certificate_is_swapped_under_load_and_no_connection_fails(
 
         with asked(4, connect, ask) as seen:
             assert shown(service) == old["certificate"]
-            mounted.swap(**reloading)
-            assert wait_for(lambda: shown(service) == reloading["certificate"])
+            mounted.swap(**replacement)
+            assert wait_for(lambda: shown(service) == replacement["certificate"])
         assert set(seen) == {"good"}, seen
     assert service.log.count("reloaded the certificate") == 1
 
 
 FAULTS: dict[str, tuple[dict[str, bytes], str]] = {
-    "no PEM": ({"certificate": b"no PEM", "key": b"no PEM"}, "they are PEM files that belong together"),
-    "another's key": ({"key": b"another"}, "they are PEM files that belong together"),
+    "no PEM": ({"certificate": b"no PEM", "key": b"no PEM"}, "set PEM files of a certificate and its key"),
+    "another's key": ({"key": b"another"}, "set PEM files of a certificate and its key"),
     "no files": ({}, "No such file or directory"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_certificate_that_is_not_valid_leaves_the_old_one_in_force_and_says_so(
-    fault: str, pem: Path, reloading: dict[str, bytes], tmp_path: Path
+    fault: str, pem: Path, replacement: dict[str, bytes], tmp_path: Path
 ) -> None:
     old = first(pem)
     files, reason = FAULTS[fault]
     if fault == "another's key":
-        files = old | {"key": reloading["key"]}
+        files = old | {"key": replacement["key"]}
     mounted = Mounted(tmp_path / "secret", **old)
     with encrypted(mounted, log_format="json") as service:
         assert service.process.stderr
@@ -192,12 +192,12 @@ def test_a_certificate_that_is_not_valid_leaves_the_old_one_in_force_and_says_so
         assert reason in said
         assert "the previous values stay in use" in said
         assert shown(service) == old["certificate"]
-        mounted.swap(**reloading)  # and nothing has stopped
-        assert wait_for(lambda: shown(service) == reloading["certificate"])
+        mounted.swap(**replacement)  # and nothing has stopped
+        assert wait_for(lambda: shown(service) == replacement["certificate"])
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [(b"", "are none"), (b"alice:short\n", "fewer than 16 characters"), (b"\xff", "not UTF-8")]
+    ("text", "reason"), [(b"", "has no API keys"), (b"alice:short\n", "fewer than 16 characters"), (b"\xff", "not UTF-8")]
 )
 def test_keys_that_are_not_valid_leave_the_old_ones_in_force_and_say_so(
     text: bytes, reason: str, tmp_path: Path
