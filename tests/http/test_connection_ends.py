@@ -1,4 +1,4 @@
-"""What ends: a response, a turn, an upload's memory, a handshake, and the listener's wait for the last connection."""
+"""The ends of responses, turns, uploads and handshakes, and the shutdown of the listener."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_request_in_pieces_is_answered_without_a_fast_path(leaving: bool) -> N
 
 
 @pytest.mark.parametrize(("leaving", "status"), [(False, b"500"), (True, b"503")])
-def test_an_application_that_is_stopped_is_refused_as_what_stopped_it(leaving: bool, status: bytes) -> None:
+def test_a_cancelled_application_gets_a_problem_for_its_cause(leaving: bool, status: bytes) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(b"GET /cancelled?0 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -76,7 +76,7 @@ def test_an_application_may_end_the_connection(value: bytes) -> None:
     asyncio.run(run())
 
 
-def test_turns_end_when_nothing_waits() -> None:
+def test_the_scheduler_stops_when_no_connection_waits() -> None:
     class Loop:
         def __init__(self) -> None:
             self.calls: list[Any] = []
@@ -95,7 +95,7 @@ def test_turns_end_when_nothing_waits() -> None:
     assert loop.calls == [(entrant.take_normal_path,), (entrant.take_normal_path,)]
 
 
-def test_a_request_whose_body_stays_out_is_awaited_on_a_connection_that_was_served() -> None:
+def test_a_missing_body_is_awaited_on_a_connection_that_had_a_response() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(CHECK % 0)
@@ -112,7 +112,7 @@ def test_a_request_whose_body_stays_out_is_awaited_on_a_connection_that_was_serv
     asyncio.run(run())
 
 
-def test_a_handshake_that_found_no_room_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handshake_over_the_limit_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 0)
         config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
@@ -130,7 +130,7 @@ def test_a_handshake_that_found_no_room_makes_room(monkeypatch: pytest.MonkeyPat
     asyncio.run(run())
 
 
-def test_a_connection_that_closes_is_not_half_closed() -> None:
+def test_a_closing_connection_is_not_half_closed() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.unsent += b"1"
@@ -191,7 +191,7 @@ def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
         assert (fast_path.answer(head + body, []) is not None) == answers
 
 
-def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
+def test_the_fast_path_does_not_answer_an_incomplete_post() -> None:
     request = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 16\r\n\r\n" + BODY
     plain = read_short_request(request + b"more")
     assert plain is not None
@@ -199,7 +199,7 @@ def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
     assert [read_short_request(request[:size]) for size in range(len(request))] == [None] * len(request)
 
 
-def test_what_a_request_holds_beyond_64_kib_is_reserved() -> None:
+def test_bytes_of_a_request_above_64_kib_are_reserved() -> None:
     budget = MemoryBudget(4 * 2**20)
     with MemoryReservation(budget) as memory:
         memory.reserve(FREE_BYTES)
@@ -217,7 +217,7 @@ def test_what_a_request_holds_beyond_64_kib_is_reserved() -> None:
     assert budget.held == 0
 
 
-def test_a_connection_whose_client_has_ended_its_half_closes_with_its_last_response() -> None:
+def test_a_half_closed_connection_closes_after_its_last_response() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(CHECK % 0 + CHECK % 1)
@@ -233,7 +233,7 @@ def test_a_connection_whose_client_has_ended_its_half_closes_with_its_last_respo
     asyncio.run(run())
 
 
-def test_a_connection_beyond_the_reserve_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_above_the_reserve_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await begun.wait()
         await application(scope, receive, send)
@@ -254,7 +254,7 @@ def test_a_connection_beyond_the_reserve_is_refused(monkeypatch: pytest.MonkeyPa
     asyncio.run(run())
 
 
-def test_a_body_that_was_held_is_let_go() -> None:
+def test_a_held_body_is_released() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         for piece in (b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 6000\r\n\r\n", bytes(5000)):

@@ -1,4 +1,4 @@
-"""Rates, lingering and room: when a connection is too slow, how long it is read, and which one makes room."""
+"""Rates, lingering closes, and the choice of the connection that is closed for a new one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 # --- rates
 
 
-def test_a_client_that_sends_nothing_is_too_slow_after_five_looks_and_no_sooner() -> None:
+def test_a_silent_client_is_too_slow_after_five_checks_and_no_sooner() -> None:
     rates = Rates()
     for look in range(1, CHECKS_PER_WINDOW + 2):
         rates.check(unsent=0, awaited=True)
@@ -36,7 +36,7 @@ def test_a_client_that_sends_nothing_is_too_slow_after_five_looks_and_no_sooner(
 
 
 @pytest.mark.parametrize(("nbytes", "waits"), [(FLOOR_BYTES, 0), (FLOOR_BYTES - 1, 1)])
-def test_a_body_that_brings_enough_begins_another_window(nbytes: int, waits: int) -> None:
+def test_a_fast_enough_body_starts_another_window(nbytes: int, waits: int) -> None:
     rates = Rates()
     for _ in range(3):
         rates.received += nbytes
@@ -45,7 +45,7 @@ def test_a_body_that_brings_enough_begins_another_window(nbytes: int, waits: int
         rates.begin()
 
 
-def test_a_reader_is_stalled_unless_it_takes_enough_or_all() -> None:
+def test_a_client_is_stalled_unless_it_reads_enough_or_all() -> None:
     rates = Rates()
     for unsent, stalls in (
         (2 * FLOOR_BYTES, 0),
@@ -65,7 +65,7 @@ def test_a_reader_is_stalled_unless_it_takes_enough_or_all() -> None:
 # --- lingering
 
 
-def test_a_drained_upload_is_over_with_its_last_byte() -> None:
+def test_a_drained_upload_ends_with_its_last_byte() -> None:
     closing = LingeringClose(drains=True, due=10, max_body_bytes=100)
     closing.received(9)
     assert not closing.is_over
@@ -78,7 +78,7 @@ def test_a_drained_upload_is_over_with_its_last_byte() -> None:
     assert closing.is_too_much
 
 
-def test_what_is_not_drained_is_never_over_and_too_much_after_a_mebibyte() -> None:
+def test_a_lingering_close_without_draining_reads_one_mebibyte() -> None:
     closing = LingeringClose(drains=False, due=10, max_body_bytes=100)
     closing.received(LINGER_BYTES - 1)
     assert (closing.is_over, closing.is_too_much) == (False, False)
@@ -87,7 +87,7 @@ def test_what_is_not_drained_is_never_over_and_too_much_after_a_mebibyte() -> No
 
 
 @pytest.mark.parametrize("sent", [b"", LONG])
-def test_only_a_body_that_arrives_is_drained(sent: bytes) -> None:
+def test_only_an_arriving_body_is_drained(sent: bytes) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(sent)
@@ -170,7 +170,7 @@ def test_the_slowest_body_is_the_one_with_the_fewest_bytes_in_each_second() -> N
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_an_encrypted_connection_that_took_a_long_body_counts_as_swollen(encrypted: bool) -> None:
+def test_a_long_body_grows_the_tls_buffers_of_an_encrypted_connection(encrypted: bool) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks(), encrypted)
         for number, nbytes in ((0, 2**16), (1, 2**16 + 1)):

@@ -1,4 +1,4 @@
-"""What a connection remembers between events, and what the turns, the budget and the free pages count."""
+"""States of a connection between events, and the counts of scheduler, budget and heap."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Entrant:
         self.taken.append(self.name)
 
 
-def test_sixteen_requests_begin_to_take_the_ordinary_way_in_a_turn() -> None:
+def test_sixteen_requests_per_turn_go_to_the_application() -> None:
     async def run() -> list[tuple[int, int]]:
         loop, shared, counts = asyncio.get_running_loop(), RequestScheduler(), []
         asked: list[int] = []
@@ -81,7 +81,7 @@ def test_one_request_in_four_is_a_pipelined_one_while_others_arrive() -> None:
 # --- one connection
 
 
-def test_a_connection_that_waits_for_its_turn_reads_one_buffer_and_waits_once() -> None:
+def test_a_scheduled_connection_reads_one_buffer_and_is_scheduled_once() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         request = CHECK % 1
@@ -116,7 +116,7 @@ def test_a_request_is_awaited_until_its_body_has_come_and_not_while_it_is_in_fli
     asyncio.run(run())
 
 
-def test_a_request_that_comes_after_the_shutdown_began_is_the_last_of_its_connection() -> None:
+def test_a_request_during_the_shutdown_is_the_last_of_its_connection() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         protocol.shutdown()
@@ -129,7 +129,7 @@ def test_a_request_that_comes_after_the_shutdown_began_is_the_last_of_its_connec
     asyncio.run(run())
 
 
-def test_a_request_behind_a_response_that_has_begun_is_answered_on_shutdown() -> None:
+def test_a_pipelined_request_is_answered_on_shutdown() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(b"GET /long?0 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -143,7 +143,7 @@ def test_a_request_behind_a_response_that_has_begun_is_answered_on_shutdown() ->
     asyncio.run(run())
 
 
-def test_the_application_is_told_once_its_client_has_gone() -> None:
+def test_the_application_gets_a_disconnect_when_the_client_disconnects() -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         while (message := await receive())["type"] != "http.disconnect":
             received.append(len(message["body"]))
@@ -164,7 +164,7 @@ def test_the_application_is_told_once_its_client_has_gone() -> None:
 
 
 @pytest.mark.parametrize("method", [b"HEAD", b"POST"])
-def test_a_refusal_fits_the_head_of_a_request_whose_body_is_malformed(method: bytes) -> None:
+def test_the_refusal_of_a_malformed_body_follows_the_headers_of_its_request(method: bytes) -> None:
     def problem_response(problem: Problem, fields: Any) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         return 400, [(b"content-length", b"4"), (b"x-host", dict(fields)[b"host"])], b"body"
 
@@ -184,7 +184,7 @@ def test_a_refusal_fits_the_head_of_a_request_whose_body_is_malformed(method: by
 
 
 @pytest.mark.parametrize("followed", [False, True])
-def test_a_connection_whose_client_sent_more_than_its_last_request_is_closed_gently(followed: bool) -> None:
+def test_a_connection_with_data_after_the_last_request_has_a_lingering_close(followed: bool) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -200,7 +200,7 @@ def test_a_connection_whose_client_sent_more_than_its_last_request_is_closed_gen
     asyncio.run(run())
 
 
-def test_a_connection_that_ends_in_its_handshake_counts_until_then() -> None:
+def test_a_connection_that_ends_during_its_handshake_counts_until_then() -> None:
     async def run() -> None:
         _, protocol = connection(hooks())
         assert CONNECTIONS.total == 1
@@ -226,7 +226,7 @@ def test_a_connection_that_ends_in_its_handshake_counts_until_then() -> None:
         ([POST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", b"0\r\n", b"\r\n"], 1),
     ],
 )
-def test_a_short_request_is_in_flight_once_all_of_it_has_come(pieces: list[bytes], nbytes: int) -> None:
+def test_a_short_request_is_in_flight_once_it_is_complete(pieces: list[bytes], nbytes: int) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         for piece in pieces[:-1]:
@@ -243,7 +243,7 @@ def test_a_short_request_is_in_flight_once_all_of_it_has_come(pieces: list[bytes
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_a_url_of_https_is_answered_with_tls_alone(encrypted: bool) -> None:
+def test_an_https_url_is_answered_only_with_tls(encrypted: bool) -> None:
     async def run() -> None:
         pipe, _ = connection(hooks(), encrypted)
         pipe.deliver(b"GET https://x/x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -268,7 +268,7 @@ def test_a_shutdown_closes_no_connection_whose_refusal_may_be_unread(monkeypatch
     asyncio.run(run())
 
 
-def test_all_that_wait_for_a_reader_go_on_when_it_reads() -> None:
+def test_all_writers_continue_when_the_client_reads() -> None:
     async def run() -> None:
         _, protocol = connection(hooks())
         protocol.pause_writing()
@@ -298,7 +298,7 @@ def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCapt
     assert "sent http.response.body out of order" in caplog.text
 
 
-def test_an_application_that_is_stopped_after_its_response_has_sent_all_of_it() -> None:
+def test_a_cancellation_after_the_response_loses_nothing_of_it() -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(START)
         await send(END)
@@ -317,7 +317,7 @@ def test_an_application_that_is_stopped_after_its_response_has_sent_all_of_it() 
     asyncio.run(run())
 
 
-def test_nothing_is_written_once_a_client_that_ended_its_half_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_written_to_a_half_closed_client_after_the_close(caplog: pytest.LogCaptureFixture) -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(START)
         await send(END | {"body": b"first", "more_body": True})
@@ -346,7 +346,7 @@ def test_nothing_is_written_once_a_client_that_ended_its_half_is_given_up(caplog
 # --- memory
 
 
-def test_free_pages_are_given_back_once_fifty_connections_have_closed_or_a_large_one() -> None:
+def test_free_memory_is_returned_after_fifty_closed_connections_or_one_with_grown_buffers() -> None:
     class Loop:
         def __init__(self) -> None:
             self.later = self.given = 0
@@ -387,7 +387,7 @@ def test_a_cached_buffer_is_for_a_body_of_at_least_half_its_size() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP here")
-def test_a_hangup_reaches_each_worker_that_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sighup_reaches_each_started_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
     supervisor: Any = SimpleNamespace(processes=[SimpleNamespace(pid=pid) for pid in (7, None, 8)])

@@ -1,4 +1,4 @@
-"""Conversations whose order a seed chooses: none is stuck, all is answered, and nothing is left of any of them."""
+"""Conversations in random order: each request is answered, and nothing is left behind."""
 
 from __future__ import annotations
 

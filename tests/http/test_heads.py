@@ -1,4 +1,4 @@
-"""What is not quite HTTP, or too long, is refused once; all else is taken in any pieces."""
+"""Invalid and too long requests are refused once; valid ones may arrive in any parts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_not_quite_http_is_answered_once_and_closed(gate: Served, data: bytes) -> None:
+def test_invalid_http_gets_one_response_and_a_close(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 400, "malformed-request")
 
@@ -100,14 +100,14 @@ NOT_ALLOWED = {
 
 
 @pytest.mark.parametrize("data", NOT_ALLOWED.values(), ids=NOT_ALLOWED)
-def test_a_method_that_the_whole_service_does_not_take_is_answered_405(gate: Served, data: bytes) -> None:
+def test_connect_and_options_asterisk_get_405(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 405, "method-not-allowed")
     assert answer.headers["allow"] == "GET, HEAD, POST"
     assert data.split()[0].decode() in answer.problem["detail"]
 
 
-def test_a_url_as_the_target_is_answered_as_its_path_is(gate: Served) -> None:
+def test_a_url_as_target_gets_the_response_of_its_path(gate: Served) -> None:
     """RFC 9112, 3.2.2: a server must accept the absolute form."""
     targets = [b"http://x/livez", b"HTTP://x:80/livez", b"http://[::1]:1/livez?a=/b", b"http://x", b"http://x?a"]
     requests = [b"GET %b HTTP/1.1\r\nHost: y\r\n\r\n" % target for target in targets]
@@ -121,7 +121,7 @@ def test_a_url_as_the_target_is_answered_as_its_path_is(gate: Served) -> None:
         assert json.loads(checked.body)["outputs"][0]["shape"] == [3]
 
 
-def test_a_url_of_https_is_not_answered_on_a_connection_without_tls(gate: Served) -> None:
+def test_an_https_url_is_refused_without_tls(gate: Served) -> None:
     """RFC 9110, 7.4."""
     (answer,) = ask(gate.port, b"GET https://x/livez HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
     assert_refused(answer, 421, "misdirected-request")
@@ -137,7 +137,7 @@ def head_of(size: int) -> bytes:
     return LAST[:-2] + b"X: " + b"x" * (size - len(LAST) - 5) + b"\r\n\r\n"
 
 
-def test_a_head_has_up_to_32_kib_and_100_fields(gate: Served) -> None:
+def test_a_header_block_has_up_to_32_kib_and_100_fields(gate: Served) -> None:
     for whole in (head_of(32 * 1024), LAST[:-2] + b"X: 1\r\n" * 98 + b"\r\n"):
         assert [answer.status for answer in ask(gate.port, whole)] == [200]
     for long in (head_of(32 * 1024 + 1), LAST[:-2] + b"X: 1\r\n" * 99 + b"\r\n"):
@@ -155,7 +155,7 @@ UNENDING = {
 
 
 @pytest.mark.parametrize("data", UNENDING.values(), ids=UNENDING)
-def test_what_is_too_long_is_refused_before_it_ends(gate: Served, data: bytes) -> None:
+def test_a_too_long_header_block_is_refused_before_its_end(gate: Served, data: bytes) -> None:
     with at_most(10 * 2**20, gate), connect(gate.port) as connection:
         connection.sendall(data)
         sent = 0
@@ -170,7 +170,7 @@ def test_what_is_too_long_is_refused_before_it_ends(gate: Served, data: bytes) -
     assert_refused(answer, 431, "head-too-large")
 
 
-def test_a_request_may_come_in_any_pieces(gate: Served) -> None:
+def test_a_request_may_arrive_in_any_parts(gate: Served) -> None:
     requests = (
         b"\r\n"
         + GET
@@ -189,21 +189,21 @@ def test_a_request_may_come_in_any_pieces(gate: Served) -> None:
         assert [json.loads(answer.body)["outputs"][0]["shape"] for answer in checked] == [[3]] * 3
 
 
-def test_chunks_may_be_small_where_they_are_few_or_others_large(gate: Served) -> None:
+def test_small_chunks_are_allowed_if_they_are_few_or_others_are_large(gate: Served) -> None:
     small, large = b"1\r\n \r\n", b"1000\r\n" + b" " * 4096 + b"\r\n"
     for chunks in (small * 4095, large + small * 4100):
         (answer,) = ask(gate.port, CHUNKED + chunks + b"10\r\n" + BODY + b"\r\n0\r\n\r\n" + LAST, pause=0)[:1]
         assert json.loads(answer.body)["outputs"][0]["shape"] == [3]
 
 
-def test_the_fields_after_a_body_are_not_taken_for_the_heads(gate: Served) -> None:
+def test_trailer_fields_are_not_taken_for_header_fields(gate: Served) -> None:
     trailer = b"0\r\nAccept: application/vnd.msgpack\r\nConnection: close\r\n\r\n"
     answer, _ = ask(gate.port, CHUNKED + b"10\r\n" + BODY + b"\r\n" + trailer + LAST)
     assert answer.headers["content-type"] == "application/json"
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "h2c"])
-def test_an_upgrade_is_answered_as_if_it_had_not_been_asked_for(gate: Served, protocol: str) -> None:
+def test_an_upgrade_header_is_ignored(gate: Served, protocol: str) -> None:
     upgrade = b"Connection: Upgrade\r\nUpgrade: " + protocol.encode() + b"\r\n"
     post = POST + upgrade + b"Content-Length: 16\r\n\r\n" + BODY
     assert [answer.status for answer in ask(gate.port, GET[:-2] + upgrade + b"\r\n" + post + LAST)] == [200, 200, 200]
@@ -223,7 +223,7 @@ def status(service: Served, *pieces: bytes) -> int:
         return int(connection.recv(2**16).split()[1])
 
 
-def test_a_head_has_so_many_bytes_and_fields(service: Served) -> None:
+def test_a_header_block_has_at_most_its_limits_of_bytes_and_fields(service: Served) -> None:
     line = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
     padding = grammar.HEAD_BYTES - len(line) - len(b"A: \r\n\r\n")
     assert status(service, line + b"A: " + b"a" * padding + b"\r\n\r\n") == 200
@@ -233,7 +233,7 @@ def test_a_head_has_so_many_bytes_and_fields(service: Served) -> None:
     assert status(service, line + b"A: a\r\n" * (fields + 1) + b"\r\n") == 431
 
 
-def test_the_fields_after_a_body_have_as_many_bytes(service: Served) -> None:
+def test_trailer_fields_have_the_same_limits(service: Served) -> None:
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     body = b"%x\r\n%b\r\n0" % (len(QUESTION), QUESTION)
     padding = grammar.HEAD_BYTES - len(b"\r\nA: \r\n\r\n")
@@ -241,7 +241,7 @@ def test_the_fields_after_a_body_have_as_many_bytes(service: Served) -> None:
     assert status(service, head + body + b"\r\nA: " + b"a" * (padding + 1) + b"\r\n\r\n") == 431
 
 
-def test_the_line_before_a_chunk_has_so_many_bytes_when_it_does_not_come_at_once(service: Served) -> None:
+def test_a_chunk_line_in_parts_has_its_limit_of_bytes(service: Served) -> None:
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     first = head + b"1\r\n" + QUESTION[:1]
     for length, expected in (grammar.CHUNK_LINE_BYTES, 200), (grammar.CHUNK_LINE_BYTES + 1, 400):

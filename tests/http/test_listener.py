@@ -1,4 +1,4 @@
-"""Listening: fresh connections are taken however busy the others are, shared out, counted from then on, and let go."""
+"""The listener: prompt accepts, distribution among workers, counting and shutdown."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ def turns_until_answered(port: int, busy: int, fresh: int) -> float:
 
 
 @pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
-def test_fresh_connections_wait_for_few_turns_whatever_the_others_ask(absent: str) -> None:
+def test_new_connections_wait_for_few_turns_while_others_are_busy(absent: str) -> None:
     with served(absent) as running:
         # One connection in each turn, as libuv has it, makes half of the 40 wait for more than 20.
         assert turns_until_answered(running.port, busy=40, fresh=40) < 8
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
-def test_workers_share_connections_out_whichever_is_quick(tls: bool, pem: Path) -> None:
+def test_connections_are_distributed_among_workers(tls: bool, pem: Path) -> None:
     with encrypted(pem, workers=2) if tls else served(workers=2) as running, ExitStack() as stack:
         workers = workers_of(running)
         wait_until(lambda: listening(running.port) == 2)
@@ -162,13 +162,13 @@ def test_a_port_on_which_workers_listen_is_taken() -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
-def test_an_address_that_it_can_not_have_is_named(host: str) -> None:
+def test_an_unavailable_address_is_named_in_the_error(host: str) -> None:
     done = run([sys.executable, "-m", "axiscast", "serve", "--host", host, "--port", "8080"])
     assert done.returncode == 2
     assert f"can't listen on {host} port 8080 (AXISCAST_HOST, AXISCAST_PORT)" in done.stderr
 
 
-def test_a_misspelt_variable_is_named_at_the_start() -> None:
+def test_an_unknown_variable_is_named_at_the_start() -> None:
     sentence = "AXISCAST_API_KEY_FILE is not a setting: did you mean AXISCAST_API_KEYS_FILE?"
     with served(api_key_file="keys", log_format="json") as running:
         warning = json.loads(running.end().splitlines()[0])
@@ -180,7 +180,7 @@ def test_a_misspelt_variable_is_named_at_the_start() -> None:
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_it_listens_on_ipv6_and_says_which_free_port_it_found(workers: str) -> None:
+def test_it_listens_on_ipv6_and_logs_the_free_port(workers: str) -> None:
     command = [sys.executable, "-m", "axiscast", "serve", "--host", "::1", "--port", "0", "--workers", workers]
     with started(command, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
@@ -200,7 +200,7 @@ def seconds_worked(pid: int) -> float:
 
 
 @pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
-def test_where_files_lack_it_waits_without_spinning_and_goes_on(absent: str) -> None:
+def test_without_file_descriptors_it_waits_without_spinning_and_continues(absent: str) -> None:
     with served(absent) as running, ExitStack() as stack:
         pid = running.process.pid
         time.sleep(0.3)  # the one that asked whether it is ready is closed
@@ -236,7 +236,7 @@ def test_where_files_lack_it_waits_without_spinning_and_goes_on(absent: str) -> 
 
 @pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
 @pytest.mark.parametrize("begun", [False, True], ids=["silent", "half"])
-def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path) -> None:
+def test_handshakes_that_never_end_are_closed_for_new_connections(absent: str, begun: bool, pem: Path) -> None:
     first = hello(pem) if begun else b""
     with encrypted(pem, absent=absent, request_seconds=300) as running, ExitStack() as stack:
         resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (128, 128))
@@ -256,9 +256,7 @@ def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path
     assert "never retrieved" not in running.log
 
 
-def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
-    pem: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_encrypted_connections_with_grown_buffers_may_wait(pem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("axiscast_service.http.limits.MAX_GROWN_TLS", 1)
     body = b'{"inputs":[[3]]}' + b" " * 2**17
     post = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -309,7 +307,7 @@ def here(pem: Path, **settings: Any) -> Iterator[tuple[int, Any]]:
         thread.join(LONGEST)
 
 
-def test_nothing_is_left_of_a_handshake_that_failed(pem: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_handshake_leaves_nothing_behind(pem: Path, caplog: pytest.LogCaptureFixture) -> None:
     with here(pem, request_seconds=1) as (port, app):
         with connect(port) as silent, connect(port) as half, connect(port) as plain, connect(port) as gone:
             half.sendall(hello(pem))
@@ -333,7 +331,7 @@ def test_nothing_is_left_of_a_handshake_that_failed(pem: Path, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_nothing_of_an_encrypted_connection_is_left(pem: Path, reset: bool) -> None:
+def test_an_encrypted_connection_leaves_nothing_behind(pem: Path, reset: bool) -> None:
     gc.collect()
     gc.disable()
     try:
@@ -350,7 +348,7 @@ def test_nothing_of_an_encrypted_connection_is_left(pem: Path, reset: bool) -> N
 
 
 @pytest.mark.parametrize("seconds", [1, 3600])
-def test_a_caller_that_does_not_end_its_tls_is_not_waited_for_or_makes_room(
+def test_a_client_that_sends_no_close_notify_is_not_awaited(
     seconds: int, pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("axiscast_service.http.listener.LINGER_SECONDS", seconds)
@@ -373,7 +371,7 @@ def test_a_caller_that_does_not_end_its_tls_is_not_waited_for_or_makes_room(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_from_the_end_of_the_drain_on_nobody_listens_while_answers_go_on(workers: int) -> None:
+def test_after_the_drain_no_socket_listens_while_responses_continue(workers: int) -> None:
     body = (
         b'{"op":{"name":"numpy.broadcast_to","shape":[4294967296]},"inputs":[{"dtype":"uint8","shape":[],"data":[1]}]}'
     )
@@ -391,7 +389,7 @@ def test_from_the_end_of_the_drain_on_nobody_listens_while_answers_go_on(workers
             connect(running.port)
 
 
-def test_a_stop_cuts_no_stream_before_the_time_that_the_setting_says() -> None:
+def test_a_shutdown_aborts_no_stream_before_finish_seconds() -> None:
     body = (
         b'{"op":{"name":"numpy.broadcast_to","shape":[268435456]},"inputs":[{"dtype":"uint8","shape":[],"data":[7]}]}'
     )
@@ -410,7 +408,7 @@ def test_a_stop_cuts_no_stream_before_the_time_that_the_setting_says() -> None:
         assert running.process.wait(PATIENCE) in (0, -signal.SIGTERM)
 
 
-def test_a_handshake_that_never_ends_does_not_hold_up_the_end(pem: Path) -> None:
+def test_a_handshake_that_never_ends_does_not_delay_the_shutdown(pem: Path) -> None:
     with encrypted(pem, request_seconds=300) as running, connect(running.port) as silent:
         time.sleep(0.2)
         running.process.terminate()

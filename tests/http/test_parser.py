@@ -1,4 +1,4 @@
-"""The parser without IO: the same events from any pieces, one request at a time, and only the phases of its table."""
+"""The parser without IO: the same events for any parts, and only the transitions of its table."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def read(data: bytes, size: int) -> tuple[list[tuple[RequestHead, bytes]], bytes
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_request_in_any_pieces_is_the_same_request(name: str, size: int) -> None:
+def test_a_request_in_any_parts_is_the_same_request(name: str, size: int) -> None:
     data, head, length, body = REQUESTS[name]
     assert read(data, size) == ([(RequestHead(head, length), body)], b"")
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_pipelined_requests_are_read_one_by_one_and_what_follows_is_left(size: int) -> None:
+def test_pipelined_requests_are_parsed_one_by_one(size: int) -> None:
     data = b"".join(request for request, *_ in REQUESTS.values())
     found, rest = read(data + GET[:9], size)
     assert [(head.data, head.length, body) for head, body in found] == [(*said,) for _, *said in REQUESTS.values()]
@@ -100,7 +100,7 @@ def test_pipelined_requests_are_read_one_by_one_and_what_follows_is_left(size: i
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_malformed_is_refused_in_any_pieces(data: bytes, size: int) -> None:
+def test_malformed_requests_are_refused_in_any_parts(data: bytes, size: int) -> None:
     with pytest.raises(Problem) as refused:
         read(data, size)
     assert refused.value.code == "malformed-request"
@@ -137,7 +137,7 @@ BOUNDED = {
 
 
 @pytest.mark.parametrize(("whole", "long"), BOUNDED.values(), ids=BOUNDED)
-def test_each_part_of_a_head_that_costs_much_to_parse_is_bounded(whole: bytes, long: bytes) -> None:
+def test_each_expensive_part_of_a_header_block_has_a_limit(whole: bytes, long: bytes) -> None:
     assert len(read(whole, len(whole))[0]) == 1
     with pytest.raises(Problem) as refused:
         read(long, len(long))
@@ -193,7 +193,7 @@ def test_the_parser_does_no_io() -> None:
     assert loaded.isdisjoint({"asyncio", "socket", "ssl", "uvicorn", "starlette", "httptools", "h11"})
 
 
-def test_what_was_read_by_other_means_is_left_out() -> None:
+def test_skipped_bytes_are_not_parsed() -> None:
     parser = Parser()
     parser.hold(GET)
     parser.hold(LAST)

@@ -1,4 +1,4 @@
-"""Answers come in the order of their requests, and some before the request is whole."""
+"""Pipelined requests are answered in their order, some before the request is complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_pipelined_requests_are_answered_in_their_order(gate: Served) -> None:
     assert [answer.headers["x-request-id"] for answer in found[:-1]] == [str(number) for number in range(1000)]
 
 
-def test_what_is_asked_again_and_again_is_answered_alike_between_others(gate: Served) -> None:
+def test_a_repeated_request_gets_the_same_response_between_others(gate: Served) -> None:
     once = POST + b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
     said = ask(gate.port, *[once, GET] * 6, LAST, pause=0.02)[:-1:2]
     assert [answer.status for answer in said] == [200] * 6
@@ -36,7 +36,7 @@ def test_what_is_asked_again_and_again_is_answered_alike_between_others(gate: Se
     assert len({answer.headers["x-request-id"] for answer in said}) == 6
 
 
-def test_requests_that_nobody_reads_the_answers_of_are_not_queued(gate: Served) -> None:
+def test_requests_with_unread_responses_are_not_queued(gate: Served) -> None:
     with at_most(16 * 2**20, gate), connect(gate.port) as connection:
         connection.sendall(BROADCAST)
         connection.setblocking(False)
@@ -59,19 +59,17 @@ EARLY = {
 
 
 @pytest.mark.parametrize(("head", "status"), EARLY.values(), ids=EARLY)
-def test_an_early_answer_closes_without_the_100_that_would_ask_for_the_body(
-    gate: Served, head: bytes, status: int
-) -> None:
+def test_an_early_response_closes_without_100_continue(gate: Served, head: bytes, status: int) -> None:
     (answer,) = ask(gate.port, head + b"Expect: 100-continue\r\n\r\n")
     assert (answer.status, answer.headers["connection"]) == (status, "close")
 
 
-def test_an_answer_after_the_whole_body_keeps_the_connection(gate: Served) -> None:
+def test_a_response_after_the_complete_body_keeps_the_connection(gate: Served) -> None:
     missing = b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
     assert [answer.status for answer in ask(gate.port, missing + LAST)] == [404, 200]
 
 
-def test_a_caller_that_expects_a_100_gets_it_once(gate: Served) -> None:
+def test_a_client_that_expects_100_continue_gets_it_once(gate: Served) -> None:
     with connect(gate.port) as connection:
         connection.sendall(POST + b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n")
         assert re.fullmatch(rb"HTTP/1.1 100 Continue ?\r\n\r\n", connection.recv(2**16))

@@ -1,4 +1,4 @@
-"""Connections: long bodies, who makes room, and what is left of a connection that has ended."""
+"""Connections: long bodies, the choice of the closed one, and complete clean-up."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.settings import Settings
 
 
-def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) -> None:
+def test_many_connections_leave_file_descriptors_free_and_the_log_short(absent: str) -> None:
     with served(absent, request_seconds=10 * LONGEST) as small:
         resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE, (256, 256))
         idle = [connect(small.port) for _ in range(600)]
@@ -95,7 +95,7 @@ def here() -> Iterator[tuple[int, Any]]:
         yield port, app
 
 
-def test_of_an_early_answer_only_the_head_is_changed() -> None:
+def test_an_early_response_differs_only_in_its_headers() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             scope["state"][HOOKS] = Hooks(problem_response=lambda problem, fields: (500, [], b""))
@@ -126,7 +126,7 @@ def test_a_long_body_arrives_as_it_was_sent_and_the_next_request_behind_it(gate:
 
 
 @pytest.mark.parametrize("sent", [0, 300_000, 2_500_000])
-def test_a_long_body_that_does_not_get_on_is_answered_408(gate: Served, sent: int) -> None:
+def test_a_stalled_long_body_gets_a_408(gate: Served, sent: int) -> None:
     raw, seconds = trickle(gate.port, POST + b"Content-Length: 3000000\r\n\r\n" + b"x" * sent, b"x")
     assert [answer.status for answer in answers(raw)] == [408]
     assert seconds < LONGEST
@@ -168,7 +168,7 @@ def wait_for_connections(number: int) -> None:
     assert wait_for(lambda: CONNECTIONS.total == number)
 
 
-def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple[int, Any]) -> None:
+def test_refused_and_aborted_connections_are_counted_and_leave_nothing_behind(here: tuple[int, Any]) -> None:
     port, app = here
     ask(port, MALFORMED["no Host"])
     ask(port, MALFORMED["a chunk without a size"])
@@ -188,7 +188,7 @@ def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple
     assert CONNECTIONS.waiting == {}
 
 
-def test_the_longest_waiting_make_room_and_none_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
     limit = "axiscast_service.http.limits.MAX_CONNECTIONS"
     monkeypatch.setattr(limit, 3)
@@ -213,7 +213,7 @@ def test_the_longest_waiting_make_room_and_none_in_flight(monkeypatch: pytest.Mo
     assert app.state.refusals == {"no-room": 1, "overloaded": 1}
 
 
-def test_of_bodies_that_arrive_the_slowest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connection_with_the_slowest_body_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
     monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 3)
     head = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n"

@@ -1,4 +1,4 @@
-"""How a connection ends after its response, which of them are drained, and which makes room."""
+"""The end of a connection after a refusal: draining, lingering and counting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_refused_upload_is_drained_to_its_last_byte_and_then_closed() -> None:
     ],
     ids=["malformed", "its last request", "no body was asked for"],
 )
-def test_where_no_body_is_on_its_way_nothing_is_drained(data: bytes) -> None:
+def test_nothing_is_drained_without_an_arriving_body(data: bytes) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(data)
@@ -103,7 +103,7 @@ def test_no_continue_is_sent_after_a_response_has_begun() -> None:
     asyncio.run(run())
 
 
-def test_the_slowest_body_makes_room_if_nothing_else_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_slowest_body_is_closed_if_no_connection_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         shared = hooks()
         fast, slow = connection(shared)[0], connection(shared)[0]
@@ -119,7 +119,7 @@ def test_the_slowest_body_makes_room_if_nothing_else_waits(monkeypatch: pytest.M
     asyncio.run(run())
 
 
-def test_one_in_reserve_is_settled_when_a_request_has_been_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_excess_connection_is_closed_after_a_response(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
@@ -137,7 +137,7 @@ def test_one_in_reserve_is_settled_when_a_request_has_been_answered(monkeypatch:
 
 
 @pytest.mark.parametrize(("nbytes", "waits"), [(FLOOR_BYTES, 0), (FLOOR_BYTES - 1, CHECKS_PER_WINDOW)])
-def test_a_window_in_which_too_little_came_is_counted(nbytes: int, waits: int) -> None:
+def test_a_window_with_too_few_bytes_is_counted(nbytes: int, waits: int) -> None:
     rates = Rates()
     rates.received += nbytes
     for _ in range(CHECKS_PER_WINDOW):

@@ -1,4 +1,4 @@
-"""Requests that come in one turn of the event loop: each is answered once, in its order, before its connection ends."""
+"""Requests of one turn of the event loop: each is answered once, in order, before its connection ends."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_long_body_of_small_chunks_reaches_an_application_that_waits_for_it() 
     assert b"HTTP/1.1 200 " in asyncio.run(in_one_turn({"long": pieces}))["long"]
 
 
-def test_who_has_gone_before_an_answer_leaves_no_failure_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_disconnects_before_its_response_causes_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
     waiting = short(1).replace(b"\r\n", b"\r\nExpect: 100-continue\r\n", 1).removesuffix(BODY)
     asyncio.run(in_one_turn({"waiting": [waiting[:20], waiting[20:], LOST]}))
     assert "failed" not in caplog.text
@@ -193,14 +193,14 @@ def test_a_connection_that_was_reset_may_be_refused(monkeypatch: pytest.MonkeyPa
     assert b" 400 " in asyncio.run(in_one_turn({"no HTTP": [b"no", b" HTTP\r\n"]}))["no HTTP"]
 
 
-def test_no_request_that_has_come_makes_room_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_connection_with_a_received_request_is_closed_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_CONNECTIONS", limits.CONNECTIONS.total + 2)
     pieces = {"asks": [short(1)], "idle": [], "new": [MADE, short(2)]}
     written = asyncio.run(in_one_turn(pieces))
     assert [re.findall(rb"x-request-id: (\d+)", written[name]) for name in pieces] == [[b"1"], [], [b"2"]]
 
 
-def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_responses_of_a_long_turn_are_sent_before_all_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     made, most = 0, 0
     answer_fast, send_fast = HTTPProtocol.answer_fast, HTTPProtocol.send_fast
 
@@ -224,7 +224,7 @@ def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest
         assert re.findall(rb"x-request-id: (\d+)", sent) == [name.encode()]
 
 
-def test_a_caller_that_takes_nothing_has_one_answer_that_is_not_short() -> None:
+def test_a_client_that_reads_nothing_gets_one_response_from_the_application() -> None:
     value = {
         "op": {"name": "numpy.broadcast_to", "shape": [20_000]},
         "inputs": [{"dtype": "int8", "shape": [], "data": b"1"}],

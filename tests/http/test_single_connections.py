@@ -1,4 +1,4 @@
-"""Single connections over a transport without a socket: what each does with what comes, in which order."""
+"""Single connections over a transport without a socket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from axiscast_service.runtime.budget import MemoryBudget
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 
 
-def test_what_came_before_the_end_of_a_client_that_reads_late_is_answered() -> None:
+def test_requests_before_a_half_close_are_answered_if_the_client_reads_late() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
         left = b"".join(CHECK % number for number in range(3000))
@@ -57,7 +57,7 @@ def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(pa
     asyncio.run(run())
 
 
-def test_a_new_connection_does_not_make_room_before_its_request_can_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_connection_is_not_closed_before_its_request_can_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
@@ -76,7 +76,7 @@ def test_a_new_connection_does_not_make_room_before_its_request_can_have_come(mo
     asyncio.run(run())
 
 
-def test_connections_that_send_nothing_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_connections_are_closed_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
@@ -87,7 +87,7 @@ def test_connections_that_send_nothing_make_room_for_each_other(monkeypatch: pyt
     asyncio.run(run())
 
 
-def test_what_is_pipelined_takes_no_memory_from_the_request_before_it() -> None:
+def test_pipelined_data_takes_no_memory_from_the_request_before_it() -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks(budget=MemoryBudget(0)))
         pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -118,7 +118,7 @@ def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
     asyncio.run(run())
 
 
-def test_half_a_head_that_waits_for_its_turn_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_header_block_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.protocol.PARTIAL_REQUEST_SECONDS", 0.01)
         pipe, protocol = connection(hooks())
@@ -150,7 +150,7 @@ def test_a_status_without_a_body_is_sent_without_one(status: int) -> None:
     asyncio.run(run())
 
 
-def test_nothing_is_awaited_of_a_client_whose_body_has_come() -> None:
+def test_nothing_is_awaited_after_a_complete_body() -> None:
     async def run() -> None:
         pipe, _ = connection(hooks())
         pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n")
@@ -195,7 +195,7 @@ MALFORMED = b"GET /v1/check?1 HTTP/1.1\r\n\r\n"
     ],
     ids=["a first request", "a malformed one", "the rest of one", "the rest of a malformed one", "a second request"],
 )
-def test_what_came_in_time_is_read_before_its_connection_is_closed(
+def test_data_that_arrived_in_time_is_read_before_the_close(
     first: bytes, last: bytes, expected: bytes, make_loop: type[asyncio.AbstractEventLoop]
 ) -> None:
     """It comes while the loop is busy, and then the connection's time ends before the loop reads."""
@@ -247,7 +247,7 @@ class Peer:
         return self.speed
 
 
-def test_a_connection_whose_response_may_be_unread_makes_room_after_those_that_wait() -> None:
+def test_lingering_connections_are_closed_after_waiting_ones() -> None:
     cut: list[Peer] = []
     new, lingering, later, waiting = Peer(cut, new=True), Peer(cut), Peer(cut), Peer(cut)
     fast, slow = Peer(cut, speed=2), Peer(cut, speed=1)
@@ -289,7 +289,7 @@ def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(
     asyncio.run(run())
 
 
-def test_a_refused_client_that_has_ended_its_half_is_not_waited_for() -> None:
+def test_a_refused_half_closed_client_is_not_awaited() -> None:
     async def run() -> None:
         pipe, _ = connection(hooks())
         pipe.deliver(MALFORMED)

@@ -1,4 +1,4 @@
-"""Requests that a seed distorts: each is refused, or read as h11 and httptools read it, in whatever pieces it comes."""
+"""Randomly distorted requests are refused, or parsed as h11 and httptools parse them, in any parts."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def by_httptools(data: bytes) -> Requests:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_accepted_is_read_alike_by_others_and_in_any_pieces(seed: int) -> None:
+def test_accepted_requests_are_parsed_alike_by_others_and_in_any_parts(seed: int) -> None:
     writer, accepted = Writer(seed), 0
     for _ in range(400):
         data = writer.request() + writer.request()

@@ -1,4 +1,4 @@
-"""What does not arrive, or is not read, has its time and no more."""
+"""Time limits of requests that do not arrive and of responses that are not read."""
 
 from __future__ import annotations
 
@@ -113,33 +113,33 @@ def waited(gate: Served) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
+def test_incomplete_requests_have_their_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
     assert SECONDS <= waited[name][1] < LONGEST
 
 
 @pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
-def test_what_has_begun_to_arrive_is_answered_408(waited: dict[Any, Any], name: str) -> None:
+def test_a_partial_request_gets_a_408(waited: dict[Any, Any], name: str) -> None:
     *before, answer = answers(waited[name][0])
     assert_refused(answer, 408, "request-timeout")
     assert [other.status for other in before] == ([200] if name == "half a second head" else [])
 
 
-def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[Any, Any]) -> None:
+def test_a_408_has_the_encoding_and_the_id_of_its_request(waited: dict[Any, Any]) -> None:
     (answer,) = answers(waited["half a body"][0])
     assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
     assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
 
 
-def test_silence_is_not_answered(waited: dict[Any, Any]) -> None:
+def test_a_silent_connection_gets_no_response(waited: dict[Any, Any]) -> None:
     assert waited["silence"][0] == b""
 
 
-def test_a_body_that_gets_on_may_take_longer(waited: dict[Any, Any]) -> None:
+def test_a_body_that_makes_progress_may_take_longer(waited: dict[Any, Any]) -> None:
     (answer,) = waited[long_body]
     assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
 
 
-def test_each_head_and_each_body_has_a_time_of_its_own(waited: dict[Any, Any]) -> None:
+def test_each_header_block_and_each_body_has_its_own_time(waited: dict[Any, Any]) -> None:
     assert [answer.status for answer in waited[slow_requests]] == [200, 200]
 
 
@@ -147,13 +147,13 @@ def test_a_connection_between_two_requests_may_idle_for_longer(waited: dict[Any,
     assert [answer.status for answer in waited[far_apart]] == [200, 200]
 
 
-def test_a_reader_that_is_only_slow_gets_it_all(waited: dict[Any, Any]) -> None:
+def test_a_slow_reader_gets_the_complete_response(waited: dict[Any, Any]) -> None:
     head, _, body = waited[slow_reader].partition(b"\r\n\r\n")
     (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
     assert len(body) == int(announced) > 64 * 2**20
 
 
-def test_a_caller_that_sends_on_is_not_read_but_can_read_its_answer(waited: dict[Any, Any]) -> None:
+def test_a_client_that_keeps_sending_can_read_its_refusal(waited: dict[Any, Any]) -> None:
     (answer,), sent, seconds = waited[sends_on]
     assert (answer.status, answer.headers["connection"]) == (413, "close")
     assert sent < 64 * 2**20  # what the system itself takes
@@ -184,7 +184,7 @@ def unsent_of(service: Served) -> int:
     return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
 
 
-def test_what_stalls_is_not_in_flight_any_more_once_it_is_cut(gate: Served) -> None:
+def test_an_aborted_stalled_request_is_no_longer_in_flight(gate: Served) -> None:
     with ExitStack() as stack:
         readers = [stack.enter_context(reader(gate.port)) for _ in range(SLOTS)]
         assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * len(readers)
@@ -208,7 +208,7 @@ WITHHELD = {
 
 
 @pytest.mark.parametrize("data", WITHHELD.values(), ids=WITHHELD)
-def test_clients_that_withhold_the_end_of_a_request_keep_nobody_else_from_an_answer(gate: Served, data: bytes) -> None:
+def test_clients_that_withhold_the_end_of_a_request_do_not_block_others(gate: Served, data: bytes) -> None:
     with ExitStack() as stack:
         withholders = [stack.enter_context(connect(gate.port)) for _ in range(4 * SLOTS)]
         for connection in withholders:
@@ -311,23 +311,23 @@ def watched(data: bytes, app: Any = hangs, taken: bool = False, unsent: int = 0,
         return wire
 
 
-def test_a_buffer_that_is_full_again_is_no_stalled_reader() -> None:
+def test_a_refilled_write_buffer_is_not_a_stalled_reader() -> None:
     assert watched(GET, unsent=1000).aborted
     assert not watched(GET, unsent=1000, taken=True).aborted
 
 
-def test_a_reader_must_take_some_in_its_time_or_all() -> None:
+def test_a_client_must_read_enough_in_its_time_or_all() -> None:
     assert watched(GET, unsent=2**24, takes=1000).aborted
     assert not watched(GET, unsent=2**24, takes=2**18).aborted
     assert not watched(GET, unsent=1000, takes=400).aborted
 
 
-def test_an_application_that_does_not_read_makes_no_slow_client() -> None:
+def test_an_application_that_does_not_read_does_not_make_its_client_slow() -> None:
     assert watched(BEGUN).written.startswith(b"HTTP/1.1 408 ")
     assert watched(BEGUN + bytes(200_000)).written == b""
 
 
-def test_a_response_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
+def test_a_started_response_is_aborted_and_not_followed_by_another() -> None:
     wire = watched(BEGUN, begins)
     assert wire.aborted
     assert wire.written.endswith(b"\r\n\r\npart")

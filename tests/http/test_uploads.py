@@ -1,4 +1,4 @@
-"""Long uploads: random bytes come back byte for byte, whatever their number and the pieces they come in."""
+"""Long uploads come back byte for byte, for any size and any parts."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_a_cached_buffer_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(wait())
 
 
-def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None:
+def test_a_long_body_reuses_and_reserves_the_cached_buffer() -> None:
     app = create_app(Settings(memory_budget_bytes=64 * MiB, request_seconds=int(PATIENCE)))
     budget: MemoryBudget = app.state.budget
     array = np.frombuffer(random_bytes(8 * MiB), np.uint8)
@@ -261,7 +261,7 @@ def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None
     assert len(places) == 1
 
 
-def test_an_upload_that_is_refused_lets_go_of_its_memory_without_the_collector() -> None:
+def test_a_refused_upload_frees_its_memory_without_garbage_collection() -> None:
     def refuse(nbytes: int) -> None:
         raise Problem("overloaded", "full")
 

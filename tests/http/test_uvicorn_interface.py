@@ -1,4 +1,4 @@
-"""What the service needs of uvicorn is public, and is checked at the start."""
+"""The required features of uvicorn are public, and are checked at the start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVICE = Path(uvicorn_interface.__file__).parents[1]
 OTHERS = ("uvicorn", "uvloop", "asyncio", "httptools", "h11", "starlette", "fastapi")
 
 
-def test_the_uvicorn_that_is_installed_is_one_that_works() -> None:
+def test_the_installed_uvicorn_is_a_tested_release() -> None:
     verify_uvicorn()
 
 

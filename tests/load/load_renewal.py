@@ -197,7 +197,8 @@ def test_a_certificate_that_is_not_valid_leaves_the_old_one_in_force_and_says_so
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [(b"", "has no API keys"), (b"alice:short\n", "fewer than 16 characters"), (b"\xff", "not UTF-8")]
+    ("text", "reason"),
+    [(b"", "has no API keys"), (b"alice:short\n", "fewer than 16 characters"), (b"\xff", "not UTF-8")],
 )
 def test_keys_that_are_not_valid_leave_the_old_ones_in_force_and_say_so(
     text: bytes, reason: str, tmp_path: Path

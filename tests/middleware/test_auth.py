@@ -1,4 +1,4 @@
-"""API keys: who is let in, what refuses to start, and what a client does with its key."""
+"""API keys: accepted and refused keys, invalid files, and the key of a client."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def bearer(key: str, scheme: str = "Bearer") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("headers", [bearer(ALICE), bearer(BOB), bearer(BOB, "bearer"), bearer(f" {ALICE}")])
-def test_every_key_of_the_file_opens(guarded: Served, headers: dict[str, str]) -> None:
+def test_every_key_in_the_file_is_accepted(guarded: Served, headers: dict[str, str]) -> None:
     assert httpx.get(guarded.url + CHECK, headers=headers).json()["compatible"] is True
 
 
@@ -90,7 +90,7 @@ def test_anything_else_is_401_and_says_what_to_send(guarded: Served, headers: li
         "/v1",
     ],
 )
-def test_a_path_needs_a_key_unless_it_is_known_to_be_open(guarded: Served, path: str) -> None:
+def test_every_path_that_is_not_public_needs_a_key(guarded: Served, path: str) -> None:
     with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=PATIENCE) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())  # httpx would tidy the path up
         assert connection.makefile("rb").readline().split()[1] == b"401"
@@ -156,7 +156,7 @@ def test_the_refusal_comes_before_the_body_is_read(guarded: Served) -> None:
     assert b'"unauthenticated"' in answer
 
 
-def test_all_keys_are_compared_whichever_it_is(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_keys_are_compared_for_any_key(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[bytes] = []
 
     def compare(known: bytes, given: bytes) -> bool:
@@ -189,7 +189,7 @@ WEAK = {
 
 
 @pytest.mark.parametrize(("text", "said"), WEAK.items())
-def test_weak_keys_are_refused_in_a_sentence_without_the_key(tmp_path: Path, text: str, said: str) -> None:
+def test_weak_keys_are_refused_by_a_message_without_the_key(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "keys"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match="API keys") as caught:
@@ -202,7 +202,7 @@ def test_weak_keys_are_refused_in_a_sentence_without_the_key(tmp_path: Path, tex
 @pytest.mark.parametrize(
     ("file", "said"), [("absent", "No such file or directory"), (".", "Is a directory"), ("weak", "has fewer than 16")]
 )
-def test_the_service_does_not_start_without_the_keys_that_were_meant(tmp_path: Path, file: str, said: str) -> None:
+def test_the_service_does_not_start_without_its_keys_file(tmp_path: Path, file: str, said: str) -> None:
     (tmp_path / "weak").write_text("a:1234\n")
     command = [sys.executable, "-m", "axiscast", "serve", "--api-keys-file", str(tmp_path / file)]
     done = run(command)
@@ -240,7 +240,7 @@ def test_a_large_upload_with_a_wrong_key_learns_why(guarded: Served) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "secret-with-a-line-end\n", "secret with spaces", "secret-ä"])
-def test_what_can_be_no_key_is_refused_before_it_is_sent(key: str) -> None:
+def test_an_invalid_key_is_refused_before_it_is_sent(key: str) -> None:
     for kind in (Client, AsyncClient):
         with pytest.raises(ValueError, match="api_key must be printable ASCII") as caught:
             kind(api_key=key)

@@ -1,4 +1,4 @@
-"""Under which names the service answers, against DNS rebinding."""
+"""Allowed Host names, against DNS rebinding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def status(service: Served, host: str, path: str = "/v1/check?input=3", *fields:
         return int(connection.makefile("rb").readline().split()[1])
 
 
-def test_on_loopback_without_keys_it_answers_under_loopbacks_names_alone() -> None:
+def test_on_loopback_without_keys_only_loopback_names_are_allowed() -> None:
     with served(allowed_hosts="") as service:
         for _ in range(4):  # the last by its bytes
             assert [status(service, host) for host in LOOPBACK] == [200] * len(LOOPBACK)
@@ -78,7 +78,7 @@ def test_the_refusal_names_the_setting_and_the_host_and_reads_no_body() -> None:
         assert "421" in httpx.get(f"{service.url}/openapi.json").json()["paths"]["/v1/check"]["post"]["responses"]
 
 
-def test_other_names_are_answered_where_they_are_listed_where_keys_are_asked_for_or_any_is_meant(
+def test_other_names_are_allowed_if_listed_or_with_keys_or_a_wildcard(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "keys").write_text(f"alice:{KEY}\n")
@@ -117,7 +117,7 @@ def test_the_default_follows_from_where_it_listens_and_whether_it_asks_for_keys(
 
 
 @pytest.mark.parametrize("listed", ["a:8000", "http://a", "::1", "a b", "*.example", "a/"])
-def test_what_is_no_name_stops_the_start(listed: str) -> None:
+def test_an_invalid_allowed_host_stops_the_start(listed: str) -> None:
     with pytest.raises(ValueError, match="AXISCAST_ALLOWED_HOSTS has "):
         parse_hosts(f"localhost,{listed}")
     command = [sys.executable, "-m", "axiscast", "serve", "--allowed-hosts", listed]

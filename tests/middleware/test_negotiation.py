@@ -1,4 +1,4 @@
-"""Which encoding a request is read in, and which its answer comes in."""
+"""The encodings of requests and responses."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ ACCEPTS = [
 
 
 @pytest.mark.parametrize(("accept", "answered"), ACCEPTS, ids=[str(accept) for accept, _ in ACCEPTS])
-def test_accept_decides_and_the_requests_encoding_where_it_does_not(
-    service: Served, accept: str, answered: str
-) -> None:
+def test_accept_decides_and_otherwise_the_encoding_of_the_request(service: Served, accept: str, answered: str) -> None:
     headers = {"Content-Type": "application/msgpack"} | ({"Accept": accept} if accept else {})
     request = httpx.Request("POST", f"{service.url}/v1/check", content=pack(NGRAPH), headers=headers)
     if accept is None:
@@ -46,13 +44,13 @@ def test_accept_decides_and_the_requests_encoding_where_it_does_not(
     assert (answer.status_code, answer.headers["content-type"], answer.headers["vary"]) == (200, answered, "Accept")
 
 
-def test_an_accept_that_nothing_satisfies_is_406_in_json(http: httpx.Client) -> None:
+def test_an_unsatisfiable_accept_gets_a_406_in_json(http: httpx.Client) -> None:
     answer = post(http, "/v1/check", NGRAPH, Accept="image/png")
     assert (answer.status_code, answer.headers["content-type"]) == (406, "application/problem+json")
     assert answer.json()["supported"] == [MSGPACK, JSON, "application/msgpack", "application/x-msgpack"]
 
 
-def test_a_problem_is_messagepack_only_where_the_request_or_accept_is(http: httpx.Client) -> None:
+def test_a_problem_is_messagepack_only_if_the_request_or_accept_is(http: httpx.Client) -> None:
     answer = post(http, "/v1/check", {})
     assert answer.headers["content-type"] == MSGPACK
     assert msgpack.unpackb(answer.content)["code"] == "invalid-request"
@@ -68,7 +66,7 @@ MEDIA = [
 
 
 @pytest.mark.parametrize(("headers", "said"), MEDIA)
-def test_what_can_not_be_read_is_415(http: httpx.Client, headers: dict[str, str], said: str) -> None:
+def test_an_unsupported_encoding_gets_a_415(http: httpx.Client, headers: dict[str, str], said: str) -> None:
     answer = http.post("/v1/check", content=gzip.compress(b"{}"), headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
     assert said in answer.json()["detail"]

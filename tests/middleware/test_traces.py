@@ -1,4 +1,4 @@
-"""Traces: spans as OpenTelemetry's own reader finds them at the other end, and the same trace in the log."""
+"""Spans, read by an OTLP receiver, and their trace ids in the log."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_request_is_followed_from_the_answer_or_the_exception_to_the_log_and_t
 
 
 @pytest.mark.parametrize("own", [{}, {"Traceparent": "mine"}])
-def test_the_caller_says_its_span_where_it_has_one_and_no_word_of_its_own(own: dict[str, str]) -> None:
+def test_the_client_sends_its_current_span_and_nothing_else(own: dict[str, str]) -> None:
     callers = trace.SpanContext(1, 2, True, trace.TraceFlags(0), trace.TraceState([("a", "b")]))
     requests: list[httpx.Request] = []
 
@@ -143,7 +143,7 @@ def test_no_span_leaves_where_the_sdk_is_disabled(collector: Collector, monkeypa
     assert [line.get("trace_id") for line in lines] == [TRACE, TRACE, None]
 
 
-def test_a_collector_that_is_not_there_fails_no_request(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_collector_fails_no_request(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # it is tried again until then
     with served(access_log="true", log_format="json") as running:

@@ -1,4 +1,4 @@
-"""What is shown to whom: TLS, the address, the documentation."""
+"""TLS, the listening address, the documentation pages and cache headers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem
         ("certificate", "locked", ""),
     ],
 )
-def test_tls_that_can_not_be_had_stops_the_start(pem: Path, certificate: str, key: str, reason: str) -> None:
+def test_an_invalid_certificate_stops_the_start(pem: Path, certificate: str, key: str, reason: str) -> None:
     paths = {name: str(pem / file) for name, file in (("tls_certificate", certificate), ("tls_key", key)) if file}
     with pytest.raises(ValueError, match=r"^can't use TLS with AXISCAST_TLS_CERTIFICATE=") as caught:
         verify_settings(Settings(**paths))
@@ -94,7 +94,7 @@ def test_the_service_says_so_and_does_not_start(pem: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_it_listens_on_loopback_unless_it_is_told_otherwise() -> None:
+def test_it_listens_on_loopback_by_default() -> None:
     assert Settings().host == "127.0.0.1"
 
 
@@ -126,7 +126,7 @@ SAID = [
 
 
 @pytest.mark.parametrize("keys", [False, True])
-def test_no_answer_is_to_be_taken_for_another_type_and_each_bears_the_version(keys: bool, tmp_path: Path) -> None:
+def test_every_response_has_nosniff_and_the_version(keys: bool, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("alice:0123456789abcdef\n")
     with served(**({"api_keys_file": tmp_path / "keys"} if keys else {})) as running:
         for said in SAID:
@@ -138,7 +138,7 @@ def test_no_answer_is_to_be_taken_for_another_type_and_each_bears_the_version(ke
             assert head.count(b"\r\naxiscast-version: 0.") == 1, said
 
 
-def test_only_an_answer_that_took_no_key_may_be_kept_by_those_between(tmp_path: Path) -> None:
+def test_shared_caches_may_keep_only_responses_without_a_key(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("alice:0123456789abcdef\n")
     key = {"Authorization": "Bearer 0123456789abcdef"}
     with served(api_keys_file=tmp_path / "keys") as keyed, served() as free:

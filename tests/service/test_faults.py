@@ -1,4 +1,4 @@
-"""Faults: a worker that dies, a full disk, a root that can't be written, callers that go."""
+"""A killed worker, a full disk, and clients that reset their connections."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_killed_worker_loses_its_own_requests_alone_and_is_replaced() -> None:
         assert sum(seen.values()) <= 2 * len(askers), seen
 
 
-def test_a_full_disk_takes_nothing_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """/dev/full stands for every file that could be written: there is none that has to be."""
     monkeypatch.setenv("TMPDIR", "/dev/full")
     with served() as service, Client(service.url) as client:
@@ -87,7 +87,7 @@ def test_a_full_disk_takes_nothing_down(monkeypatch: pytest.MonkeyPatch) -> None
         assert httpx.get(f"{service.url}/metrics").status_code == 200
 
 
-def test_callers_that_reset_in_mid_answer_leave_nothing_behind(service: Served) -> None:
+def test_clients_that_reset_during_a_response_leave_nothing_behind(service: Served) -> None:
     def files() -> int:
         return len(os.listdir(f"/proc/{service.process.pid}/fd"))
 

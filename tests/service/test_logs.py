@@ -1,4 +1,4 @@
-"""The log: one line for each request where it is asked for, and nothing in it that a caller wrote."""
+"""The log: its formats, the access log, and no content of requests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_request_is_a_line_of_json_and_nothing_else_is_written(tmp_path: Path)
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
-def test_nothing_that_a_caller_wrote_is_in_the_log(log_format: str, tmp_path: Path) -> None:
+def test_nothing_that_a_client_sent_is_in_the_log(log_format: str, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text(f"alice:{KEY}\n")
     with served(access_log="true", log_format=log_format, api_keys_file=keys) as running:
@@ -86,7 +86,7 @@ def test_nothing_that_a_caller_wrote_is_in_the_log(log_format: str, tmp_path: Pa
         )
 
 
-def test_probes_are_in_the_log_only_where_they_fail() -> None:
+def test_probes_are_logged_only_if_they_fail() -> None:
     with served(access_log="true", log_format="json", drain_seconds=600) as running:
         for path in ("/livez", "/readyz", "/metrics"):
             assert httpx.get(running.url + path).status_code == 200
@@ -98,7 +98,7 @@ def test_probes_are_in_the_log_only_where_they_fail() -> None:
     }
 
 
-def test_an_answer_that_breaks_off_says_so() -> None:
+def test_an_incomplete_response_is_logged() -> None:
     op = {"name": "numpy.broadcast_to", "shape": [2**33]}
     body = msgpack.packb({"op": op, "inputs": [{"dtype": "uint8", "shape": [], "data": b"x"}]})
     headers = {"Content-Type": "application/msgpack"}

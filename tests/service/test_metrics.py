@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus reads of what was done, with one worker and with several."""
+"""Metrics in the format of Prometheus, with one worker and with several."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def stream(url: str, elements: int) -> Any:
     return httpx.stream("POST", f"{url}/v1/broadcast", content=body, headers={"Content-Type": "application/msgpack"})
 
 
-def test_a_stream_is_in_work_and_lasts_until_its_last_byte(watched: Served) -> None:
+def test_a_stream_is_in_flight_until_its_last_byte(watched: Served) -> None:
     with stream(watched.url, 64 * 2**20) as answer:
         assert told(watched.url, ACTIVE) == {("GET",): 1, ("POST",): 1}
         assert ("POST", "200", "/v1/broadcast") not in told(watched.url, COUNT)
@@ -141,7 +141,7 @@ def workers_of(running: Served) -> list[int]:
     return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
-def test_several_workers_answer_for_each_other_and_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_worker_reports_all_workers_and_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with served(workers=2) as running:
         asked = 0
@@ -248,7 +248,7 @@ def test_promtool_finds_no_fault_in_the_exposition(service: Served) -> None:
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_a_read_only_machine_is_told_what_several_workers_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_read_only_machine_the_error_says_what_several_workers_need(monkeypatch: pytest.MonkeyPatch) -> None:
     from axiscast_service import serve
 
     def nowhere() -> str:

@@ -1,4 +1,4 @@
-"""A whole service: its limits on all requests, request ids, readiness, drain."""
+"""A whole service: limits, request ids, readiness and drain."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_more_requests_than_the_limit_are_asked_to_come_back() -> None:
             assert http.get("/livez").status_code == 200
 
 
-def test_every_answer_bears_a_request_id(http: httpx.Client) -> None:
+def test_every_response_has_a_request_id(http: httpx.Client) -> None:
     assert http.get("/livez", headers={"X-Request-ID": "abc-123"}).headers["x-request-id"] == "abc-123"
     for given in ({}, {"X-Request-ID": "a b"}, {"X-Request-ID": "x" * 200}):
         made = http.get("/nothing", headers=given).headers["x-request-id"]
@@ -50,7 +50,7 @@ def test_the_service_is_alive_and_ready(http: httpx.Client) -> None:
     assert http.get("/readyz").json() == {"status": "ready"}
 
 
-def test_from_sigterm_on_it_is_not_ready_but_answers_until_the_drain_ends() -> None:
+def test_after_sigterm_it_is_not_ready_but_answers_until_the_drain_ends() -> None:
     def drain(seconds: float) -> None:
         with served(drain_seconds=int(seconds)) as draining, httpx.Client(base_url=draining.url) as http:
             assert "connection" not in http.get("/v1/check?input=3").headers
