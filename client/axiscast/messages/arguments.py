@@ -60,9 +60,9 @@ def compare_request(
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return the plain value of a CompareRequest. Raises as `check_question` does."""
+    """Return the plain value of a CompareRequest. Raises like `check_request`."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
-        raise TypeError("compare takes shapes alone and asks every op: leave the op out, or use check")
+        raise TypeError("compare takes only shapes and checks every op: omit the op, or use check")
     question = {"inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
     if target is not None:
         question["shape"] = read_dimensions(target)
@@ -78,7 +78,7 @@ def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> d
 def translate_request(
     op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the plain value of a TranslateRequest. Raises as `check_question` does."""
+    """Return the plain value of a TranslateRequest. Raises like `check_request`."""
     if not isinstance(to, str):
         name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
         raise TypeError(f'to is the name of an op, not {python_type_name(to)}: write to="{name}"')
@@ -124,11 +124,11 @@ class ColumnsRequest(NamedTuple):
     inputs: list[Array]
     """One int64 array (n, rank) for each input."""
     targets: dict[str, Array]
-    """One such array for each attribute that varies by row."""
+    """An int64 array (n, rank) for each attribute that varies by row."""
 
 
 def columns_request(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsRequest:
-    """Return a vectorized batch. Raises as `check_question` does, and ValueError for an array that is not a column."""
+    """Return a vectorized batch. Raises like `check_request`, and ValueError for an array that is not a column."""
     from .tensors import column
 
     for name in ("warn", "dtype", "explain", "assume"):
@@ -210,7 +210,7 @@ def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) 
 
 
 def plain_op(op: OpLike) -> Any:
-    """Return an op of `op_of` as a map of its attributes, or its bare name."""
+    """Return the op of `resolve_op` as a map of its attributes, or as its name."""
     if not isinstance(op, Op):
         return op
     plain = op.model_dump(exclude_none=True)
@@ -261,7 +261,7 @@ def map_inputs(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
 
 
 def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
-    """Return each value as `read` reads it. Its errors begin with the place, which has the key of the value."""
+    """Return each value as `read` returns it. Its errors are raised again with the location of the value."""
     found = []
     for key, value in values:
         try:
@@ -281,14 +281,14 @@ def read_sizes(shape: ShapeLike) -> list[int]:
 
 
 def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
-    """Return sizes as integers for a request, symbols unchanged, and None as "?". Raises as `sizes` does."""
+    """Return sizes as integers for a request, symbols unchanged, and None as "?". Raises like `read_sizes`."""
     if shape is None:
         raise TypeError("a size is an integer, not None")
     return list(map(_dimension, _listed(shape)))
 
 
 def _words(warn: Collection[str]) -> list[str]:
-    """Return the words of `warn` as a list. Raises TypeError for anything but a collection."""
+    """Return the codes in `warn` as a list. Raises TypeError if it is not a collection."""
     if isinstance(warn, str) or not isinstance(warn, Collection):
         raise TypeError(
             f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {python_type_name(warn)}'
@@ -306,7 +306,7 @@ def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
 def _dtype(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype
-    from ..wire.dtypes import UnknownDtype, dtype_from_name  # takes NumPy
+    from ..wire.dtypes import UnknownDtype, dtype_from_name  # imports NumPy
 
     name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
     try:
@@ -319,7 +319,7 @@ def _dtype(dtype: Any) -> str:
 def _dimension(size: SupportsIndex | str | None) -> int | str:
     if isinstance(size, str) and not _DIGITS.fullmatch(size):
         return size
-    if size is None:  # as Keras writes an unknown size
+    if size is None:  # the unknown size of Keras
         return "?"
     return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
 
@@ -334,9 +334,9 @@ def _listed(shape: SymbolicShapeLike) -> list[Any]:
     if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
         raise TypeError(f"a shape is a list of sizes such as (2, 3), not {python_type_name(shape)}")
     if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
-        raise ValueError("an array stands where a shape belongs: pass its .shape")
+        raise ValueError("a shape is expected, not an array: pass its .shape")
     if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
-        raise TypeError("an array stands where a shape belongs: pass its .shape")
+        raise TypeError("a shape is expected, not an array: pass its .shape")
     try:
         listed = list(shape)  # type: ignore[arg-type]
     except TypeError:
@@ -357,7 +357,7 @@ def _shape_written(text: str) -> str:
 
 
 def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ in ("bool", "bool_"):  # Python's, or NumPy's, which older releases take for an integer
+    if type(value).__name__ in ("bool", "bool_"):  # older releases of NumPy treat their bool as an integer
         raise TypeError(f"a size is an integer, not {value}")
     try:
         size = index(value)
@@ -369,7 +369,7 @@ def _size(value: SupportsIndex) -> int:
 
 
 def _shown(value: Any) -> str:
-    """Return a value that is not a size, in words, with the size that was probably meant."""
+    """Return the description of a value that is not a size, and the size that was probably intended."""
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < MAX_SIZE
         return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
@@ -379,7 +379,7 @@ def _shown(value: Any) -> str:
 
 
 def python_type_name(value: Any) -> str:
-    """Return the type of a value in words, such as "a tuple"."""
+    """Return the type of a value for a message, such as "a tuple"."""
     if value is None:
         return "None"
     if isinstance(value, type):

@@ -58,41 +58,41 @@ class CheckBatchAnswer(AnswerModel):
     )
     compatible: Tensor | None = Field(default=None, description="bool (n,): whether the shapes of each row broadcast.")
     outputs: ListOf[Tensor] | None = Field(
-        default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
+        default=None, description="For each output, int64 (n, rank): its shape, or -1 for rows that do not broadcast."
     )
     conflict_axis: Tensor | None = Field(
-        default=None, description="int64 (n,): the lowest conflicting output axis, -1 where there is none."
+        default=None, description="int64 (n,): the lowest output axis with a conflict, or -1."
     )
 
 
 class CheckedColumns(NamedTuple):
-    """The answers to columns of n rows, as arrays. Outputs of one shape may be one array."""
+    """The results of n checks of an op, as arrays. Outputs with equal shapes may be the same array."""
 
     compatible: Array
     """bool (n,)"""
     outputs: list[Array]
-    """For each output int64 (n, rank): its shape, all -1 where not compatible."""
+    """For each output, int64 (n, rank): its shape, or -1 for rows that do not broadcast."""
     conflict_axis: Array
-    """int64 (n,): the lowest conflicting output axis; -1 where there is none."""
+    """int64 (n,): the lowest output axis with a conflict, or -1."""
 
 
 def column(values: Any) -> Array:
     """Return a column of shapes as an int64 array (n, rank).
 
-    Raises ValueError for what is not an integer array of two axes.
+    Raises ValueError if it is not an integer array with two axes.
     """
-    form = "a column of shapes is an integer array (n, rank), a shape in each row"
+    form = "a column of shapes is an integer array (n, rank) with a shape in each row"
     try:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"{form}, and these rows differ in length: use check_batch for shapes of several ranks"
+            f"{form}, and these rows differ in length: use check_batch for shapes of different ranks"
         ) from None
     if array.ndim != 2:
         one = ": use check for a single shape" if array.ndim < 2 else ""
-        raise ValueError(f"{form}, not one of {count_of(array.ndim, 'axis', 'axes')}{one}")
+        raise ValueError(f"{form}, not an array with {count_of(array.ndim, 'axis', 'axes')}{one}")
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{form}, not one of {array.dtype}")
+        raise ValueError(f"{form}, not an array of {array.dtype}")
     return array.astype(np.int64, casting="same_kind", copy=False)
 
 

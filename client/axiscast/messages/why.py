@@ -1,4 +1,4 @@
-"""The request and the answer about the text of an error."""
+"""The models of the diagnosis of an error message."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .base import AnswerModel, ListOf, RequestModel
 __all__ = ["WhyAnswer"]
 
 MAX_CHARACTERS = 2**16
-"""Characters of a text over HTTP."""
+"""The largest length of a text in an HTTP request."""
 
 
 class WhyRequest(RequestModel):
-    """The text of an error, such as the last lines of a traceback."""
+    """The request of a diagnosis, with the text of an error, such as the last lines of a traceback."""
 
     text: str = Field(
         max_length=MAX_CHARACTERS,
@@ -29,14 +29,14 @@ class WhyRequest(RequestModel):
 
 
 class WhyAnswer(AnswerModel):
-    """What the text of an error says. `op` and `inputs` are those of a check; what the text does not hold is null."""
+    """The diagnosis of an error message. `op` and `inputs` are those of a check. Unknown fields are null."""
 
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule the failed call follows, with its attributes."
     )
-    inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of its inputs.")
-    sizes: ListOf[int | str] | None = Field(default=None, description="The sizes that conflict.")
+    inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of the inputs.")
+    sizes: ListOf[int | str] | None = Field(default=None, description="The sizes in conflict.")
     check: CheckAnswer | None = Field(
-        default=None, description="The answer to a check of `op` and `inputs`, with a `diagram`."
+        default=None, description="The response of a check of `op` and `inputs`, with a `diagram`."
     )
-    message: str = Field(description="What went wrong, or what the error is about, in words.")
+    message: str = Field(description="What went wrong, or the subject of the error.")
