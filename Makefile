@@ -1,13 +1,13 @@
-# The two commands of the README, `make serve` and `make test`, do all their own set-up.
+# `make serve` and `make test` set up everything that they need.
 
 PYTHON ?= python3
-# Another Python has an environment of its own: make test PYTHON=python3.13
+# Each Python has its own environment: make test PYTHON=python3.13
 VENV ?= .venv$(addprefix -,$(filter-out python3,$(notdir $(PYTHON))))
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 NPM = $(abspath $(VENV))/bin/npm --no-audit --no-fund
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-# The suite starts a hundred services: each would compile every module again.
+# Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
@@ -18,7 +18,7 @@ serve: $(VENV)/service.done
 test: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest -n auto --dist worksteal
 
-# Whole services under load: crowds of connections, a siege, steady traffic, keys and certificates that are replaced.
+# Services under load: many connections, a siege, steady traffic, and replaced keys and certificates.
 load: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest tests/load/load_*.py -n auto --dist worksteal
 
@@ -33,21 +33,21 @@ types: $(VENV)/dev.done
 	$(VENV)/bin/mypy
 	cd tests && $(abspath $(VENV))/bin/python -m typed mypy
 
-# The suite again, on the oldest versions that pyproject.toml admits.
+# The suite with the oldest versions that pyproject.toml allows.
 oldest: $(VENV)/bin/python
 	@echo "Installing the oldest supported versions ..."
 	@$(PYTHON) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,metrics,dev]'
 	$(VENV)-oldest/bin/python -m pytest -n auto --dist worksteal -W default
 
-# The suite again, each night, on the newest versions: nothing pins uvicorn below a release that nobody has tried.
+# The suite with the newest versions, each night, because pyproject.toml has no upper bounds.
 newest: $(VENV)/bin/python
 	@echo "Installing the newest versions ..."
 	@$(PYTHON) -m venv $(VENV)-newest
 	@$(VENV)-newest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --upgrade-strategy eager -e '.[service,metrics,dev]'
 	$(VENV)-newest/bin/python -m pytest -n auto --dist worksteal -W default
 
-# Clients that others' generators make from the OpenAPI document: their types are checked, and every endpoint is called.
+# Generated clients of the OpenAPI document: their types are checked, and they call all endpoints.
 clients: clients-python clients-typescript
 
 clients-python: $(VENV)/clients.done
@@ -58,12 +58,12 @@ clients-typescript: $(VENV)/clients.done
 	cd tests && $(abspath $(VENV))/bin/python -m clients typescript
 	cd tests && $(abspath $(VENV))/bin/python -m typed pyright
 
-# What examples/ shows, run against a service; curl and jq are the machine's.
+# The examples, run with a service. They use curl and jq of the machine.
 examples: $(VENV)/clients.done
 	@cd examples/node && $(NPM) ci --ignore-scripts --silent
 	$(VENV)/bin/python -m pytest tests/run_examples.py
 
-# Longer than the suite does: whatever reads what others send, guided by coverage; then every endpoint, by its document.
+# Longer fuzzing than in the suite: all parsers of input, guided by coverage, and then all endpoints by their schema.
 SECONDS ?= 60
 fuzz: $(VENV)/dev.done
 	@$(PIP) install -e '.[fuzz]'
@@ -71,15 +71,15 @@ fuzz: $(VENV)/dev.done
 	  $(abspath $(VENV))/bin/python -m fuzz.guided $$target $(SECONDS) || exit; done
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.documented $(SECONDS)
 
-# Each against the hardware's limit and against what others do: docs/performance.md. One group of figures by itself, such
-# as bench-checks or bench-fresh, is a script of benchmarks or benchmarks/load; it writes benchmarks/results/checks.json.
+# All benchmarks (docs/performance.md). A single group, such as bench-checks or bench-fresh, runs a script of benchmarks or
+# benchmarks/load, and writes benchmarks/results/checks.json.
 bench: bench-checks bench-library bench-engine bench-remote bench-scale bench-fresh bench-draw
 
 bench-%: $(VENV)/dev.done
 	$(VENV)/bin/python $(wildcard benchmarks/$*.py benchmarks/load/$*.py) -o benchmarks/results/$*.json
 
-# Models of torch and transformers, exported and checked: gigabytes, and minutes (docs/models.md). Before them watch,
-# check_torch and check_jax on torch and jax themselves, for which the suite has stand-ins and recorded programs.
+# Exported models of torch and transformers (docs/models.md), after watch, check_torch and check_jax with real frameworks.
+# It needs gigabytes and minutes. The suite has stand-ins and recorded programs.
 models:
 	@$(PYTHON) -m venv $(VENV)-models
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx,dev]'
@@ -90,20 +90,20 @@ models:
 	$(VENV)-models/bin/python benchmarks/models.py
 	$(VENV)-models/bin/python benchmarks/probes.py
 
-# Arrays of torch, jax, TensorFlow, xarray, pyarrow, polars and pandas themselves, to the wire and back (docs/arrays.md):
-# gigabytes too. The suite has stand-ins.
+# Real arrays of torch, jax, TensorFlow, xarray, pyarrow, polars and pandas (docs/arrays.md). It needs gigabytes. The suite
+# has stand-ins.
 arrays:
 	@$(PYTHON) -m venv $(VENV)-arrays
 	@$(VENV)-arrays/bin/python -m pip --disable-pip-version-check --quiet install -r tests/arrays.txt -e '.[service,dev]'
 	$(VENV)-arrays/bin/python -m pytest tests/real_arrays.py \
 	  "tests/project/test_words.py::test_every_python_example_prints_what_stands_below_it[docs/arrays.md]"
 
-# Every alias against the function that it names: make aliases WITH="numpy=PYTHON torch=PYTHON", a Python for each framework.
+# Comparison of all aliases with their functions: make aliases WITH="numpy=PYTHON torch=PYTHON", a Python for each framework.
 aliases: $(VENV)/dev.done
 	$(VENV)/bin/python tests/aliases.py $(WITH)
 
-# Every condition of the warning release-differs, and the vectors, against the released frameworks, each in an environment
-# of its own: gigabytes, and an hour. Some of them: make releases FRAMEWORKS="torch onnx"
+# Comparison of the vectors and the warning release-differs with the released frameworks, each in its own environment. It
+# needs gigabytes and an hour. For some of them: make releases FRAMEWORKS="torch onnx"
 FRAMEWORKS ?=
 releases: $(VENV)/dev.done
 	cd tests && $(abspath $(VENV))/bin/python -m releases --environments $(abspath $(VENV))-releases $(FRAMEWORKS)
@@ -118,24 +118,24 @@ bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
 
-# Lines of the product at two commits, by folder: make lines AT=v0.1.0 BESIDE=HEAD
+# The lines of the product at two commits, by folder: make lines AT=v0.1.0 BESIDE=HEAD
 AT ?= HEAD
 BESIDE ?=
 lines:
 	@$(PYTHON) benchmarks/lines.py $(AT) $(BESIDE)
 
-# The documentation as a site, site/html. What zensical needs stays out of the suite's environment.
+# The documentation as a site in site/html. zensical has its own environment.
 docs: $(VENV)-docs/docs.done
 	@$(VENV)-docs/bin/python docs/build.py
 
 $(VENV)-docs/docs.done: docs/requirements.txt pyproject.toml
-	@echo "Installing what makes the documentation ..."
+	@echo "Installing the tools for the documentation ..."
 	@$(PYTHON) -m venv $(VENV)-docs
 	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r docs/requirements.txt
 	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
 	@touch $@
 
-# The wheel, the same to the byte for the same source: hatchling, whose version the lock has, dates all files alike.
+# The wheel, which has the same bytes for the same source: hatchling, with a locked version, sets equal dates.
 wheel:
 	@$(PYTHON) -m venv $(VENV)-build
 	@$(VENV)-build/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/requirements-build.txt
@@ -145,7 +145,7 @@ wheel:
 image-test:
 	deploy/image_test.sh
 
-# Locks carry versions and hashes, and no registry.
+# The lock files have versions and hashes, and no registry.
 LOCK = $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --upgrade
 lock: $(VENV)/clients.done
@@ -171,7 +171,7 @@ clean:
 	rm -rf .venv .venv-* dist site
 
 $(VENV)/bin/python:
-	@echo "Making $(VENV) ..."
+	@echo "Creating $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
 	  rm -rf $(VENV); echo "Installing Debian's python3-venv, which venv needs ..."; \
 	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y python3-venv >/dev/null && $(PYTHON) -m venv $(VENV); }
