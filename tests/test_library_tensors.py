@@ -169,7 +169,7 @@ MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
     "beyond an address": (
         lambda f: f.broadcast("numpy.broadcast_to", 1, shape=(2**40, 2**40), layout="strided"),
         axiscast.OutputTooLarge,
-        r"more than the 2\^63-1",
+        r"at most 2\^63-1",
     ),
 }
 

@@ -157,7 +157,8 @@ BOTH: list[Mistake] = [
     (lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)], dtype="int8"), TypeError, "has no keyword dtype",
      lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 4), (4,)], "dtype": "int8"}])),
     (lambda t: t.check_columns("numpy.add", (3, 4), (4,)), ValueError,
-     "input 0: a column of shapes is an integer array (n, rank) with a shape in each row, not an array with 1 axis: use check for "
+     "input 0: a column of shapes is an integer array (n, rank) with a shape in each row, not an "
+     "array with 1 axis: use check for "
      "a single shape", lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)])),
     (lambda t: t.check_columns("numpy.add", [(3, 4), (4,)], [(4,), (4,)]), ValueError,
      "these rows differ in length: use check_batch",

@@ -37,7 +37,7 @@ MAX_VALUES = 2**17
 
 The bytes of tensors are not values. The parsers hold the GIL while they create the values, for about 5 ms.
 """
-MAX_ANSWER_VALUES = 2**20
+ANSWER_VALUES = 2**20
 """The largest number of values in a response, which is enough for a batch of 10,000 checks."""
 MAX_TEXT_BYTES = 4 * 2**20
 """The largest size in bytes of a JSON body, and of all strings and short tensors in MessagePack.
@@ -104,7 +104,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
     for too many values or too much text.
     """
     bins: Bins = []
-    max_values = max_values or (MAX_ANSWER_VALUES if is_answer else MAX_VALUES)
+    max_values = max_values or (ANSWER_VALUES if is_answer else MAX_VALUES)
     nbytes, position, left, values, text = 0, 0, 1, 1, 0
     try:
         while left:
