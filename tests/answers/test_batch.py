@@ -1,4 +1,4 @@
-"""check/batch: rows of which one bad one spoils no other; columns that agree with the frameworks, row by row."""
+"""Batches of checks: invalid rows do not affect others, and columns agree with the frameworks row by row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def column(rows: Any, rank: int) -> dict[str, Any]:
 
 
 def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None = None) -> CheckedColumns:
-    """The answer to rows of shapes, given as lists of rows."""
+    """Return the response to columns, given as lists of rows."""
     op = dict(op)
     if targets is not None:
         op[SHAPE_ATTRIBUTES[op["name"]]] = column(targets, len(targets[0]))
@@ -45,7 +45,7 @@ def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None 
 
 
 def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
-    """The vectors gathered by what the rows of one batch have in common; with their targets fixed, and as columns."""
+    """Return the vectors that fit into one batch, with fixed targets and with targets as columns."""
     for as_columns in (False, True):
         gathered: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for name in FILES:
@@ -120,8 +120,8 @@ FIXED = [
 
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
 @pytest.mark.parametrize("op", FIXED, ids=lambda op: op["name"])
-def test_a_column_says_what_its_rows_would_say_alone(op: dict[str, Any], rank: int) -> None:
-    """Every axis to blame too; a row with a negative size has none."""
+def test_columns_give_the_same_results_as_separate_checks(op: dict[str, Any], rank: int) -> None:
+    """The conflict axes are equal too. A row with a negative size has none."""
     if op["name"] == "xarray.broadcast" and rank != 2:
         return
     kind = OP.validate_python(op)
@@ -149,7 +149,7 @@ def test_a_column_says_what_its_rows_would_say_alone(op: dict[str, Any], rank: i
     assert seen
 
 
-def test_a_target_that_is_a_column_keeps_sizes_at_minus_one_and_is_refused_below() -> None:
+def test_a_target_column_keeps_sizes_at_minus_one_and_refuses_smaller_numbers() -> None:
     answer = columns_of({"name": "torch.expand"}, [[[3], [3], [3], [1], [4]]],
                         [[2, -1], [2, 3], [-1, 3], [2, -2], [2, 3]])  # fmt: skip
     assert answer.outputs[0].tolist() == [[2, 3], [2, 3], [-1, -1], [-1, -1], [-1, -1]]
@@ -169,7 +169,7 @@ def test_blocks_of_rows_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> N
     assert {True, False} == set(whole.compatible.tolist())
 
 
-def test_a_batch_of_no_rows_is_answered(client: Client) -> None:
+def test_an_empty_batch_has_an_empty_response(client: Client) -> None:
     answer = client.check_columns("numpy.broadcast_arrays", np.empty((0, 3), int), np.empty((0, 1), int))
     assert [array.shape for array in (answer.compatible, answer.conflict_axis, *answer.outputs)] == [
         (0,), (0,), (0, 3), (0, 3),
@@ -177,14 +177,14 @@ def test_a_batch_of_no_rows_is_answered(client: Client) -> None:
     assert client.check_batch([]) == []
 
 
-def test_a_merged_axis_beyond_int64_is_refused_in_words() -> None:
+def test_a_merged_axis_beyond_int64_is_refused_with_a_message() -> None:
     with pytest.raises(Problem, match=r"2\^63-1"):
         columns_of({"name": "einops.repeat", "pattern": "a b -> (a b)"}, [[[2**40, 2**40]]])
     answer = columns_of({"name": "einops.repeat", "pattern": "a b -> (a b)"}, [[[2**40, -(2**40)], [2, 3]]])
     assert answer.outputs[0].tolist() == [[-1], [6]]
 
 
-def test_one_bad_row_spoils_no_other(client: Client) -> None:
+def test_an_invalid_row_does_not_affect_the_others(client: Client) -> None:
     good, ours, theirs, unknown, symbolic, again = client.check_batch(
         [
             {"inputs": [(8, 1, 6, 1), (7, 1, 5)]},
@@ -256,7 +256,7 @@ def test_a_million_rows_at_once(client: Client) -> None:
         ({"inputs": [{"dtype": "int64", "shape": [10**12, 0], "data": []}]}, "work-too-large", "fewer rows"),
     ],
 )  # fmt: skip
-def test_a_fault_of_the_columns_is_a_problem(http: httpx.Client, body: Any, code: str, words: str) -> None:
+def test_invalid_columns_are_a_problem(http: httpx.Client, body: Any, code: str, words: str) -> None:
     answer = http.post("/v1/check/batch", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert words in answer.json()["detail"]
@@ -272,7 +272,7 @@ def test_too_many_rows_are_refused() -> None:
     [(lambda: time.sleep(0.1), None), (lambda: sum(range(10**7)), "work-too-large")],
     ids=["waits", "works"],
 )
-def test_rows_are_late_by_the_time_of_the_processor(
+def test_rows_are_late_by_cpu_time(
     work: Callable[[], object], late: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(*arguments: Any) -> dict[str, Any]:
@@ -287,7 +287,7 @@ def test_rows_are_late_by_the_time_of_the_processor(
     assert (getattr(first, "code", None), getattr(second, "code", None)) == (None, late)
 
 
-def test_too_many_rows_to_look_at_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_with_a_separate_check_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
     with pytest.raises(Problem, match="row by row"):
         columns_of({"name": "poputil.canBroadcastToMatch"}, [[[2], [2], [2]], [[3], [3], [3]]])

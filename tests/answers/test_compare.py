@@ -1,4 +1,4 @@
-"""compare: every op and mode that inputs and a target are all it takes to ask, each with its own answer."""
+"""Comparisons have a result for each op and mode that needs only inputs and a target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from axiscast.wire.codec import Encoding, encode
 
 
 def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
-    """The first output's shape, or the conflict's code, by op and mode."""
+    """Return the shape of the first output, or the code of the conflict, by op and mode."""
     results = answer_compare(CompareRequest(inputs=shapes, shape=shape)).results
     return {
         " ".join([op["name"], *([op["mode"]] if "mode" in op else [])]): (
@@ -35,11 +35,11 @@ FRAMEWORKS = (
 
 
 def told(verdicts: Mapping[str, object]) -> dict[str, object]:
-    """Those of the frameworks whose verdicts are written out here."""
+    """Return the results of the frameworks in this file."""
     return {name: verdict for name, verdict in verdicts.items() if name.split(".")[0] in FRAMEWORKS.split()}
 
 
-def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
+def test_a_target_is_compared_for_every_op_that_takes_one() -> None:
     assert told(verdicts((2, 3), shape=(2, 1))) == {
         "numpy.broadcast_to": "size-mismatch",
         "mindspore.broadcast_to": "size-mismatch",
@@ -62,7 +62,7 @@ def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
     }
 
 
-def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
+def test_several_shapes_are_compared_for_the_ops_that_take_this_number() -> None:
     assert told(verdicts((3,), (2, 1))) == {
         "numpy.broadcast_arrays": [2, 3],
         "numpy.broadcast_shapes": [2, 3],
@@ -109,7 +109,7 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
     }  # fmt: skip
 
 
-def test_ops_of_one_framework_that_agree_are_one_result() -> None:
+def test_ops_of_one_framework_with_equal_results_share_an_entry() -> None:
     results = answer_compare(CompareRequest(inputs=[(2, 1), (3,)])).results
     assert {
         result.op["name"]: [op["name"] for op in result.also] for result in results if result.op["name"][:2] == "ja"
@@ -125,7 +125,7 @@ def test_ops_of_one_framework_that_agree_are_one_result() -> None:
     } == {"numpy.broadcast_arrays": False, "numpy.add": True, "numpy.matmul": True}
 
 
-def test_sizes_that_are_not_known_are_compared_with_their_conditions(client: Client) -> None:
+def test_symbolic_sizes_are_compared_with_their_conditions(client: Client) -> None:
     results = {result.op["name"]: result for result in client.compare(("N", 1), ("M", "2.."))}
     told = {
         name: (result.compatible, [condition.text for condition in result.conditions])
@@ -151,7 +151,7 @@ def test_sizes_that_are_not_known_are_compared_with_their_conditions(client: Cli
         client.compare(("N", 3), assume={"K": 2})
 
 
-def test_an_op_whose_target_takes_no_names_is_left_out_by_name(http: httpx.Client) -> None:
+def test_an_op_that_supports_integer_sizes_only_is_listed_as_left_out(http: httpx.Client) -> None:
     answer = http.post("/v1/compare", json={"inputs": [["N", 3]], "shape": ["M", 3]}).json()
     assert answer["left_out"] == ["mxnet.broadcast_to"]
     assert "mxnet.broadcast_to" not in {result["op"]["name"] for result in answer["results"]}
@@ -160,7 +160,7 @@ def test_an_op_whose_target_takes_no_names_is_left_out_by_name(http: httpx.Clien
     assert line == "mxnet.broadcast_to\t-\tskipped: it supports integer sizes only"
 
 
-def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
+def test_the_service_and_the_client_have_the_same_comparison(client: Client, http: httpx.Client) -> None:
     ours = [
         result.model_dump(mode="json", exclude_unset=True)
         for result in answer_compare(CompareRequest(inputs=[(1, 3)], shape=(2, -1))).results
@@ -174,14 +174,14 @@ def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(("inputs", "shape"), [([(3,), (3,)], (3,)), ([], None)])
-def test_what_no_op_takes_is_an_invalid_request(
+def test_a_comparison_without_any_op_is_an_invalid_request(
     client: Client, inputs: list[tuple[int, ...]], shape: tuple[int, ...]
 ) -> None:
     with pytest.raises(InvalidRequest, match="no op takes"):
         client.compare(*inputs, shape=shape)
 
 
-def test_no_op_has_the_message_of_another_rule() -> None:
+def test_each_op_has_the_message_of_its_own_rule() -> None:
     for inputs, shape in (([(3, 1)], (1, 4)), ([(3,)], (2, -1)), ([(1, 3)], (3,)), ([(2, 1)], (0, 3))):
         for result in answer_compare(CompareRequest(inputs=inputs, shape=shape)).results:
             for other in result.also:
@@ -202,7 +202,7 @@ def test_no_op_has_the_message_of_another_rule() -> None:
         {"inputs": [()]},
     ],
 )
-def test_plain_values_are_those_of_the_typed_answer_in_their_order(asked: dict[str, object]) -> None:
+def test_plain_values_have_the_fields_of_the_typed_response_in_order(asked: dict[str, object]) -> None:
     request = CompareRequest(**asked)
     typed = answer_compare(request).model_dump(exclude_unset=True)
     assert encode(compare_to_dict(request), Encoding.JSON) == encode(typed, Encoding.JSON)

@@ -1,4 +1,4 @@
-"""Hints: what is proposed where shapes do not broadcast."""
+"""Hints for shapes that do not broadcast."""
 
 from __future__ import annotations
 
@@ -59,22 +59,22 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
     (openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
      "in mode bidirectional, where the target stretches too, fits: the output is (2, 3)", BIDIRECTIONAL, [(2, 3)]),
 ]  # fmt: skip
-"""A request, and a hint: its words, its op and its shapes."""
+"""Each case has a request, and the text, the op and the shapes of a hint."""
 
 
 @pytest.mark.parametrize(("op", "shapes", "text", "other", "inputs"), HINTS, ids=[case[2] for case in HINTS])
-def test_a_hint_says_what_would_fit_in_words_and_as_a_request(
+def test_a_hint_has_a_text_and_a_request_that_broadcasts(
     op: Op, shapes: Shapes, text: str, other: Op, inputs: Shapes
 ) -> None:
     (hint,) = (hint for hint in find_hints(op, *shapes) if hint.text == text)
     assert (hint.op, hint.inputs) == (other, inputs)
 
 
-def test_no_hint_is_given_where_nothing_fits() -> None:
+def test_there_is_no_hint_if_no_change_broadcasts() -> None:
     assert find_hints(MUTUAL, (3,), (4,)) == []
 
 
-def test_no_hint_repeats_attributes_without_end() -> None:
+def test_a_request_with_many_attributes_has_no_hint() -> None:
     few, many = ((*map("n{}".format, range(count)),) for count in (MAX_HINT_ENTRIES, MAX_HINT_ENTRIES + 1))
     dims = (("x", "y"), ("x", "y"))
     shapes = [(2, 3), (3, 2)]
@@ -89,7 +89,7 @@ def ask(request: dict[str, Any]) -> CheckAnswer:
     return answer_check(validate(CheckRequest, request))
 
 
-def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:
+def test_every_hint_of_every_vector_broadcasts() -> None:
     asked = 0
     for file in FOLDER.glob("*.jsonl"):
         for vector in map(json.loads, file.read_text().splitlines()):
@@ -105,18 +105,18 @@ def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:
     assert asked > 1000
 
 
-def test_a_hint_is_sent_without_attributes_that_are_not_set() -> None:
+def test_a_hint_omits_attributes_that_are_not_set() -> None:
     request = {"op": "openvino.Add-1", "inputs": [[2, 3], [2]]}
     (hint,) = json.loads(ask(request).model_dump_json(exclude_unset=True))["conflict"]["hints"]
     assert (hint["op"], hint["inputs"]) == ({"name": "openvino.Add-1", "auto_broadcast": "numpy"}, [[2, 3], [2, 1]])
 
 
-def test_an_op_that_this_version_lacks_is_advice() -> None:
+def test_a_hint_with_an_unknown_op_is_still_readable() -> None:
     later = {"text": "other.op fits", "op": {"name": "other.op", "shape": [3]}, "inputs": [[3]]}
     assert Hint.model_validate(later) == Hint(text="other.op fits", op=None, inputs=[(3,)])
 
 
-def test_a_hint_keeps_the_axis_that_an_attribute_means() -> None:
+def test_a_hint_does_not_move_the_axis_of_an_attribute() -> None:
     def texts(op: str, *shapes: tuple[int, ...], **attributes: Any) -> list[str]:
         conflict = axiscast.check(op, *shapes, **attributes).conflict
         assert conflict is not None
@@ -127,7 +127,7 @@ def test_a_hint_keeps_the_axis_that_an_attribute_means() -> None:
     assert texts("openvino.Add-1", (1, 3, 4), (2, 4), auto_broadcast="pdpd", axis=1) == []
 
 
-def test_a_conflict_with_an_attribute_that_is_no_target_names_the_attribute() -> None:
+def test_a_conflict_with_an_attribute_other_than_the_target_names_it() -> None:
     conflict = axiscast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
     assert conflict is not None
     assert conflict.message == (

@@ -1,4 +1,4 @@
-"""The rule of what is meant where inputs make a square: by its facts, and as the ONNX check collects them."""
+"""The rule that decides if an outer product is intended, and the facts of the ONNX check."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("pair", MEANT.values(), ids=MEANT)
-def test_all_pairs_are_meant(pair: OperandPair) -> None:
+def test_an_outer_product_is_intended(pair: OperandPair) -> None:
     assert is_meant(pair)
     assert is_meant(pair._replace(origins=pair.origins[::-1]))
 
 
 @pytest.mark.parametrize("pair", MISTAKES.values(), ids=MISTAKES)
-def test_element_by_element_is_meant(pair: OperandPair) -> None:
+def test_an_outer_product_is_not_intended(pair: OperandPair) -> None:
     assert not is_meant(pair)
     assert not is_meant(pair._replace(origins=pair.origins[::-1]))
 
@@ -67,7 +67,7 @@ def test_element_by_element_is_meant(pair: OperandPair) -> None:
         ([(4, 5), (4, 1, 5), (4, 1, 1)], False),
     ],
 )
-def test_a_square_is_spanned_by_an_input_with_both_axes(shapes: Any, expected: bool) -> None:
+def test_an_operand_may_have_both_axes_of_an_outer_product(shapes: Any, expected: bool) -> None:
     found = find_outer_product(shapes)
     assert found is not None
     assert has_operand_with_both_axes(shapes, found) is expected
@@ -84,7 +84,7 @@ RANGE_NODES = """
 
 
 def squares(tmp_path: Path, nodes: str, *lines: tuple[str, int, str], results: str = "z") -> int:
-    """Count the squares that are reported of a graph of x (n) and y (n), whose last nodes come from these lines."""
+    """Return the number of outer products in the report of a graph whose last nodes have these source lines."""
     types = {"z": "float", "c": "bool", "k": "int64"}
     outputs = ", ".join(f"{types[name]}[m, k] {name}" for name in results)
     model = parsed(f"(float[n] x, float[n] y) => ({outputs}) {{ {AXIS}{nodes} }}")
@@ -109,7 +109,7 @@ def squares(tmp_path: Path, nodes: str, *lines: tuple[str, int, str], results: s
         (1, "u = Unsqueeze (x, axis) s = ReduceSum <keepdims = 1> (u, axis) z = Sub (s, y)", []),
     ],
 )
-def test_of_an_onnx_graph_lines_and_sources_are_known(
+def test_the_lines_and_sources_of_an_onnx_graph_are_found(
     tmp_path: Path, expected: int, nodes: str, lines: list[tuple[str, int, str]]
 ) -> None:
     assert squares(tmp_path, nodes, *lines) == expected
@@ -124,18 +124,18 @@ def test_of_an_onnx_graph_lines_and_sources_are_known(
         (1, "u = Unsqueeze (x, axis) c = Less (u, y)", [(FILE, 7, "x = x.unsqueeze(1)"), (FILE, 8, "c = x < y")]),
     ],
 )
-def test_a_causal_mask_in_an_onnx_graph_is_meant(
+def test_a_causal_mask_in_an_onnx_graph_is_intended(
     tmp_path: Path, expected: int, nodes: str, lines: list[tuple[str, int, str]]
 ) -> None:
     assert squares(tmp_path, RANGE_NODES + nodes, *lines, results="c") == expected
 
 
-def test_a_choice_between_pairs_in_an_onnx_graph_is_meant(tmp_path: Path) -> None:
+def test_a_choice_between_pairs_in_an_onnx_graph_is_intended(tmp_path: Path) -> None:
     mask = "p = Unsqueeze (i, axis) q = GreaterOrEqual (p, i) u = Unsqueeze (x, axis) z = Where (q, u, y)"
     assert squares(tmp_path, RANGE_NODES + mask) == 0
 
 
-def test_a_subgraph_sees_the_origins_of_outer_values(tmp_path: Path) -> None:
+def test_a_subgraph_has_the_origins_of_outer_values(tmp_path: Path) -> None:
     branch = "{u_name} = g () => (float[m, k] {out}) {{ {out} = Sub (u, {other}) }}"
     then, other = (
         branch.format(u_name=name, out=out, other=y)
@@ -158,7 +158,7 @@ TRIES = """
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kinds_select_what_is_reported_of_a_model(tmp_path: Path, kind: Any) -> None:
+def test_kinds_select_the_findings_of_a_model(tmp_path: Path, kind: Any) -> None:
     path = saved(
         tmp_path / "net.onnx",
         "(float[n] x, float[n] y, float[n, 1] column, float[1, m] row, float[2, n] rows) => "
@@ -174,7 +174,7 @@ def test_kinds_select_what_is_reported_of_a_model(tmp_path: Path, kind: Any) -> 
     assert len(annotations) == len(report.findings)
 
 
-def test_kinds_that_do_not_exist_are_refused(tmp_path: Path) -> None:
+def test_unknown_kinds_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "net.onnx", "(float[n] x) => (float[n] z) { z = Neg (x) }")
     for kinds in ("square", (), ("squares",)):
         with pytest.raises((ValueError, TypeError), match="kinds"):

@@ -47,7 +47,7 @@ def test_the_result_of_a_check_is_the_shape_that_the_framework_computed() -> Non
         assert (result and result.shape) == (vector["outputs"][0]["shape"] if vector["compatible"] else None)
 
 
-def test_every_way_of_asking_gives_the_same_result(http: httpx.Client, client: Client) -> None:
+def test_the_library_the_service_and_the_client_give_the_same_result(http: httpx.Client, client: Client) -> None:
     packed = {"Content-Type": "application/vnd.msgpack"}
     for vector in EXECUTED[::7]:
         request = {"op": vector["op"], "inputs": vector["inputs"]}
@@ -110,7 +110,7 @@ def test_a_symbolic_result_covers_the_result_for_every_size() -> None:
             assert [known.get(size, size) for size in symbolic.result.shape] == answer.result.shape  # type: ignore[call-overload]
 
 
-def test_a_text_and_a_command_say_the_result() -> None:
+def test_the_text_and_the_command_print_the_result() -> None:
     assert check_as_text(ask(numpy.matmul(), (1, 3, 4), (2, 4, 5))) == "compatible: (2, 3, 5)"
     written = CliRunner().invoke(main, ["check", "1,3,4", "2,4,5", "--op", "numpy.matmul"])
     assert "result   2   3         5" in written.output
@@ -119,7 +119,7 @@ def test_a_text_and_a_command_say_the_result() -> None:
     assert json.loads(plain.output)["result"] == {"shape": [2, 4], "elements": 8}
 
 
-def test_a_comparison_lists_the_products_that_fit_and_no_other() -> None:
+def test_a_comparison_lists_only_the_products_that_broadcast() -> None:
     def products(*shapes: tuple[int, ...]) -> dict[str, list[int | str]]:
         found = axiscast.compare(*shapes)
         return {result.op["name"]: result.result.shape for result in found if result.result}
@@ -163,7 +163,7 @@ def test_a_conflict_of_summed_axes_of_symbolic_sizes_names_both_operands() -> No
     assert "input 1 of shape (3, M) has size 3" in conflict.message
 
 
-def test_integers_of_summed_axes_conflict_alike_beside_symbolic_sizes() -> None:
+def test_integers_of_summed_axes_conflict_equally_beside_symbolic_sizes() -> None:
     conflict = ask(torch.matmul(), ("N", 2, 3), ("N", 4, 5)).conflict
     assert conflict is not None
     assert (conflict.axis, conflict.inputs, conflict.axes, conflict.sizes) == (None, [0, 1], [2, 1], [3, 4])
@@ -244,7 +244,7 @@ input 0  2   5
 
 
 @pytest.mark.parametrize(("op", "shapes", "drawing"), DRAWINGS)
-def test_a_drawing_has_a_column_for_the_axes_that_are_summed(op: Op, shapes: tuple[Shape, ...], drawing: str) -> None:
+def test_a_diagram_has_a_column_for_the_summed_axes(op: Op, shapes: tuple[Shape, ...], drawing: str) -> None:
     assert ask(op, *shapes, explain=True).diagram == drawing
 
 
@@ -283,7 +283,7 @@ HINTS: list[tuple[Op, tuple[Shape, ...], str, Op, list[tuple[int, ...]]]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "text", "other", "inputs"), HINTS, ids=[case[2] for case in HINTS])
-def test_a_hint_transposes_an_operand_or_adds_the_axis_that_a_vector_lacks(
+def test_a_hint_transposes_an_operand_or_adds_an_axis_to_a_vector(
     op: Op, shapes: tuple[Shape, ...], text: str, other: Op, inputs: list[tuple[int, ...]]
 ) -> None:
     conflict = ask(op, *shapes).conflict
@@ -292,20 +292,20 @@ def test_a_hint_transposes_an_operand_or_adds_the_axis_that_a_vector_lacks(
     assert (hint.op, hint.inputs) == (other, inputs)
 
 
-def test_no_transposition_is_proposed_where_the_stacks_do_not_fit() -> None:
+def test_no_hint_transposes_operands_with_conflicting_stacks() -> None:
     conflict = ask(numpy.matmul(), (7, 2, 3), (5, 4, 3)).conflict
     assert conflict is not None
     assert conflict.axis == 0
     assert not any("transpose" in hint.text for hint in conflict.hints)
 
 
-def test_stacks_of_symbolic_sizes_that_do_not_fit_get_an_axis() -> None:
+def test_conflicting_stacks_of_symbolic_sizes_get_a_new_axis() -> None:
     conflict = ask(numpy.matmul(), (2, 8, "S", 64), (2, 64, "S")).conflict
     assert conflict is not None
     assert [hint.text for hint in conflict.hints] == ["reshape input 1 to (2, 1, 64, S), x[:, None]: it then fits"]
 
 
-def test_every_hint_of_a_product_fits_and_no_two_are_one_request() -> None:
+def test_every_hint_of_a_product_broadcasts_and_all_are_different() -> None:
     shapes = [(), (2,), (3,), (2, 3), (3, 2), (4, 3), (2, 2, 3), (2, 3, 4), (5, 1, 3), (5, 2), (0, 3), (1, 1)]
     hints = 0
     for op, *inputs in product(
@@ -324,7 +324,7 @@ def test_every_hint_of_a_product_fits_and_no_two_are_one_request() -> None:
 # --- optional inputs and attributes
 
 
-def test_gemm_takes_two_inputs_and_attributes_that_change_no_shape(http: httpx.Client) -> None:
+def test_gemm_takes_two_inputs_and_attributes_without_effect_on_shapes(http: httpx.Client) -> None:
     op = {"name": "onnx.Gemm", "alpha": 0.5, "beta": 0, "transB": 1}
     answer = http.post("/v1/check", json={"op": op, "inputs": [[2, 3], [4, 3]]}).json()
     assert answer == {
@@ -345,7 +345,7 @@ def test_gemm_takes_two_inputs_and_attributes_that_change_no_shape(http: httpx.C
     assert boolean["result"]["shape"] == [2, 4]
 
 
-def test_a_product_that_broadcasts_no_input_has_no_tensors_to_send(client: Client) -> None:
+def test_a_product_that_broadcasts_no_input_has_no_tensors(client: Client) -> None:
     answer = client.check_columns("onnx.Gemm", [[2, 3], [2, 4]], [[3, 4], [3, 4]])
     assert (answer.compatible.tolist(), answer.outputs) == ([True, False], [])
     with pytest.raises(axiscast.InvalidRequest, match="no outputs"):

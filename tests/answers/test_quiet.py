@@ -1,4 +1,4 @@
-"""Warnings are quiet where code is right, and `warn` asks for the others: the same on every way to an answer."""
+"""Correct code has no warnings by default, and `warn` requests the others, in all interfaces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVERYDAY: list[tuple[list[tuple[int, ...]], list[str]]] = [
     ([(4, 1, 8, 64), (1, 4, 8, 64)], ["mutual-stretch"]),  # all pairs
     ([(3, 1), (4,)], ["mutual-stretch", "rank-promotion"]),
 ]
-"""Code that is right, and the warnings that it has on request."""
+"""Correct code, and the warnings that it has on request."""
 
 
 def codes(warnings: Sequence[Any]) -> list[str]:
@@ -38,7 +38,7 @@ def codes(warnings: Sequence[Any]) -> list[str]:
 
 
 class Way:
-    """One way to ask `check` of numpy.broadcast_arrays: the codes of its warnings."""
+    """One interface to check numpy.broadcast_arrays, which returns the codes of the warnings."""
 
     def __init__(self, service: Served, http: httpx.Client, client: Client) -> None:
         self.service, self.http, self.client = service, http, client
@@ -150,7 +150,7 @@ def way(request: pytest.FixtureRequest, service: Served, http: httpx.Client, cli
     return getattr(Way(service, http, client), request.param)
 
 
-def test_nothing_is_warned_of_where_code_is_right_unless_it_is_asked_for(way: Any) -> None:
+def test_correct_code_has_no_warnings_unless_requested(way: Any) -> None:
     for shapes, on_request in EVERYDAY:
         assert way(shapes, []) == [], shapes
         assert way(shapes, BOTH) == on_request, shapes
@@ -158,12 +158,12 @@ def test_nothing_is_warned_of_where_code_is_right_unless_it_is_asked_for(way: An
             assert way(shapes, [word]) == [code for code in on_request if code == word], (shapes, word)
 
 
-def test_a_square_is_warned_of_whatever_is_asked_for(way: Any) -> None:
+def test_an_outer_product_always_has_a_warning(way: Any) -> None:
     for warn in ([], BOTH, ["square"], [*get_args(WarningKind)]):
         assert way([(5,), (5, 1)], warn) == ["square"], warn
 
 
-def test_the_quiet_default_finds_every_square_that_the_definition_has() -> None:
+def test_the_default_warnings_include_every_outer_product() -> None:
     squares = 0
     for shapes in small_requests():
         if len(shapes) > 1:
@@ -186,7 +186,7 @@ def wrong_requests(http: httpx.Client) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "GET, empty", http.get("/v1/check?input=3,1&input=4&warn=").json()
 
 
-def test_a_word_that_is_no_warning_is_a_problem_that_names_those_that_are(http: httpx.Client) -> None:
+def test_an_unknown_warning_is_a_problem_with_the_known_ones(http: httpx.Client) -> None:
     for said, problem in wrong_requests(http):
         assert problem["code"] == "invalid-request", said
         assert problem["pointer"].removeprefix("/requests/0").startswith("/warn"), (said, problem)
@@ -198,7 +198,7 @@ SHAPES = [(3, 1), (4,)]
 
 @pytest.fixture(params=["check", "compare", "check_batch"])
 def asks(request: pytest.FixtureRequest, client: Client) -> list[Any]:
-    """A function of `warn`: of the library, and of a client."""
+    """Return the functions of the library and of a client that take `warn`."""
 
     def of(place: Any) -> Any:
         if request.param == "check_batch":
@@ -210,7 +210,7 @@ def asks(request: pytest.FixtureRequest, client: Client) -> list[Any]:
 
 
 @pytest.mark.parametrize("warn", [["stretch"], [3], ["mutual-stretch", "release-differs"]])
-def test_a_wrong_word_is_a_clear_error_in_python(asks: list[Any], warn: Any) -> None:
+def test_an_unknown_warning_is_a_clear_error_in_python(asks: list[Any], warn: Any) -> None:
     for ask in asks:
         try:
             problem = ask(warn)
@@ -223,13 +223,13 @@ def test_a_wrong_word_is_a_clear_error_in_python(asks: list[Any], warn: Any) -> 
 
 
 @pytest.mark.parametrize("warn", ["mutual-stretch", None, 3])
-def test_one_word_in_place_of_a_list_is_a_type_error_in_python(asks: list[Any], warn: Any) -> None:
+def test_a_string_instead_of_a_list_is_a_type_error_in_python(asks: list[Any], warn: Any) -> None:
     for ask in asks:
         with pytest.raises(TypeError, match=r"warn is a list of warnings, such as \["):
             ask(warn)
 
 
-def test_a_wrong_word_is_a_usage_error_on_the_command_line() -> None:
+def test_an_unknown_warning_is_a_usage_error_on_the_command_line() -> None:
     for command in ("check", "compare"):
         done = run(command, "3,1", "4", "--warn", "stretch")
         assert done.returncode == 2
@@ -237,18 +237,18 @@ def test_a_wrong_word_is_a_usage_error_on_the_command_line() -> None:
         assert "mutual-stretch" in done.stderr
 
 
-def test_columns_have_no_warnings_to_ask_for(http: httpx.Client) -> None:
+def test_columns_have_no_warn_field(http: httpx.Client) -> None:
     columns = {"inputs": [{"dtype": "int64", "shape": [1, 1], "data": [[3]]}], "warn": ["mutual-stretch"]}
     problem = http.post("/v1/check/batch", json=columns).json()
     assert (problem["code"], problem["pointer"]) == ("invalid-request", "/warn")
 
 
-def test_a_model_has_no_use_for_the_option() -> None:
+def test_the_check_of_a_model_has_no_warn_option() -> None:
     done = run("check", "model.onnx", "--warn", "mutual-stretch")
     assert done.returncode == 2
     assert "--warn" in done.stderr
 
 
-def test_the_words_are_those_of_watch_and_of_the_codes() -> None:
+def test_the_warnings_have_the_names_of_the_codes_and_of_watch() -> None:
     assert set(get_args(WarningKind)) == {"square", *BOTH}
     assert set(get_args(FindingKind)) == {"square", *BOTH, "every-square"}

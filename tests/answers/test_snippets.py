@@ -86,7 +86,7 @@ REQUESTS: list[tuple[Op, list[Shape]]] = [
     (einops.repeat(pattern="h w -> (h w) 2"), [(2, 3)]),
     (einops.repeat(pattern="(a b) -> b (n a)", axes_lengths={"b": 2, "n": 3}), [(0,)]),
 ]
-"""Splits, merges, transpositions, new axes at every place, sizes 1 and 0, scalars, one to four inputs."""
+"""Return operations with splits, merges, transposes, new axes, sizes 1 and 0, scalars, and one to four inputs."""
 
 
 def distinct(shapes: list[Shape]) -> list[Array]:
@@ -100,7 +100,7 @@ def names(letter: str, count: int) -> list[str]:
 
 
 def executed(text: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
-    """The values of the names `outputs` once the text has run with the names `inputs`."""
+    """Run the code with these inputs, and return the values of its outputs."""
     scope = dict(inputs)
     exec(text, scope)
     return [scope[name] for name in outputs]
@@ -181,7 +181,7 @@ def run_openvino(text: str, inputs: dict[str, Array], outputs: list[str]) -> lis
 
 
 def crashes_openvino(shapes: list[Shape]) -> bool:
-    """Whether OpenVINO's CPU plugin crashes on these: on a static size 0 and on a scalar to a scalar."""
+    """Return whether OpenVINO's CPU plugin crashes: on a static size 0, and from a scalar to a scalar."""
     return any(0 in shape for shape in shapes) or not any(shapes)
 
 
@@ -194,7 +194,7 @@ def run_xarray(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[
 
 
 def run_stablehlo(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
-    """The lines as a function's body, through the verifier and XLA on the CPU."""
+    """Run the lines as the body of a function, with the verifier and XLA on the CPU."""
     import jax
     from jax._src import xla_bridge
     from jax._src.interpreters import mlir
@@ -267,13 +267,13 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "tinygrad": ("tinygrad", run_tinygrad),
     "mlx": ("mlx", run_mlx),
 }
-"""By framework: the module that it takes, and what runs a snippet of it."""
+"""The module of each framework, and the function that runs its snippets."""
 ASKED = bool(os.environ.get("AXISCAST_FRAMEWORKS"))
 
 
 @pytest.mark.filterwarnings("default")  # theirs
 @pytest.mark.parametrize("framework", RUNNERS)
-def test_a_snippet_runs_and_gives_the_same_bytes(framework: str) -> None:
+def test_a_snippet_runs_and_returns_the_same_bytes(framework: str) -> None:
     module, execute = RUNNERS[framework]
     if framework != "numpy" and not (ASKED and find_spec(module)):
         pytest.skip("asked for with AXISCAST_FRAMEWORKS=1, where it is installed")
@@ -296,7 +296,7 @@ def test_a_snippet_runs_and_gives_the_same_bytes(framework: str) -> None:
     assert ran >= 10
 
 
-def test_only_what_was_executed_bears_no_mark() -> None:
+def test_snippets_that_were_not_executed_are_marked() -> None:
     assert {name for name, framework in FRAMEWORKS.items() if framework.executed} <= set(RUNNERS)
     for to in OPS:
         try:
@@ -306,7 +306,7 @@ def test_only_what_was_executed_bears_no_mark() -> None:
         assert ("unverified" in text) == (FRAMEWORKS[to.split(".")[0]].executed is None)
 
 
-def test_there_is_a_snippet_of_every_op_that_gives_its_inputs_as_they_are_broadcast() -> None:
+def test_every_op_that_returns_its_broadcast_inputs_has_a_snippet() -> None:
     without = {name: op for name, op in OPS.items() if not op.snippets}
     of_shapes = {name for name in without if name.endswith(("broadcast_shapes", "broadcast_static_shape"))}
     computing = {name for name, op in without.items() if issubclass(op, Elementwise | MatrixProduct)}
@@ -345,7 +345,7 @@ y = mx.nd.broadcast_axis(t1, axis=(0, 2), size=(2, 4))""",
 
 
 @pytest.mark.parametrize("to", TEXTS)
-def test_a_snippet_reads_as_a_person_writes_it(to: str) -> None:
+def test_a_snippet_is_idiomatic_code(to: str) -> None:
     answer = answer_translate(TranslateRequest(op=EXPLICIT, inputs=[(3,)], to=to))
     assert answer.code.text == TEXTS[to]
     assert answer.code.language == ("c++" if to in ("ngraph.Broadcast", "poputil.broadcastToMatch") else "python")
@@ -400,5 +400,5 @@ y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # mx.nd.reshape copies a s
 
 
 @pytest.mark.parametrize(("op", "shape", "text"), EMPTY)
-def test_mxnet_is_told_that_0_is_a_size_and_no_axes_a_shape(op: Op, shape: Shape, text: str) -> None:
+def test_mxnet_snippets_enable_empty_shapes_and_sizes_of_0(op: Op, shape: Shape, text: str) -> None:
     assert answer_translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text

@@ -1,4 +1,4 @@
-"""Symbolic sizes: never wrong, never looser than need be."""
+"""Responses with symbolic sizes are correct, and as narrow as possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from axiscast.wire.problems import Problem
 
 REQUESTS_PER_RULE, REQUESTS_PER_OP = 60, 10
 FIRST = set({op.align: name for name, op in reversed([*OPS.items()])}.values())
-"""The first op of each rule, by its name."""
+"""Return the first op of each rule, by its name."""
 
 
 def ask(request: Request) -> CheckAnswer:
@@ -32,7 +32,7 @@ def ask(request: Request) -> CheckAnswer:
 
 
 def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
-    """What an answer says that is not so, or not as precisely as it could."""
+    """Return the errors of a response, and the fields that could be narrower."""
     if answer.compatible is not real.compatible:
         return [f"compatible is {answer.compatible}, not {real.compatible}"]
     if answer.compatible is False:
@@ -90,7 +90,7 @@ def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_an_answer_is_the_truth_and_as_tight_as_the_notation_can_say(name: str) -> None:
+def test_a_symbolic_response_is_correct_and_as_narrow_as_possible(name: str) -> None:
     wrong = {}
     verdicts: Counter[bool | None] = Counter()
     for request in requests(name, "suite", REQUESTS_PER_RULE if name in FIRST else REQUESTS_PER_OP):
@@ -108,7 +108,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 
 def span(size: int | str) -> tuple[float, float]:
-    """The least and the largest value of a size without a name."""
+    """Return the smallest and the largest value of a size without a name."""
     if isinstance(size, int):
         return size, size
     low, _, high = size.replace("?", "0..").partition("..")
@@ -130,7 +130,7 @@ def test_every_vector_file_has_the_expected_number_of_cases(name: str) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors("symbolic"), ids=lambda vector: vector["id"])
-def test_an_answer_is_the_truth_and_no_looser_than_the_framework_s(vector: dict[str, Any]) -> None:
+def test_a_symbolic_response_is_correct_and_at_least_as_narrow_as_the_framework(vector: dict[str, Any]) -> None:
     answer = ask({"op": vector["op"], "inputs": vector["inputs"]})
     assert answer.compatible is {True: True, False: False, "some": None}[vector["possible"]]
     for output in answer.outputs:
@@ -148,7 +148,7 @@ def test_an_answer_is_the_truth_and_no_looser_than_the_framework_s(vector: dict[
 
 
 @pytest.mark.parametrize("vector", vectors("openvino-dynamic"), ids=lambda vector: vector["id"])
-def test_an_answer_is_that_of_openvino_s_tests(vector: dict[str, Any]) -> None:
+def test_a_symbolic_response_agrees_with_the_tests_of_openvino(vector: dict[str, Any]) -> None:
     answer = ask({"op": vector["op"], "inputs": vector["inputs"]})
     assert answer.compatible is vector["compatible"]
     if answer.conflict is not None:
@@ -158,7 +158,7 @@ def test_an_answer_is_that_of_openvino_s_tests(vector: dict[str, Any]) -> None:
         assert output.model_dump(include=set(expected)) == expected
 
 
-def test_an_unknown_size_against_5_is_5_in_the_output_and_a_name_against_1_is_the_name() -> None:
+def test_an_unknown_size_with_5_gives_5_and_a_name_with_1_gives_the_name() -> None:
     answer = ask({"inputs": [["?", "N"], [5, 1]]})
     (one, other) = answer.outputs
     assert answer.compatible is None
@@ -197,7 +197,7 @@ TEXTS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
 
 
 @pytest.mark.parametrize(("request_", "compatible", "texts", "shape"), TEXTS, ids=[str(case[0]) for case in TEXTS])
-def test_conditions_say_in_words_what_must_hold(
+def test_conditions_have_a_text(
     request_: Request, compatible: bool | None, texts: list[str], shape: list[int | str]
 ) -> None:
     answer = ask(request_)
@@ -241,13 +241,13 @@ SPLITS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
 
 
 @pytest.mark.parametrize(("request_", "compatible", "texts", "shape"), SPLITS, ids=[str(case[0]) for case in SPLITS])
-def test_an_axis_is_split_where_its_length_divides(
+def test_an_axis_is_split_if_its_size_is_divisible(
     request_: Request, compatible: bool | None, texts: list[str], shape: list[int | str]
 ) -> None:
-    test_conditions_say_in_words_what_must_hold(request_, compatible, texts, shape)
+    test_conditions_have_a_text(request_, compatible, texts, shape)
 
 
-def test_a_divisor_is_sent_as_a_number_and_the_name_or_place_that_it_divides(client: Client) -> None:
+def test_a_divisor_is_sent_with_the_name_or_location_that_it_divides(client: Client) -> None:
     op = einops.repeat(pattern="(a b) (c d) -> c (b a) d e", axes_lengths={"b": 3, "c": 2, "e": 5})
     answer = client.check(op, ("N", "2..7"))
     assert [condition.model_dump(exclude_unset=True) for condition in answer.conditions] == [
@@ -291,14 +291,14 @@ SPLIT_CONFLICTS: list[tuple[Request, str]] = [
 
 
 @pytest.mark.parametrize(("request_", "message"), SPLIT_CONFLICTS, ids=[str(case[0]) for case in SPLIT_CONFLICTS])
-def test_an_axis_that_no_size_lets_be_split_is_a_conflict_on_no_output_axis(request_: Request, message: str) -> None:
+def test_an_axis_that_cannot_be_split_is_a_conflict_without_an_output_axis(request_: Request, message: str) -> None:
     conflict = ask(request_).conflict
     assert conflict is not None
     assert (conflict.code, conflict.message) == ("size-mismatch", message)
     assert (conflict.axis, conflict.inputs, conflict.sizes) == (None, [0], [request_["inputs"][0][0]])
 
 
-def test_elements_and_bytes_are_null_where_they_are_not_known() -> None:
+def test_elements_and_bytes_are_null_if_unknown() -> None:
     known, none, open_ended = ask({"op": "xarray.broadcast", "inputs": []} | {
         "op": {"name": "xarray.broadcast", "dims": [["a"], ["b"], ["c"]], "exclude": ["a", "b", "c"]},
         "inputs": [["3..3"], [0], ["N"]], "dtype": "float32",
@@ -307,7 +307,7 @@ def test_elements_and_bytes_are_null_where_they_are_not_known() -> None:
     assert (open_ended.elements, open_ended.nbytes) == (None, None)
 
 
-def test_names_link_axes_in_a_conflict_too() -> None:
+def test_equal_names_on_several_axes_lead_to_a_conflict() -> None:
     conflict = ask({"inputs": [["N", "N"], [3, 4]], "assume": {"N": "2.."}}).conflict
     assert conflict is not None
     assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 1], ["N", 4])
@@ -317,7 +317,7 @@ def test_names_link_axes_in_a_conflict_too() -> None:
     )
 
 
-def test_a_conflict_of_integers_is_said_as_ever_and_hints_are_tried_with_the_symbols() -> None:
+def test_a_conflict_of_integers_beside_symbols_has_its_message_and_hints() -> None:
     conflict = ask({"inputs": [["N", 64, 7, 7], [64]]}).conflict
     assert conflict is not None
     assert (conflict.axis, conflict.sizes) == (3, [7, 64])
@@ -351,7 +351,7 @@ BAD: list[tuple[Request, str, str]] = [
 
 
 @pytest.mark.parametrize(("request_", "pointer", "said"), BAD, ids=[str(case[0]) for case in BAD])
-def test_a_symbol_that_can_t_be_read_is_an_invalid_request(request_: Request, pointer: str, said: str) -> None:
+def test_an_invalid_symbol_is_an_invalid_request(request_: Request, pointer: str, said: str) -> None:
     with pytest.raises(Problem) as caught:
         ask(request_)
     assert (caught.value.code, caught.value.pointer) == ("invalid-request", pointer)
@@ -369,7 +369,7 @@ def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRe
             validate(model, {"inputs": [["N"]], **gradients})
 
 
-def test_too_many_conditions_are_refused_and_as_many_as_are_taken_are_answered() -> None:
+def test_the_largest_number_of_conditions_is_accepted_and_one_more_is_refused() -> None:
     assert len(ask({"inputs": [["?"]] * 200 + [[5]]}).conditions) == MAX_CONDITIONS
     for inputs in ([["?"]] * 201 + [[5]], [["?"]] * 21, [["N"] * 32] * 63):
         with pytest.raises(Problem) as caught:
@@ -379,7 +379,7 @@ def test_too_many_conditions_are_refused_and_as_many_as_are_taken_are_answered()
     assert ask(same).compatible is True
 
 
-def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
+def test_the_diagram_and_the_text_show_the_symbols() -> None:
     assert check_as_text(ask({"inputs": [["N", "?", 1], ["M", 5, 4]], "explain": True})) == (
         "axis     0   1   2\n"
         "input 0  N~  ?~  1*\n"
@@ -393,7 +393,7 @@ def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
     assert many.endswith(" and 10 more conditions: (5,)")
 
 
-def test_a_drawing_and_a_sentence_show_what_is_divided() -> None:
+def test_the_diagram_and_the_text_show_quotients() -> None:
     split = repeat("(a b) (c d) (e f) -> a b c d e f g", {"b": 3, "d": 2, "f": 1, "g": 5}, ["N", "2..8", "N"])
     assert check_as_text(ask({**split, "explain": True})) == (
         "axis       0   1          2   3   4   5   6\n"
@@ -450,7 +450,7 @@ def test_the_command_line_takes_symbols() -> None:
     assert done.returncode == 2
 
 
-def test_a_check_of_integers_says_nothing_of_symbols() -> None:
+def test_a_check_of_integers_has_no_symbolic_fields() -> None:
     answer = ask({"inputs": [[3, 1], [4]]}).model_dump(exclude_unset=True)
     assert set(answer) == {"compatible", "op", "outputs", "warnings"}
     assert set(answer["outputs"][0]) == {"shape", "input", "axes", "broadcast_axes", "elements"}

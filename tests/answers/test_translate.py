@@ -1,4 +1,4 @@
-"""translate: the steps, the reasons why there are none, and both over the wire."""
+"""The steps of translations, and the reasons why an operation cannot be translated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ask(op: Op, *shapes: Shape, to: str) -> TranslateAnswer:
 
 
 def said(op: Op, *shapes: Shape, to: str) -> list[str]:
-    """The steps, a line for each."""
+    """Return a line for each step."""
     return translation_as_text(ask(op, *shapes, to=to)).split("\n\n")[0].splitlines()
 
 
@@ -258,7 +258,7 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "to", "steps"), STEPS)
-def test_the_steps_are_what_a_user_would_write(op: Op, shapes: list[Shape], to: str, steps: list[str]) -> None:
+def test_the_steps_are_those_that_a_user_would_write(op: Op, shapes: list[Shape], to: str, steps: list[str]) -> None:
     assert said(op, *shapes, to=to) == steps
 
 
@@ -352,7 +352,7 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "to", "why"), WHY_NOT)
-def test_what_can_never_be_said_is_a_problem_with_the_reason(op: Op, shapes: list[Shape], to: str, why: str) -> None:
+def test_an_impossible_translation_is_a_problem_with_the_reason(op: Op, shapes: list[Shape], to: str, why: str) -> None:
     with pytest.raises(Problem) as caught:
         ask(op, *shapes, to=to)
     assert (caught.value.code, caught.value.pointer, caught.value.detail) == ("untranslatable", "/to", why)
@@ -363,7 +363,7 @@ def test_what_can_never_be_said_is_a_problem_with_the_reason(op: Op, shapes: lis
 NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
 
 
-def test_the_contracts_example(http: httpx.Client) -> None:
+def test_the_example_of_the_documentation(http: httpx.Client) -> None:
     answer = http.post("/v1/translate", json=NGRAPH | {"to": "stablehlo.broadcast_in_dim"}).json()
     assert answer["exact"] is True
     assert answer["steps"] == [
@@ -374,7 +374,7 @@ def test_the_contracts_example(http: httpx.Client) -> None:
     assert "%y = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>" in text
 
 
-def test_a_step_of_several_inputs_names_its_input(http: httpx.Client) -> None:
+def test_a_step_has_the_number_of_its_input(http: httpx.Client) -> None:
     answer = http.post("/v1/translate", json={"inputs": [[2, 1], [3]], "to": "ngraph.Broadcast"}).json()
     assert (answer["exact"], answer["steps"]) == (
         False,
@@ -386,7 +386,7 @@ def test_a_step_of_several_inputs_names_its_input(http: httpx.Client) -> None:
     )
 
 
-def test_a_step_of_two_tensors_names_both(http: httpx.Client) -> None:
+def test_a_step_of_two_tensors_has_both_numbers(http: httpx.Client) -> None:
     answer = http.post("/v1/translate", json={"inputs": [[3], [2, 3]], "to": "torch.expand_as"}).json()
     assert (answer["exact"], answer["steps"]) == (
         True,
@@ -410,7 +410,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("to", "text"), TEXTS.items())
-def test_an_output_that_is_not_wanted_gets_a_name_of_its_own(to: str, text: str) -> None:
+def test_an_unused_output_has_its_own_name(to: str, text: str) -> None:
     assert ask(torch.expand_as(), (3,), (2, 3), to=to).code.text.splitlines()[-1] == text
 
 
@@ -427,7 +427,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize(("request_body", "code", "pointer", "detail"), MISTAKES)
-def test_a_mistake_is_a_problem_that_says_where_and_what_would_be_right(
+def test_an_invalid_translation_is_a_problem_with_its_location_and_a_suggestion(
     http: httpx.Client, request_body: dict[str, Any], code: str, pointer: str, detail: str
 ) -> None:
     answer = http.post("/v1/translate", json=request_body)
@@ -436,14 +436,14 @@ def test_a_mistake_is_a_problem_that_says_where_and_what_would_be_right(
     assert detail in problem["detail"]
 
 
-def test_shapes_that_do_not_broadcast_have_nothing_to_translate(http: httpx.Client) -> None:
+def test_shapes_that_do_not_broadcast_cannot_be_translated(http: httpx.Client) -> None:
     question = {"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}
     answer = http.post("/v1/translate", json=question | {"to": "onnx.Expand"})
     assert (answer.status_code, answer.json()["code"]) == (422, "incompatible-shapes")
     assert answer.json()["conflict"] == http.post("/v1/check", json=question).json()["conflict"]
 
 
-def test_the_client_gives_steps_whose_ops_go_back_to_it(client: Client) -> None:
+def test_the_client_returns_steps_whose_ops_can_be_sent_again(client: Client) -> None:
     answer = client.translate(PLACED, (1, 3), to="numpy.broadcast_to")
     assert answer == ask(PLACED, (1, 3), to="numpy.broadcast_to")
     reshape, broadcast = (step.op for step in answer.steps)
@@ -477,7 +477,7 @@ DIFFERS: list[tuple[dict[str, Any], str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("request_", "to", "messages"), DIFFERS)
-def test_a_program_that_fails_in_the_release_has_a_warning(
+def test_code_that_fails_in_the_release_has_a_warning(
     http: httpx.Client, request_: dict[str, Any], to: str, messages: list[str]
 ) -> None:
     warnings = http.post("/v1/translate", json=request_ | {"to": to}).json()["warnings"]

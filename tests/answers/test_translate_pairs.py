@@ -1,4 +1,4 @@
-"""translate: every op into every other, run step by step with NumPy; a search where it says that none does it.
+"""Translations of every op into every other, run with NumPy. A search confirms those that do not exist.
 
 AXISCAST_FULL=1 runs every pair over every plan of the vectors, and prints the counts.
 """
@@ -46,12 +46,12 @@ SAMPLE = 53
 Request = tuple[Op, tuple[Shape, ...]]
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGETS = [name for name, op in OPS.items() if op.snippets]
-"""The ops that give their inputs as they are broadcast."""
+"""The ops that return their broadcast inputs."""
 
 
 @cache
 def requests() -> list[Request]:
-    """Each compatible request of the vectors once."""
+    """Return each compatible request of the vectors once."""
     found: dict[str, Request] = {}
     for name in FILES:
         for vector in vectors(name):
@@ -66,7 +66,7 @@ def _elements(output: Any) -> int:
 
 
 def distinct(shapes: Sequence[Shape]) -> list[Array]:
-    """Arrays no two elements of which are the same."""
+    """Return arrays whose elements are all different."""
     starts = np.cumsum([0, *map(prod, shapes)])
     return [np.arange(start, start + prod(shape)).reshape(shape) for start, shape in zip(starts, shapes, strict=False)]
 
@@ -77,7 +77,7 @@ def run(op: Op, arrays: Sequence[Array]) -> list[Array]:
 
 
 def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
-    """The tensors after the steps, each of which takes one of them, some, or all."""
+    """Return the tensors after the steps, each of which takes one, some or all of them."""
     tensors = list(arrays)
     for step in steps:
         taken = tensors if step.input is None else [tensors[step.input]]
@@ -110,7 +110,7 @@ def same(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
 
 
 @pytest.mark.parametrize("to", TARGETS)
-def test_a_translation_gives_the_same_bytes_step_by_step(to: str) -> None:
+def test_the_steps_of_a_translation_return_the_same_bytes(to: str) -> None:
     counts: Counter[str] = Counter()
     for op, shapes in requests() if FULL else requests()[TARGETS.index(to) % SAMPLE :: SAMPLE]:
         arrays = distinct(shapes)
@@ -192,7 +192,7 @@ def every_op(kind: type[Op], shapes: Sequence[Shape], reached: Shape) -> Iterato
 
 
 def attempts(kind: type[Op], arrays: Sequence[Array], reached: Shape) -> Iterator[list[Array]]:
-    """What each of them gives."""
+    """Return the results of each op."""
     for op in every_op(kind, [array.shape for array in arrays], reached):
         if op.input_count_problem(len(arrays)) is None:
             try:
@@ -202,7 +202,7 @@ def attempts(kind: type[Op], arrays: Sequence[Array], reached: Shape) -> Iterato
 
 
 def arranged(array: Array, rank: int) -> list[Array]:
-    """Every transposition of an array, with axes of size 1 dropped and put in, to at most `rank` axes."""
+    """Yield every transpose of an array with at most `rank` axes, with axes of size 1 added or dropped."""
     found: dict[tuple[Shape, bytes], Array] = {}
     core = array.reshape([size for size in array.shape if size != 1])
     for axes in permutations(range(core.ndim)):
@@ -218,7 +218,7 @@ def squeezed(array: Array) -> Array:
 
 
 def rearranges(array: Array, wanted: Array) -> bool:
-    """Whether some transposition of an array and axes of size 1 make it another."""
+    """Return whether a transpose, and axes of size 1, turn one array into another."""
     one, other = squeezed(array), squeezed(wanted)
     return one.ndim == other.ndim and any(
         np.array_equal(one.transpose(axes), other) for axes in permutations(range(one.ndim))
@@ -241,7 +241,7 @@ def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
         )
 
     def lent(number: int, goal: Array) -> bool:
-        """Whether an op on a tensor and another one, in any shape, gives the goal first."""
+        """Return whether an op on a tensor and another one, in any shape, returns the goal first."""
         others = [array for other, array in enumerate(arrays) if other != number]
         chosen = ([one, other.reshape(shape)] for one in arranged(arrays[number], max(rank, arrays[number].ndim))
                   for other in others for shape in factored(other.size, rank))  # fmt: skip
@@ -263,7 +263,7 @@ def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
 
 
 def factored(elements: int, rank: int) -> list[Shape]:
-    """Every shape with this number of elements and at most this number of axes."""
+    """Yield every shape with this number of elements and at most this number of axes."""
     sizes = [size for size in range(1, elements + 1) if elements % size == 0]
     return [shape for count in range(rank + 1) for shape in product(sizes, repeat=count) if prod(shape) == elements]
 
@@ -284,7 +284,7 @@ def small_requests() -> list[Request]:
 
 
 @pytest.mark.parametrize("to", TARGETS)
-def test_what_is_untranslatable_no_search_finds_either(to: str) -> None:
+def test_no_search_finds_an_untranslatable_operation(to: str) -> None:
     requests = small_requests()
     tried = requests if FULL else random.Random(to).sample(requests, len(requests) // 5)
     refused = [request for request in tried if _code(*request, to=to) == "untranslatable"]
@@ -302,7 +302,7 @@ def _code(op: Op, shapes: tuple[Shape, ...], to: str) -> str | None:
 
 
 @pytest.mark.parametrize("to", TARGETS)
-def test_where_moves_are_added_no_op_alone_does_it(to: str) -> None:
+def test_reshapes_and_transposes_are_added_only_if_necessary(to: str) -> None:
     moved = 0
     for op, shapes in small_requests()[:: 1 if FULL else SAMPLE // 2]:
         if len(shapes) == 1 and _code(op, shapes, to) is None and not ask(op, *shapes, to=to).exact:

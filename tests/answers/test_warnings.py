@@ -1,4 +1,4 @@
-"""The warnings about several inputs that broadcast; which of them are in every answer: test_quiet.py."""
+"""The warnings about inputs that broadcast. test_quiet.py tests which of them are in every response."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def broadcasts(shapes: Sequence[Shape]) -> bool:
 
 
 def small_requests() -> Iterator[tuple[Shape, ...]]:
-    """All that broadcast, of one to three inputs of ranks 0 to 3 and sizes 1 to 3."""
+    """Yield all shapes that broadcast, with one to three inputs, ranks 0 to 3 and sizes 1 to 3."""
     shapes = [shape for rank in range(4) for shape in product((1, 2, 3), repeat=rank)]
     for count in (1, 2, 3):
         for inputs in combinations_with_replacement(shapes, count):
@@ -62,7 +62,7 @@ def small_requests() -> Iterator[tuple[Shape, ...]]:
                     yield ordered
 
 
-def test_a_suspicion_is_what_its_definition_says_for_all_small_shapes() -> None:
+def test_two_sided_broadcasts_match_their_definition_for_all_small_shapes() -> None:
     kinds: Counter[str | None] = Counter()
     for shapes in small_requests():
         found = find_two_sided(shapes)
@@ -80,8 +80,8 @@ def test_a_suspicion_is_what_its_definition_says_for_all_small_shapes() -> None:
     assert min(kinds.values()) > 500, kinds
 
 
-def test_a_suspicion_is_found_among_many_inputs_without_a_look_at_each_pair() -> None:
-    """There are three million pairs here."""
+def test_a_two_sided_broadcast_of_many_inputs_is_found_without_testing_each_pair() -> None:
+    """The inputs form three million pairs."""
     chain = [(1,) * (64 - rank) + (2,) * rank for rank in range(64)] * 40
     assert find_two_sided(chain) is None
     assert find_two_sided([*chain, (3, *[1] * 63)]) is not None
@@ -99,11 +99,11 @@ SILENT = [
 
 
 @pytest.mark.parametrize("shapes", SILENT)
-def test_inputs_that_stretch_to_another_alone_do_not_stretch_each_other(shapes: list[Shape]) -> None:
+def test_inputs_that_only_expand_to_a_third_one_are_not_two_sided(shapes: list[Shape]) -> None:
     assert set(warned(*shapes)) <= {"rank-promotion"}
 
 
-def test_axes_are_missed_by_what_has_some() -> None:
+def test_a_scalar_has_no_rank_promotion() -> None:
     for shapes in ([()], [(), (2, 3)], [(2, 3), ()], [(), (), ()], [("N",), ()]):
         assert warned(*shapes) == {}
     for shapes in ([(3,), (2, 3)], [(), (2, 3), (3,), (3,)]):
@@ -112,7 +112,7 @@ def test_axes_are_missed_by_what_has_some() -> None:
         assert message.startswith(f"Input {short} of shape (3,) gets new axes on the left to meet input {long} of")
 
 
-def test_a_square_names_its_inputs_and_axes_and_what_was_meant_and_hints_at_it() -> None:
+def test_an_outer_product_has_a_message_and_a_hint() -> None:
     answer = axiscast.check(MUTUAL, (5,), (5, 1), warn=ALL)
     (square,) = answer.warnings
     assert square.code == "square"
@@ -166,7 +166,7 @@ SQUARES: list[tuple[list[Shape], str, list[Shape] | None]] = [
 
 
 @pytest.mark.parametrize(("shapes", "message", "inputs"), SQUARES)
-def test_a_square_says_what_comes_out_one_fix_and_how_to_ask_for_all_pairs(
+def test_an_outer_product_has_its_shape_one_fix_and_the_code_for_all_pairs(
     shapes: list[Shape], message: str, inputs: list[Shape] | None
 ) -> None:
     square = warned(*shapes)["square"]
@@ -174,8 +174,8 @@ def test_a_square_says_what_comes_out_one_fix_and_how_to_ask_for_all_pairs(
     assert (square.hint and square.hint.inputs) == inputs
 
 
-def test_all_pairs_are_as_the_message_says_no_square() -> None:
-    """`b[None]` and the like, done by NumPy."""
+def test_the_code_for_all_pairs_has_no_warning() -> None:
+    """Run code such as `b[None]` with NumPy."""
     tried = 0
     for shapes in small_requests():
         if len(shapes) > 1 and (square := warned(*shapes).get("square")):
@@ -190,7 +190,7 @@ def test_all_pairs_are_as_the_message_says_no_square() -> None:
     assert tried > 500
 
 
-def test_every_hint_of_a_square_leads_to_none() -> None:
+def test_every_hint_of_an_outer_product_removes_the_warning() -> None:
     hints = 0
     for shapes in small_requests():
         if len(shapes) > 1 and (square := warned(*shapes).get("square")) and square.hint:
@@ -202,7 +202,7 @@ def test_every_hint_of_a_square_leads_to_none() -> None:
     assert hints > 500
 
 
-def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
+def test_two_sided_broadcasts_without_an_outer_product_have_no_hint() -> None:
     mutual, promotion = warned((8, 1, 6, 1), (7, 1, 5)).values()
     assert (mutual.code, mutual.hint) == ("mutual-stretch", None)
     assert mutual.message == (
@@ -216,7 +216,7 @@ def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
     assert list(warned((5, 1), (1, 5))) == ["mutual-stretch"]  # both axes are written out
 
 
-def test_axes_that_meet_on_the_left_make_squares_too() -> None:
+def test_left_aligned_axes_may_be_an_outer_product() -> None:
     answer = axiscast.check(julia.broadcast(), (5,), (1, 5), warn=ALL)
     (square,) = answer.warnings
     assert square.message == (
@@ -230,12 +230,12 @@ def test_axes_that_meet_on_the_left_make_squares_too() -> None:
     assert "gets new axes on the right" in promotion.message
 
 
-def test_an_op_that_stretches_nothing_makes_no_square() -> None:
+def test_an_op_that_expands_nothing_has_no_outer_product() -> None:
     answer = axiscast.check(poputil.expandToMatchRanks(), (5,), (5, 1), warn=ALL)
     assert [warning.code for warning in answer.warnings] == ["rank-promotion"]
 
 
-def test_the_side_of_new_axes_is_said_by_the_axes() -> None:
+def test_the_side_of_new_axes_depends_on_the_output_axes() -> None:
     assert side_of_new_axes((1,), 2) == " on the left"
     assert side_of_new_axes((0,), 2) == " on the right"
     assert side_of_new_axes((1,), 3) == ""
@@ -249,7 +249,7 @@ def kind_of(answer: CheckAnswer) -> str | None:
 
 
 def fillings(shapes: Sequence[Sequence[int | str]]) -> Iterator[list[Shape]]:
-    """The shapes with sizes other than 1 for the symbols: one for each name, and one for each "?"."""
+    """Return the shapes with a size other than 1 for each name and each "?"."""
     symbols = [
         size if size != "?" else (number, axis)
         for number, shape in enumerate(shapes)
@@ -268,7 +268,7 @@ def fillings(shapes: Sequence[Sequence[int | str]]) -> Iterator[list[Shape]]:
         ]
 
 
-def test_what_holds_for_all_sizes_but_one_is_said_and_nothing_else() -> None:
+def test_symbolic_warnings_hold_for_all_sizes_other_than_1() -> None:
     shapes = [shape for rank in range(3) for shape in product((1, 2, "N", "M", "?"), repeat=rank)]
     kinds: Counter[str | None] = Counter()
     for inputs in [*product(shapes, repeat=2), *product(shapes[1:6], shapes[6::4], shapes[6::6])]:
@@ -285,7 +285,7 @@ def test_what_holds_for_all_sizes_but_one_is_said_and_nothing_else() -> None:
     assert min(kinds.values()) > 10, kinds
 
 
-def test_the_commonest_bug_is_told_by_name() -> None:
+def test_the_most_common_bug_has_a_warning_with_names() -> None:
     square = warned(("N", 1), ("N",))["square"]
     assert square.message == (
         "(N, 1) with (N,) broadcasts to (N, N): every row meets every column. To combine them element by element, "
@@ -296,7 +296,7 @@ def test_the_commonest_bug_is_told_by_name() -> None:
     assert "square" in warned(("N", 1), ("M",), (7, "N"), ("M", 1))  # M is N, since both meet
 
 
-def test_what_is_assumed_of_a_name_counts() -> None:
+def test_assumptions_about_a_name_affect_the_warnings() -> None:
     assert set(warned(("N", 1), ("N",), assume={"N": 1})) == {"rank-promotion"}
     assert "square" in warned(("N", 1), (5,), assume={"N": "5..5"})
     assert "mutual-stretch" in warned(("N", 1), (5,), assume={"N": "5..6"})
@@ -306,7 +306,7 @@ def test_what_is_assumed_of_a_name_counts() -> None:
 # ---- Where warnings are told
 
 
-def test_the_text_says_the_fix_of_a_square_once() -> None:
+def test_the_text_has_the_fix_of_an_outer_product_once() -> None:
     assert check_as_text(axiscast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
         "compatible: (5, 5)",
         "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them "
@@ -314,14 +314,14 @@ def test_the_text_says_the_fix_of_a_square_once() -> None:
     ]
 
 
-def test_a_comparison_bears_the_warnings_and_tells_each_once() -> None:
+def test_a_comparison_has_each_warning_once() -> None:
     results = {result.op["name"]: result for result in axiscast.compare((5,), (5, 1))}
     assert [one.code for one in results["torch.broadcast_tensors"].warnings] == ["square"]
     done = run("compare", "5", "5,1")
     assert (done.stdout.count("warning (square)"), done.stdout.count("\nhint: ")) == (1, 0)
 
 
-def test_rows_of_a_batch_bear_them_too() -> None:
+def test_rows_of_a_batch_have_warnings() -> None:
     fits, square = axiscast.check_batch([{"inputs": [(5,), (5,)]}, {"inputs": [(5,), (5, 1)]}])
     assert isinstance(fits, CheckAnswer)
     assert isinstance(square, CheckAnswer)

@@ -1,4 +1,4 @@
-"""The adversarial list, as data: what is sent, the invariant that it attacks, and what must come back.
+"""The list of attacks: the bytes, the invariant under attack, and the expected response.
 
 An attack is a request as bytes, in pieces where the pieces matter. `status` 0 means that the connection is closed
 with no answer. `growth` is what the worker's memory may grow by, in MiB, `seconds` what it may take of a processor.
@@ -17,20 +17,20 @@ import msgpack
 MSGPACK = "application/vnd.msgpack"
 MIB = 2**20
 REQUEST_SECONDS = 1
-"""The setting of the service that is attacked."""
+"""The settings of the attacked service."""
 SENDS_ON = 120
-"""Seconds for which a slow attack goes on, unless it is cut before."""
+"""Seconds for which a slow attack lasts, unless the service closes the connection."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One request that means harm."""
+    """One attack."""
 
     name: str
     kind: str
     invariant: str
     pieces: Sequence[bytes | float | Literal["end"]]
-    """What is sent, one after another; a number is a pause in seconds, "end" ends what is sent."""
+    """The pieces to send. A number is a pause in seconds, and "end" closes the sending side."""
     status: int | Sequence[int]
     code: str | None = None
     growth: float = 8.0

@@ -1,4 +1,4 @@
-"""Every attack of the list, on one worker: the answer that it must get, and what it may cost."""
+"""Each attack of the list on one worker has its expected response, at limited cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def attacked() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def slow_replies(attacked: Served) -> dict[str, Reply]:
-    """What the attacks that take their time come to, all at once."""
+    """Run all slow attacks at the same time, and return their outcomes."""
     attacked.forget_peak()
     before = attacked.memory()
     with ThreadPoolExecutor(len(SLOW)) as pool:
@@ -43,7 +43,7 @@ def slow_replies(attacked: Served) -> dict[str, Reply]:
 
 
 class Reply:
-    """What came back: status (0: nothing), headers, body; whether the connection was closed after; in what time."""
+    """The status (0 if there is no response), headers and body, whether the connection was closed, and the time."""
 
     def __init__(self, raw: bytes, closed: bool, seconds: float) -> None:
         self.closed = closed
@@ -64,7 +64,7 @@ class Reply:
 
 
 def strike(url: str, attack: Attack) -> Reply:
-    """Send an attack's pieces, read what comes back."""
+    """Send the pieces of an attack, and return the response."""
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port), PATIENCE) as connection:
         start, over = time.monotonic(), threading.Event()
@@ -112,7 +112,7 @@ def _is_whole(raw: bytearray) -> bool:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.kind}: {attack.name}")
-def test_an_attack_gets_its_answer_and_costs_little(
+def test_an_attack_gets_its_response_at_little_cost(
     attack: Attack, attacked: Served, slow_replies: dict[str, Reply]
 ) -> None:
     attacked.forget_peak()
@@ -135,7 +135,7 @@ def test_an_attack_gets_its_answer_and_costs_little(
     assert httpx.get(f"{attacked.url}/livez").status_code == 200
 
 
-def test_the_list_has_every_class() -> None:
+def test_the_list_has_every_class_of_attack() -> None:
     counts = Counter(attack.kind for attack in ATTACKS)
     assert len(counts) == 8
     assert len({(attack.kind, attack.name) for attack in ATTACKS}) == len(ATTACKS) > 195

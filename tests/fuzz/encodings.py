@@ -1,4 +1,4 @@
-"""MessagePack for schemathesis, which knows JSON alone."""
+"""MessagePack for schemathesis, which supports only JSON."""
 
 from __future__ import annotations
 

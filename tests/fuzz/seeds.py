@@ -1,4 +1,4 @@
-"""Where fuzzing starts: requests that mean something, and answers that a service would send."""
+"""The seeds of fuzzing: valid requests, and responses of a service."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from axiscast.wire.tensors import msgpack_parts
 from axiscast_service.openapi import EXAMPLES
 
 CORPUS = Path(__file__).parent / "corpus"
-"""By target: every input that ever broke something."""
+"""The inputs of earlier failures, by target."""
 VECTORS = Path(__file__).parents[1] / "vectors"
 _ENDPOINTS = ["CheckRequest", "CheckBatchRequest", "BroadcastRequest", "BackpropRequest", "CompareRequest",
-              "TranslateRequest"]  # fmt: skip
+              "TranslateRequest", "WhyRequest"]  # fmt: skip
 
 
 def seeds(target: str) -> list[bytes]:
-    """Inputs for a target of targets.py."""
+    """Return the inputs for a target of targets.py."""
     return [*_made(target), *kept(target)]
 
 
@@ -63,7 +63,7 @@ def _made(target: str) -> list[bytes]:
 
 
 def _requests() -> list[tuple[int, Any]]:
-    """(endpoint, request): the documented examples, and a vector of each op and outcome."""
+    """Yield the endpoint and the request of each documented example, and of a vector for each op and outcome."""
     found = [
         (_ENDPOINTS.index(model.__name__), value) for model, values in EXAMPLES.items() for value in values.values()
     ]
@@ -80,7 +80,7 @@ def _requests() -> list[tuple[int, Any]]:
 
 
 def _packed(value: Any) -> Any:
-    """The same request with bytes for the data of tensors."""
+    """Return the same request with bytes as the data of tensors."""
     if isinstance(value, list):
         return list(map(_packed, value))
     if not isinstance(value, dict):

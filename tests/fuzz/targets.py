@@ -1,4 +1,4 @@
-"""What is fuzzed: functions of bytes that either come back or refuse in the way that they promise.
+"""The targets of fuzzing: functions of bytes that return, or raise only documented errors.
 
 Any other exception is a fault. A target returns what it found, so that a test can see that it goes deep.
 """
@@ -20,6 +20,7 @@ from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import answer_check
 from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import answer_compare
+from axiscast.answers.diagnosis import answer_why
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.client.tensor_reader import TensorReader
@@ -28,26 +29,27 @@ from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validate
+from axiscast.messages.why import WhyRequest
 from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import parse_shape
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
-from axiscast_service.endpoints.check import _question
+from axiscast_service.endpoints.parameters import check_in_query
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
 
 OUTPUT_BYTES = 2**24
-"""The output limit that targets are run with."""
+"""The output limit of the targets, in bytes."""
 
 
 def request_in_msgpack(data: bytes) -> str:
-    """A body in MessagePack, to whichever endpoint its first byte says."""
+    """Send a MessagePack body to the endpoint that its first byte selects."""
     return _request(data, Encoding.MSGPACK)
 
 
 def request_in_json(data: bytes) -> str:
-    """A body in JSON, to whichever endpoint its first byte says."""
+    """Send a JSON body to the endpoint that its first byte selects."""
     return _request(data, Encoding.JSON)
 
 
@@ -62,6 +64,7 @@ def _request(data: bytes, media: Encoding) -> str:
         ),
         (CompareRequest, answer_compare),
         (TranslateRequest, answer_translate),
+        (WhyRequest, lambda message: answer_why(message.text)),
     ]
     model, work = endpoints[data[0] % len(endpoints)] if data else endpoints[0]
     try:
@@ -77,7 +80,7 @@ def _backprop(message: BackpropRequest) -> None:
 
 
 def _refused(problem: Problem) -> str:
-    """The code of a problem that is one to send: about the request, and no longer than a person reads."""
+    """Return the code of a problem. Its status must be 4xx, and its message short enough to read."""
     document = problem.document()
     assert PROBLEM_KINDS[problem.code][0] == document["status"] < 500, document
     assert 0 < len(document["detail"]) < 4000
@@ -97,17 +100,16 @@ def _batch(message: CheckBatchRequest) -> Any:
 
 
 def query(data: bytes) -> str:
-    """The query string of a GET."""
+    """Send the query string of a GET."""
     try:
-        question = _question(QueryParams(data.decode("latin-1")).multi_items())
-        answer_check(validate(CheckRequest, question))
+        answer_check(check_in_query(QueryParams(data.decode("latin-1")).multi_items(), with_drawing=False))
     except Problem as problem:
         return _refused(problem)
     return "answered"
 
 
 def shape(data: bytes) -> str:
-    """A shape as text."""
+    """Parse the text of a shape."""
     try:
         sizes = parse_shape(data.decode("utf-8", "surrogateescape"))
     except ValueError:
@@ -117,7 +119,7 @@ def shape(data: bytes) -> str:
 
 
 def answer(data: bytes) -> str:
-    """What a hostile service answers to the client; the first byte says in how large pieces."""
+    """Give the client the response of a hostile service, in pieces whose length the first byte selects."""
     piece = 1 + data[0] % 64 if data else 1
     body = data[1:]
     out = [np.zeros((2, 3), np.int8)] if data[:1] > b"\x80" else None
@@ -136,7 +138,7 @@ def answer(data: bytes) -> str:
 
 
 class Wire(asyncio.Transport):
-    """A transport to nowhere."""
+    """A transport without a connection."""
 
     closed = False
 
@@ -165,7 +167,7 @@ class Wire(asyncio.Transport):
 
 
 def connection(data: bytes) -> str:
-    """What comes over a connection: whether in one piece or two, the same requests come out of it."""
+    """Parse the bytes of a connection. One piece and two pieces must give the same requests."""
     sent = data[1:]
     cut = data[0] * len(sent) // 255 if data else 0
     whole, in_two = (
@@ -177,7 +179,7 @@ def connection(data: bytes) -> str:
 
 
 async def _received(pieces: list[bytes]) -> list[Any]:
-    """The requests, each with its body, and what was refused."""
+    """Return the requests with their bodies, and the errors."""
     seen: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

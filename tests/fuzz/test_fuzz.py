@@ -1,4 +1,4 @@
-"""Fuzzing, bounded: seeds bent at random, and every input that ever broke something. Longer: `make fuzz`."""
+"""A short run of the fuzz targets with changed seeds and the inputs of earlier failures. `make fuzz` runs longer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS = {name: seeds(name) for name in TARGETS}
 
 @st.composite
 def bent(draw: st.DrawFn, name: str) -> bytes:
-    """A seed with some bytes changed, left out, put in, or said again."""
+    """Return a seed with some bytes changed, removed, inserted or repeated."""
     data = bytearray(draw(st.sampled_from(SEEDS[name])))
     for _ in range(draw(st.integers(0, 6))):
         place = draw(st.integers(0, len(data)))
@@ -53,11 +53,11 @@ _TOKENS = [
     ),
     *(b"\xc1", b"\xcf" + b"\xff" * 8, b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xd6\xff\0\0\0\0"),
 ]
-"""What parsers stumble over."""
+"""Bytes that are difficult for parsers."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_whatever_is_sent_is_answered_or_refused(name: str) -> None:
+def test_random_input_has_a_response_or_a_problem(name: str) -> None:
     @settings(max_examples=400, suppress_health_check=list(HealthCheck))
     @given(bent(name) | st.binary(max_size=200))
     def run(data: bytes) -> None:
@@ -67,14 +67,14 @@ def test_whatever_is_sent_is_answered_or_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_broke_something_once_does_so_no_more(name: str) -> None:
+def test_inputs_of_earlier_failures_pass(name: str) -> None:
     for data in kept(name):
         TARGETS[name](data)
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_the_seeds_reach_what_is_fuzzed(name: str) -> None:
-    """A target that refuses all its seeds at the door would find nothing."""
+def test_the_targets_accept_their_seeds(name: str) -> None:
+    """A target that refuses all its seeds at once would find nothing."""
     found = Counter(TARGETS[name](data) for data in SEEDS[name])
     good = {"CheckRequest", "BroadcastRequest", "answered", "shape", "arrays", "requests"}
     assert sum(count for outcome, count in found.items() if outcome in good) >= len(SEEDS[name]) / 2

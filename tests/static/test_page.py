@@ -472,7 +472,7 @@ def test_a_link_may_name_an_alias(page: Page) -> None:
         assert page.query() == f"op={alias}&input=3,1&input=5"
 
 
-def test_sizes_that_are_not_known_are_compared_with_their_conditions(page: Page) -> None:
+def test_symbolic_sizes_are_compared_with_their_conditions(page: Page) -> None:
     page.ask("input=N,3&input=N,4")
     assert page.text("#verdict") == "✗ Does not broadcast"
     assert page.texts(".axes .clash b") == ["3", "4"]

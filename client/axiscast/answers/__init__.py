@@ -1,1 +1,1 @@
-"""What is answered, with no IO: check, compare, translate, and what they say beside the shapes."""
+"""The responses of check, compare, translate and why, without IO."""
