@@ -157,8 +157,8 @@ def read(op: Op | None, meant: Plan) -> list[Any]:
 @given(placements())
 def test_from_plan_inverts_lower_for_exactly_the_ops_that_can_express_the_plan(meant: Plan) -> None:
     said = {name: from_plan(op, meant) for name, op in OPS.items()}
-    told = sayers(Placement(0, (), (), ())) | {name for name, op in OPS.items() if op.min_inputs > 1}
-    assert {name for name, op in said.items() if op is not None and name in told} == sayers(meant.outputs[0])
+    known = sayers(Placement(0, (), (), ())) | {name for name, op in OPS.items() if op.min_inputs > 1}
+    assert {name for name, op in said.items() if op is not None and name in known} == sayers(meant.outputs[0])
     for op in said.values():
         if op is not None:
             # The pattern has a 1 for an axis that expands, and the plan has no such axis. The bytes are compared.

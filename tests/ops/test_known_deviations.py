@@ -62,7 +62,7 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "OpenVINO, a 1 against a 0 of the first operand": (pdpd(), [(0,), (1,)]),
     "OpenVINO, a 1 against a 0 from axis 1 on": (pdpd(1), [(2, 0, 3), (1, 3)]),
     "OpenVINO, a 0 against a 1 of the first operand": (pdpd(), [(1,), (0,)]),
-    "OpenVINO, a 0 against a 1, aligned right": (pdpd(-1), [(2, 1, 3), (0, 3)]),
+    "OpenVINO, a 0 against a 1, right-aligned": (pdpd(-1), [(2, 1, 3), (0, 3)]),
     "ONNX, X that would expand": (onnx.PRelu(), [(1, 3), (2, 3)]),
     "ONNX, X of a lower rank": (onnx.PRelu(), [(3,), (2, 3)]),
     "MindSpore, -2 beside a 0": (mindspore.broadcast_to(shape=(0, -2)), [(1,)]),

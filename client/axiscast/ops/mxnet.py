@@ -46,7 +46,7 @@ FRAMEWORK = Framework(
     executed="MXNet 1.9.1",
 )
 _MAX_RUNS = 5
-_MAX_STRETCHED = 3
+_MAX_EXPANDED = 3
 _LINK = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/legacy/ndarray/op/index.html#mxnet.ndarray.op"
 
 
@@ -78,7 +78,7 @@ class broadcast_axis(Op):
         terms = [[Term(0, axis, size)] for axis, size in enumerate(shape)]
         for position, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
             terms[axis].append(Term(None, position, size))
-        return _stretched(shapes, terms)
+        return _expanded(shapes, terms)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -93,7 +93,7 @@ class broadcast_axis(Op):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         has_own_kernel = len(as_list(self.axis)) == 1
-        return None if conflict or has_own_kernel else _stretch_difference(self, shapes)
+        return None if conflict or has_own_kernel else _expansion_deviation(self, shapes)
 
 
 class broadcast_like(Op):
@@ -141,7 +141,7 @@ class broadcast_like(Op):
                 raise _outside(other, "rhs_axes", 1, rhs)
             axis = other % len(rhs)
             terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # the last entry of a repeated axis counts
-        return _stretched(shapes, terms)
+        return _expanded(shapes, terms)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -164,7 +164,7 @@ class broadcast_like(Op):
         return cls(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _stretch_difference(self, shapes)
+        return None if conflict else _expansion_deviation(self, shapes)
 
 
 class broadcast_to(Op):
@@ -197,7 +197,7 @@ class broadcast_to(Op):
         return cls(shape=(0, 3)), ((2, 1),)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _stretch_difference(self, shapes)
+        return None if conflict else _expansion_deviation(self, shapes)
 
 
 class np_broadcast_to(Unidirectional):
@@ -217,7 +217,7 @@ class np_broadcast_to(Unidirectional):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         is_empty = 0 in shapes[0] or 0 in self.shape  # then MXNet runs no kernel
-        return None if conflict or is_empty else _stretch_difference(self, shapes)
+        return None if conflict or is_empty else _expansion_deviation(self, shapes)
 
 
 class broadcast_add(Elementwise):
@@ -227,10 +227,10 @@ class broadcast_add(Elementwise):
     link = f"{_LINK}.broadcast_add"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _operands_difference(shapes)
+        return None if conflict else _operands_deviation(shapes)
 
 
-def _compacted(small: Shape, big: Shape) -> list[tuple[int, int]]:
+def _merged_axes(small: Shape, big: Shape) -> list[tuple[int, int]]:
     """Return the sizes of input and output on the merged axes on which MXNet's CPU kernel works.
 
     The kernel merges neighbouring axes that all expand or all do not. It drops a last merged axis of size 0 or 1, and
@@ -249,27 +249,27 @@ def _compacted(small: Shape, big: Shape) -> list[tuple[int, int]]:
     return [*runs, (have, want)] if max(have, want) > 1 else runs
 
 
-def _kernel_difference(small: Shape, big: Shape) -> str | None:
+def _kernel_deviation(small: Shape, big: Shape) -> str | None:
     """Return a sentence on how the release fails to expand the shape `small` to the shape `big` of the same rank."""
     if len(big) <= _MAX_RUNS and 0 not in big:
         return None
-    runs = _compacted(small, big)
-    stretched = sum(have != want for have, want in runs)
+    runs = _merged_axes(small, big)
+    expanding_runs = sum(have != want for have, want in runs)
     loses = prod(have for have, _ in runs) != prod(small) or prod(want for _, want in runs) != prod(big)
-    if len(runs) > _MAX_RUNS or (loses and stretched):
+    if len(runs) > _MAX_RUNS or (loses and expanding_runs):
         return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not take such axes."
-    if stretched > _MAX_STRETCHED and 0 not in big:
-        return f"MXNet 1.9.1 gives undefined values here: its CPU kernel expands at most {_MAX_STRETCHED} runs of axes."
+    if expanding_runs > _MAX_EXPANDED and 0 not in big:
+        return f"MXNet 1.9.1 gives undefined values here: its CPU kernel expands at most {_MAX_EXPANDED} runs of axes."
     return None
 
 
-def _stretch_difference(op: Op, shapes: tuple[Shape, ...]) -> str | None:
+def _expansion_deviation(op: Op, shapes: tuple[Shape, ...]) -> str | None:
     """Return a sentence on how the release fails to expand input 0, although the shapes broadcast by the op's rule."""
     reached = resolve(op.align(shapes)).outputs[0].output_shape
-    return _kernel_difference((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
+    return _kernel_deviation((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
 
 
-def _operands_difference(shapes: tuple[Shape, ...]) -> str | None:
+def _operands_deviation(shapes: tuple[Shape, ...]) -> str | None:
     """Return a sentence on how the release fails to broadcast two operands against each other.
 
     It merges axes as for one operand, but by products of both operands' sizes.
@@ -285,7 +285,7 @@ def _operands_difference(shapes: tuple[Shape, ...]) -> str | None:
     return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not take such axes." if runs > _MAX_RUNS else None
 
 
-def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
+def _expanded(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
     """Return the alignment in which each axis of input 0 expands from size 1 to the other sizes of its terms."""
     axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
     every = tuple(range(len(axes)))

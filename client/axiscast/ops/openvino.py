@@ -113,9 +113,9 @@ class _Broadcast(Op):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
-        return self._run_difference(shape) if conflict is None else self._inferred_difference(shape)
+        return self._run_deviation(shape) if conflict is None else self._inference_deviation(shape)
 
-    def _run_difference(self, shape: Shape) -> str | None:
+    def _run_deviation(self, shape: Shape) -> str | None:
         """Return a sentence on how the CPU plugin differs for a request that broadcasts."""
         inferred = "OpenVINO 2026.4 infers this shape, but its CPU plugin"
         if 0 in shape:
@@ -127,7 +127,7 @@ class _Broadcast(Op):
             return f"{inferred} gives size 1 where 1 meets a 0 of a constant target."
         return None
 
-    def _inferred_difference(self, shape: Shape) -> str | None:
+    def _inference_deviation(self, shape: Shape) -> str | None:
         """Return a sentence on how shape inference differs for a request that does not broadcast."""
         pairs = self._compared(shape)
         if pairs is None or not all(self._infers(have, want) for have, want in pairs):
