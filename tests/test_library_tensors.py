@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from inspect import signature
 from math import prod
 from typing import Any
 
@@ -222,3 +223,10 @@ def test_annotations_name_types_that_exist(function: Any) -> None:
     names = {"Like": Like, "TensorLayout": TensorLayout, "WindowLike": WindowLike}
     assert typing.get_type_hints(function, localns=names)["return"] == list[Any]
     assert "Needs NumPy, but no" in " ".join(function.__doc__.split())
+
+
+def test_the_arguments_are_those_of_the_client_without_the_options_of_a_connection() -> None:
+    for name in ("broadcast", "backprop"):
+        arguments = signature(getattr(axiscast, name)).parameters
+        of_client = signature(getattr(axiscast.Client, name)).parameters
+        assert [*arguments] == [each for each in of_client if each not in ("self", "progress", "timeout")]

@@ -242,7 +242,6 @@ def why(text: str | BaseException) -> WhyAnswer:
 @typed
 def broadcast(
     op: OpLike,
-    /,
     *arrays: Any,
     layout: TensorLayout | None = None,
     window: WindowLike | None = None,
@@ -275,7 +274,7 @@ def broadcast(
 
 @typed
 def backprop(
-    op: OpLike, shapes: Sequence[ShapeLike], /, *gradients: Any, like: Like = "numpy", **attributes: Any
+    op: OpLike, shapes: Sequence[ShapeLike], *gradients: Any, like: Like = "numpy", **attributes: Any
 ) -> list[Any]:
     """Return the gradient of each input, from the shapes of the inputs and the gradient of each output.
 
