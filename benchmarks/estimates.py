@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from axiscast.answers import estimates
+from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.check import check_to_dict
-from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import compare_to_dict
 from axiscast.answers.diagnosis import diagnose
 from axiscast.answers.limits import validate_request

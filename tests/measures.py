@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from axiscast.answers import diagram, limits
+from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import check_to_dict
-from axiscast.answers.columns import answer_columns
 from axiscast.answers.limits import Limit, validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.messages import CheckRequest, TranslateRequest

@@ -163,7 +163,7 @@ def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumn
     >>> answer.compatible.tolist(), answer.outputs[0].tolist(), answer.conflict_axis.tolist()
     ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
     """
-    from .answers.columns import answer_columns
+    from .answers.batch_columns import answer_columns
     from .messages.tensors import CheckBatchRequest
 
     question = columns_request(op, columns, attributes)

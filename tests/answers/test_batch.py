@@ -16,10 +16,10 @@ from test_vectors import FILES, OP, vectors
 
 import axiscast
 from axiscast import Client
-from axiscast.answers import batch_rows, columns, limits
+from axiscast.answers import batch_columns, batch_rows, limits
+from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import check_to_dict
-from axiscast.answers.columns import answer_columns
 from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS, lower
@@ -161,7 +161,7 @@ def test_blocks_of_rows_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> N
     random = np.random.default_rng(0)
     one, other = random.integers(0, 4, (1000, 3)).tolist(), random.integers(0, 4, (1000, 2)).tolist()
     whole = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
-    monkeypatch.setattr(columns, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(batch_columns, "BLOCK_ROWS", 7)
     parts = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
     assert (whole.compatible == parts.compatible).all()
     assert (whole.conflict_axis == parts.conflict_axis).all()
@@ -288,6 +288,6 @@ def test_rows_are_late_by_cpu_time(
 
 
 def test_too_many_rows_with_a_separate_check_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
+    monkeypatch.setattr(batch_columns, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
     with pytest.raises(Problem, match="row by row"):
         columns_of({"name": "poputil.canBroadcastToMatch"}, [[[2], [2], [2]], [[3], [3], [3]]])

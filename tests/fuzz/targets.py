@@ -16,9 +16,9 @@ from raw_http import receive
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
+from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import answer_check
-from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import answer_compare
 from axiscast.answers.diagnosis import answer_why
 from axiscast.answers.limits import validate_request

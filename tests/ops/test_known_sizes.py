@@ -16,8 +16,8 @@ from test_batch import SHAPE_ATTRIBUTES
 from test_vectors import FILES, OP, vectors
 
 from axiscast.answers import compare as comparison
+from axiscast.answers.batch_columns import checked
 from axiscast.answers.check import check_to_dict
-from axiscast.answers.columns import checked
 from axiscast.answers.plain_check import PlainCheck
 from axiscast.answers.symbolic import lower_symbolic
 from axiscast.messages import CompareRequest

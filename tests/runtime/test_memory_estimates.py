@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from conftest import kept, taken
 
+from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import answer_check, check_to_dict
-from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import answer_compare
 from axiscast.answers.estimates import compare_memory_estimate, json_memory_estimate, memory_estimate
 from axiscast.answers.limits import validate_request

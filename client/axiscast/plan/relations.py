@@ -2,7 +2,7 @@
 
 A row states its condition once, for every kind of size. Integers evaluate the condition to a bool, NumPy arrays to an
 array of bools, and symbolic sizes (solver.SymbolicSize) to a Clause. Three loops read the table: resolution.py has the
-one for integers, answers/columns.py the one for arrays, and answers/symbolic.py the one for symbolic sizes.
+one for integers, answers/batch_columns.py the one for arrays, and answers/symbolic.py the one for symbolic sizes.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
-from axiscast.answers.columns import answer_columns
 from axiscast.answers.estimates import columns_time_estimate, row_time_estimate
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from axiscast.wire.codec import map_of_lists
