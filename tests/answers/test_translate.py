@@ -422,7 +422,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     (NGRAPH | {"to": "onnx.Expand", "inputs": [[3], [3]]}, "invalid-request", "/inputs", "takes 1 input, not 2"),
     (NGRAPH | {"to": "onnx.Expand", "op": "numpy.nothing"}, "unknown-op", "/op", "there is no op"),
     (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute for"),
-    ({"inputs": [[1]] * 1000, "to": "onnx.Expand"}, "work-too-large", "/inputs", "up to"),
+    ({"inputs": [[1]] * 1000, "to": "onnx.Expand"}, "work-too-large", "/inputs", "the limit is 256 inputs: send fewer"),
 ]
 
 

@@ -112,7 +112,7 @@ def test_a_window_of_merged_axes_streams_from_an_output_larger_than_memory(clien
 def test_a_window_with_too_many_lookups_is_refused_before_work_begins(client: Client) -> None:
     op, x = repeat("a -> (a r)", r=2**40), np.arange(3, dtype=np.int8)
     window = [(2**40 - 2**33, 2**40 + 2**33)]
-    with pytest.raises(axiscast.WorkTooLarge, match="ask for smaller windows"):
+    with pytest.raises(axiscast.WorkTooLarge, match="request smaller windows"):
         client.broadcast(op, x, window=window)
 
 

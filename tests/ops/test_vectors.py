@@ -157,7 +157,7 @@ def _assert_the_rule_agrees(vector: dict[str, Any]) -> None:
         except ValidationError:
             assert vector["request_error_ok"]
         else:
-            raise AssertionError("the framework raises here")
+            raise AssertionError("the vector says that the framework refuses this, but the rule accepts it")
         return
     op = OP.validate_python(vector["op"])
     assert op.input_count_problem(len(shapes)) is None
