@@ -1,5 +1,7 @@
-"""Matrix products: the result, the axes that are summed, what is drawn and hinted. tests/vectors/matmul.jsonl has what
-the frameworks compute."""
+"""Matrix products: the result, the summed axes, the drawing and the hints.
+
+tests/vectors/matmul.jsonl has the results of the frameworks.
+"""
 
 from __future__ import annotations
 

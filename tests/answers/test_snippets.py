@@ -1,5 +1,7 @@
-"""Snippets: run as they stand, and the same bytes as the engine's. NumPy's always; with AXISCAST_FRAMEWORKS=1 those
-of every framework that is installed here."""
+"""Snippets run unchanged and give the bytes of the engine.
+
+NumPy's snippets always run. With AXISCAST_FRAMEWORKS=1, those of every installed framework run.
+"""
 
 from __future__ import annotations
 

@@ -32,8 +32,11 @@ def warned(*shapes: Sequence[int | str], **options: object) -> dict[str, Warned]
 
 
 def squares_and_stretches(shapes: Sequence[Shape]) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
-    """By the definition: all (first, second, axis, other) where the first input stretches along `axis`, which the
-    second fills, and the second along `other`, which the first fills; and of those the ones that make a square."""
+    """Return all two-sided broadcasts by their definition, and those that are accidental outer products.
+
+    Each is (first, second, axis, other). The first input expands along `axis`, where the second has another size than
+    1. The second input expands along `other`, where the first has another size than 1.
+    """
     rank = max(map(len, shapes))
     rows = [["new"] * (rank - len(shape)) + list(shape) for shape in shapes]
     stretches, squares = set(), set()

@@ -60,8 +60,10 @@ class Recorder:
         self.lines.append({**line, "text": text})
 
     def _texts(self, call: str, whole: bool) -> tuple[str, str]:
-        """Return what a statement prints as it fails, perhaps as a whole traceback, and its last lines. If it gives a
-        warning, return this; if neither, return empty texts."""
+        """Return the error or the warning of a statement: with its traceback if requested, and its last lines.
+
+        If the statement gives neither, both strings are empty.
+        """
         file = f"train_{len(self.lines)}.py"
         linecache.cache[file] = (len(call), None, call.splitlines(keepends=True), file)
         with warnings.catch_warnings(record=True) as warned:

@@ -87,8 +87,10 @@ def never_asked(number: int) -> bytes:
 
 
 def turns_until_answered(port: int, busy: int, fresh: int) -> float:
-    """How many answers a busy connection had until a fresh one had its first: the median of all fresh ones. Each busy
-    one has one answer in a turn of the server's loop, so this counts turns, however long they take."""
+    """Return the median number of responses that a busy connection gets until a new connection gets its first.
+
+    A busy connection gets one response per iteration of the server's loop, so this counts iterations, not time.
+    """
     sizes = itertools.count(2)
     came: dict[socket.socket, bytes] = {}
     turns: list[float] = []

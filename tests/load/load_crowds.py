@@ -163,8 +163,10 @@ def test_an_unknown_method_is_405(absent: str) -> None:
 
 
 class Load:
-    """Clients that send a request, in halves or whole, on a connection that is kept or on a fresh one, until none is
-    answered any more."""
+    """Clients that send requests until the service stops responding.
+
+    They send whole requests or halves, on kept connections or on new ones.
+    """
 
     def __init__(self, port: int) -> None:
         self.port = port

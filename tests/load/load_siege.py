@@ -25,8 +25,10 @@ GROUPS = Path("/sys/fs/cgroup")
 
 
 class Group:
-    """A cgroup of version 1 whose processes may take so many bytes. The memory of their connections, which version 2
-    counts as well, is counted beside."""
+    """A cgroup of version 1 that limits the memory of its processes.
+
+    Version 2 also counts the memory of connections, so it is counted separately.
+    """
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path = path

@@ -16,8 +16,10 @@ CHECK = POST + b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
 
 
 def statuses_of(port: int, seconds: float) -> list[bytes]:
-    """The status of each response to connections that send the next request as soon as the last is answered; b"closed"
-    for each connection that the service closed."""
+    """Return the status of each response, and b"closed" for each connection that the service closed.
+
+    Each connection sends the next request as soon as the response to the previous one arrives.
+    """
     found: list[bytes] = []
     end = time.monotonic() + seconds
     with selectors.DefaultSelector() as selector:

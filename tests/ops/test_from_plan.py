@@ -117,7 +117,8 @@ def placements(draw: st.DrawFn) -> Plan:
 def sayers(output: Placement) -> set[str]:
     """Return the names of the ops that can express a placement of one input, according to their documentation.
 
-    It covers the ops that are named here. Each of them can express a scalar."""
+    It covers the ops that are named here. Each of them can express a scalar.
+    """
     rank, axes = len(output.output_shape), list(output.output_axes)
     right = axes == list(range(rank - len(axes), rank))
     ascending = axes == sorted(axes)

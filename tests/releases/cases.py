@@ -32,8 +32,10 @@ class Group:
 
 
 def drawn_groups(kind: type[Op], count: int, random: Random) -> dict[str, Group]:
-    """By warning, up to `count` cases that have it, and neighbours that have none. Under "", cases without a warning
-    are in `near`."""
+    """Return, for each warning, up to `count` cases that have it and similar cases that do not.
+
+    Under "", cases without a warning are in `near`.
+    """
     groups = {"": Group()}
     seen: set[str] = set()
     has_conditions = kind.known_deviation is not Op.known_deviation

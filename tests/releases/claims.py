@@ -54,8 +54,10 @@ class Case:
         )
 
     def holds(self, result: Result) -> bool:
-        """Whether the release differs in the way that the warning says, or agrees if there is none. If the warning
-        says that it may, it can do either."""
+        """Return whether the release behaves as the warning says, or as the rule if there is no warning.
+
+        If the warning says that the release may differ, both are right.
+        """
         if self.warning is None:
             return self.agrees(result)
         (said,) = (said for words, said in SAID.items() if words in self.warning)

@@ -1,5 +1,7 @@
-"""Runs requests in a framework's environment. If the framework ends the process, that is a result, and another one
-runs the rest."""
+"""Run requests in a framework's environment.
+
+If the framework ends the process, that is the result of the request, and another process runs the remaining ones.
+"""
 
 from __future__ import annotations
 
