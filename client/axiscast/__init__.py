@@ -1,4 +1,4 @@
-"""axiscast: the broadcasting rules of tensor frameworks, as a library and as a client of a service.
+"""axiscast implements the broadcasting rules of tensor frameworks, as a library and as a client for a service.
 
     from axiscast import Client
     from axiscast.ops import ngraph
@@ -8,7 +8,7 @@
         client.broadcast_to([1.0, 2.0, 3.0], (2, 3))
 
 Each framework has a module of op classes: axiscast.ops.numpy, axiscast.ops.ngraph, axiscast.ops.torch and others.
-They also have short names, such as axiscast.numpy.
+Each of these modules also has a short name, such as axiscast.numpy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 # A star import exports the names in the `__all__` of a module.
 # ruff: noqa: F403
-# The frameworks are listed for type checkers only. tests/project/test_layers.py reports a missing line.
+# Only type checkers read this list of frameworks. tests/project/test_layers.py reports a missing framework.
 if TYPE_CHECKING:
     from . import errors as errors
     from . import ops as ops
@@ -70,8 +70,8 @@ _EXPORTS = [
 ]
 """The modules whose `__all__` this package exports.
 
-They are in the order of the layers, so that a name loads no module of a higher layer. The first one comes first because
-it imports nothing.
+The modules are in the order of their layers, so that the use of a name imports no module of a higher layer. The first
+module is an exception: it is first because it imports nothing.
 """
 
 
@@ -93,11 +93,11 @@ def _find_attribute(name: str) -> Any:
 
 
 _CLIENT_METHODS = ("broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_broadcast")
-"""Methods of Client that are not functions of this package."""
+"""The methods of Client that do not exist as functions of this package."""
 
 
 def _suggestion(name: str) -> str:
-    """Return what to use instead of an unknown name. If no name is similar, return an empty text."""
+    """Return a suggestion for an unknown name, or an empty string if no name is similar."""
     if name.startswith("_"):
         return ""
     if name in _CLIENT_METHODS:
@@ -118,13 +118,13 @@ def _suggestion(name: str) -> str:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Explain errors about shapes under their tracebacks: `%load_ext axiscast` in IPython and notebooks."""
+    """Explain shape errors under their tracebacks, after `%load_ext axiscast` in IPython or a notebook."""
     from .training.notebook import load
 
     load(shell)
 
 
-if not TYPE_CHECKING:  # otherwise, every misspelt name would have the type Any
+if not TYPE_CHECKING:  # for type checkers, every misspelt name would otherwise have the type Any
     __getattr__ = _find_attribute
 
 

@@ -1,4 +1,4 @@
-"""python -m axiscast: the command line."""
+"""The command line, started with `python -m axiscast`."""
 
 from .cli import main
 

@@ -1,31 +1,35 @@
 """The exceptions of this package.
 
 AxiscastError
-  ServiceProblem            the request was refused; .code is the reason. Codes that a program can handle have a class:
-    IncompatibleShapes      also a ValueError, like the error of NumPy; has .conflict
-    InvalidRequest          the request or an op is not valid, such as a negative size; also a ValueError
-    UnknownOp  InvalidTensor                                     the op does not exist; a tensor is not valid
-    NotStrided                                                   use layout="dense"
-    OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
-    Untranslatable          the op of the other framework can't express it; the detail says why
+  ServiceProblem            the request was refused; .code is the reason; codes that a program can handle have a class:
+    IncompatibleShapes      the shapes do not broadcast; also a ValueError, as in NumPy; has .conflict
+    InvalidRequest          the request or its op is invalid, for example a negative size; also a ValueError
+    UnknownOp               the op does not exist
+    InvalidTensor           a tensor is invalid
+    NotStrided              no strides can describe an output; use layout="dense"
+    OutputTooLarge          the outputs exceed a limit; has .facts["limit"]
+    WorkTooLarge            the request exceeds the limit of work; has .facts["limit"]
+    BodyTooLarge            the request body exceeds a limit; has .facts["limit"]
+    Untranslatable          the op of the other framework can't express the operation; the detail says why
     Unauthenticated         the service requires a valid api_key
     MisdirectedRequest      the service does not allow the host name in the URL
     RequestTimeout          the request arrived too slowly
-    Overloaded  ShuttingDown                                     raised after the last retry
+    Overloaded              the service is overloaded; raised after the last retry
+    ShuttingDown            the service is shutting down; raised after the last retry
     InternalError           the service failed
-  UnexpectedStatus          a status without a problem document, for example from a proxy; has .status
+  UnexpectedStatus          the response has no problem document, for example from a proxy; has .status
   ConnectionFailed          the service can't be reached, or the connection broke
   DeadlineExceeded          the call took longer than its timeout; also a TimeoutError
   InvalidAnswer             the response is not from an axiscast service
-  UnusableModel             a file is not a model, or not one that can be checked
+  UnusableModel             the file is not a model, or axiscast can't check this kind of model
 
     try:
         client.broadcast_to(array, (10**9, 3))
     except axiscast.OutputTooLarge as problem:
         print(problem.facts["limit"])                            # in bytes; use layout="strided" or a window
 
-A client retries after a broken connection and after the statuses 408, 429, 502, 503 and 504, and after no other error.
-If there was a response, each exception has the `request_id`, which the service writes to its log and traces.
+A client retries only after a broken connection and after the statuses 408, 429, 502, 503 and 504.
+If there was a response, the exception has its `request_id`, which the service also writes to its log and traces.
 """
 
 from __future__ import annotations
@@ -63,7 +67,7 @@ __all__ = [
 
 
 class IncompatibleShapes(ServiceProblem, ValueError):
-    """The shapes do not broadcast with this op. `conflict` has the axis, the sizes and hints."""
+    """The shapes do not broadcast with this op. `conflict` contains the axis, the sizes and hints."""
 
     code = "incompatible-shapes"
 
@@ -76,31 +80,31 @@ class IncompatibleShapes(ServiceProblem, ValueError):
 
 
 class InvalidTensor(ServiceProblem):
-    """The bytes, the shape, the strides and the dtype of a tensor do not match."""
+    """The bytes, the shape, the strides and the dtype of a tensor contradict each other."""
 
     code = "invalid-tensor"
 
 
 class OutputTooLarge(ServiceProblem):
-    """The outputs exceed a limit. Use layout="strided" or a window."""
+    """The outputs are larger than a limit. Use layout="strided" or a window."""
 
     code = "output-too-large"
 
 
 class WorkTooLarge(ServiceProblem):
-    """The request exceeds the limit of work for a request."""
+    """The request requires more work than the limit allows."""
 
     code = "work-too-large"
 
 
 class NotStrided(ServiceProblem):
-    """The output has no strides that read it from the input. Use layout="dense"."""
+    """No strides can describe this output as a view of its input. Use layout="dense"."""
 
     code = "not-strided"
 
 
 class BodyTooLarge(ServiceProblem):
-    """The body of the request is larger than the limit of the service."""
+    """The request body is larger than the service's limit."""
 
     code = "body-too-large"
 
@@ -112,25 +116,25 @@ class Untranslatable(ServiceProblem):
 
 
 class Unauthenticated(ServiceProblem):
-    """The service requires an API key, or does not know this key."""
+    """The service requires an API key, or does not know the key in the request."""
 
     code = "unauthenticated"
 
 
 class MisdirectedRequest(ServiceProblem):
-    """The service does not allow the host name in the URL: see AXISCAST_ALLOWED_HOSTS."""
+    """The service does not allow the host name in the URL. See its setting AXISCAST_ALLOWED_HOSTS."""
 
     code = "misdirected-request"
 
 
 class RequestTimeout(ServiceProblem):
-    """The request did not arrive within the time limit: the network is slow, or the sender paused."""
+    """The request did not arrive within the time limit, because the network is slow or the sender paused."""
 
     code = "request-timeout"
 
 
 class InternalError(ServiceProblem):
-    """The service failed. Its log has the cause with the `request_id`."""
+    """The service failed. Its log contains the cause, with the same `request_id`."""
 
     code = "internal"
 
@@ -142,13 +146,16 @@ class Overloaded(ServiceProblem):
 
 
 class ShuttingDown(ServiceProblem):
-    """The service was shutting down, at every attempt."""
+    """The service was shutting down at every attempt."""
 
     code = "shutting-down"
 
 
 class UnexpectedStatus(AxiscastError):
-    """The response has this `status` and no problem document: it is from a proxy, or the URL is not of a service."""
+    """The response has this `status` but no problem document.
+
+    The response is probably from a proxy, or from a server that is not an axiscast service.
+    """
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -158,7 +165,8 @@ class UnexpectedStatus(AxiscastError):
 class ConnectionFailed(AxiscastError):
     """The service can't be reached, or the connection broke.
 
-    `is_permanent` is True if another attempt would fail as well: an untrusted certificate, an unknown host name.
+    `is_permanent` is True if another attempt would also fail, for example because of an untrusted certificate or an
+    unknown host name.
     """
 
     def __init__(self, message: str, is_permanent: bool = False) -> None:
@@ -167,15 +175,18 @@ class ConnectionFailed(AxiscastError):
 
 
 class DeadlineExceeded(AxiscastError, TimeoutError):
-    """The call, including retries, took longer than its timeout."""
+    """The call, including its retries, took longer than its timeout."""
 
 
 class InvalidAnswer(AxiscastError):
-    """The response is not from an axiscast service: not HTTP, a web page, or an inconsistent tensor."""
+    """The response is not from an axiscast service, for example a web page or an inconsistent tensor."""
 
 
 class UnusableModel(AxiscastError):
-    """A file is not a model, or not one that can be checked. `reason` is the message without the `path`."""
+    """The file is not a model, or axiscast can't check this kind of model.
+
+    `reason` is the error message without the `path`.
+    """
 
     def __init__(self, reason: str, path: str | None = None) -> None:
         super().__init__(reason if path is None else f"{path}: {reason}")
@@ -184,10 +195,13 @@ class UnusableModel(AxiscastError):
 
 
 BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in ServiceProblem.__subclasses__()}
-"""The exception classes by code. Other codes raise ServiceProblem."""
+"""The exception class for each problem code. For any other code, a ServiceProblem is raised."""
 
 
 def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
-    """Return the exception of a problem document with this status: of the class of its code, or a ServiceProblem."""
+    """Return the exception for a problem document and an HTTP status.
+
+    The exception has the class for the problem's code. If the code has no class, the exception is a ServiceProblem.
+    """
     code = document.get("code")
     return BY_CODE.get(code if isinstance(code, str) else "", ServiceProblem)({**document, "status": status})

@@ -1,7 +1,7 @@
 """The functions of the library, which run in this process without a service.
 
-Results and errors equal those of the methods of Client with the same names. The limits of ops and of exact results
-apply here too (docs/limits.md). The settings of a service do not apply.
+Each function returns the same results and raises the same errors as the Client method with the same name. The limits of
+ops and of exact results apply here too (docs/limits.md). The settings of a service have no effect here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _answer = CheckAnswer.model_validate
 
 
 def typed(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that raises the exceptions of a Client instead of Problem."""
+    """Return a function that raises the same exceptions as a Client, instead of Problem."""
 
     @wraps(function)
     def typed(*arguments: P.args, **options: P.kwargs) -> T:
@@ -86,11 +86,15 @@ def check(
 ) -> CheckAnswer:
     """Return the output shapes, or the conflict. Shapes that do not broadcast raise no error.
 
-    The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes` to
-    each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is known
-    of a name. `compatible` is then None if the `conditions` decide. `warn` adds warnings that correct code often has:
-    "mutual-stretch", "rank-promotion". Raises InvalidRequest, UnknownOp or WorkTooLarge for what the op could never
-    accept.
+    `op` is an op object, a map with the op's `name`, or the name alone with the op's attributes as keyword arguments.
+    With `dtype`, each output includes `nbytes`. With `explain`, the answer includes a `diagram`.
+
+    A size may be an integer, a name, a range such as "2..", or "?". `assume` gives the range or the value of a name. If
+    the result depends on symbolic sizes, `compatible` is None and `conditions` lists the conditions.
+
+    `warn` requests warnings that are often given for correct code too: "mutual-stretch", "rank-promotion".
+
+    Raises InvalidRequest, UnknownOp or WorkTooLarge for a request that the op could never accept.
 
     >>> import axiscast
     >>> answer = axiscast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5))
@@ -103,7 +107,8 @@ def check(
     """
     question: PlainCheck | CheckRequest | None = None
     if (
-        dtype is None and explain is False and not assume and warn == () and not attributes  # as most are
+        # Most checks use no options, so they take this fast path.
+        dtype is None and explain is False and not assume and warn == () and not attributes
         and (plain := _plain(op)) is not None
     ):  # fmt: skip
         question = as_plain_check(shapes, plain)
@@ -115,7 +120,7 @@ def check(
 
 
 def _plain(op: OpLike) -> Op | None:
-    """Return an op, or the op with a name that needs no attributes. If there is none, return None."""
+    """Return the op itself, or the op with this name if the name needs no attributes. Otherwise return None."""
     if type(op) is str:
         return _named(op)
     return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
@@ -131,9 +136,9 @@ def _named(name: str) -> Op | None:
 
 @typed
 def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
-    """Return the results of many checks, in order. A check is a map such as {"op": op, "inputs": [shape, ...]}.
+    """Return the results of many checks, in order. Each check is a map such as {"op": op, "inputs": [shape, ...]}.
 
-    The result of an invalid check is an exception, which is not raised. It does not affect the other checks.
+    An invalid check does not affect the other checks. Its result is an exception object, which is returned, not raised.
 
     >>> import axiscast
     >>> requests = [{"inputs": [(3, 1), (4,)]}, {"op": axiscast.torch.expand(size=(2, 3)), "inputs": [(4,)]}]
@@ -152,10 +157,13 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
 
 @typed
 def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
-    """Return the results of n checks of an op. Each input is an integer array (n, rank), and each row is a check.
+    """Return the results of n checks that use the same op.
 
-    An attribute that is a shape may also be such an array. It checks millions of rows in a second, and takes up to
-    2^25 sizes. Outputs with equal shapes may be the same array.
+    Each input is an integer array (n, rank). Each row of the array is the input's shape in one check. An attribute that
+    is a shape may also be such an array.
+
+    This function checks millions of rows per second, and accepts up to 2^25 sizes. Outputs with equal shapes may be the
+    same array object.
 
     >>> import numpy, axiscast
     >>> images, biases = numpy.array([[8, 1, 6], [8, 2, 6]]), numpy.array([[7, 1], [7, 6]])
@@ -181,8 +189,8 @@ def compare(
 ) -> list[Comparison]:
     """Return the results of all frameworks for these shapes.
 
-    With one shape and a target `shape`, these are the results of broadcasting to the target. Equal results of a
-    framework are combined. `assume` and `warn` have the same meaning as in `check`.
+    With one input shape and a target `shape`, the results are those of broadcasting the input to the target. Equal
+    results from the same framework are combined. `assume` and `warn` have the same meaning as in `check`.
 
     >>> import axiscast
     >>> [verdict.op["name"] for verdict in axiscast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
@@ -197,9 +205,9 @@ def compare(
 
 @typed
 def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
-    """Return the steps that compute the same with the op named `to`, and their source code.
+    """Return the steps that perform the same operation with the op named `to`, and their source code.
 
-    Raises Untranslatable, and IncompatibleShapes if the shapes do not broadcast.
+    Raises Untranslatable if no such steps are found, and IncompatibleShapes if the shapes do not broadcast.
 
     >>> import axiscast
     >>> op = axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
@@ -214,12 +222,17 @@ def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> Tra
 
 @typed
 def why(text: str | BaseException) -> WhyAnswer:
-    """Return what the text of an error says: the op, the shapes and the answer to their check, or what it is about.
+    """Return an explanation of an error message: the op, the shapes, and the result of checking the shapes.
 
-    The text is a message, a traceback or a log. Of several errors about shapes, the last one is read. What the text
-    does not hold is None. Of an exception, the message names the operands of the expression that failed, with their
-    shapes and dtypes, from the frames of its traceback. No values are read, and no code of theirs is run. Raises
-    InvalidRequest for anything else.
+    `text` is a string that contains a message, a traceback or a log. If the string contains several shape errors, the
+    last one is explained. A field of the answer is None if the string does not contain the information. If the error is
+    not about broadcasting, the answer only names the topic of the error.
+
+    `text` may also be an exception. Then the answer names the operands of the failing expression, with their shapes and
+    dtypes. This data is read from the traceback frames. No elements of arrays are read, and no code of the operands is
+    run.
+
+    Raises InvalidRequest if `text` is neither a string nor an exception.
 
     >>> import axiscast
     >>> answer = axiscast.why("ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)")
@@ -251,15 +264,17 @@ def broadcast(
 ) -> list[Any]:
     """Return the outputs of an op as a list of arrays. Needs NumPy, but no service.
 
-    Outputs are read-only views of the inputs, as those of numpy.broadcast_to. An output that no strides describe is a
-    new array. With layout="dense", all outputs are new writable arrays; with layout="strided", all are views.
-    Arrays may be of NumPy, torch, jax, TensorFlow, xarray and other libraries (docs/arrays.md). With like="input",
-    each output is a new array of the library of its input. `window` is a [start, stop] for each output axis, or slices
-    such as np.s_[0:2, :]. `out` is an array, or one for each output, which is written and returned. It may share
-    memory with an input.
+    By default, each output is a read-only view of its input, as in numpy.broadcast_to. If no strides can describe an
+    output, this output is a new array. With layout="dense", all outputs are new writable arrays. With layout="strided",
+    all outputs are views.
 
-    Sizes are checked before memory is allocated. Raises IncompatibleShapes, OutputTooLarge if dense outputs exceed the
-    memory of the machine, NotStrided, InvalidRequest, UnknownOp, TypeError and ValueError.
+    The arrays may be from NumPy, torch, jax, TensorFlow, xarray and other libraries (docs/arrays.md). With
+    like="input", each output is a new array from the same library as its input. `window` selects a part of each output:
+    a [start, stop] pair for each output axis, or slices such as np.s_[0:2, :]. `out` is one array, or one array for
+    each output. The results are written to `out`, and `out` is returned. `out` may share memory with an input.
+
+    Sizes are checked before memory is allocated. Raises OutputTooLarge if dense outputs need more memory than the
+    machine has. Also raises IncompatibleShapes, NotStrided, InvalidRequest, UnknownOp, TypeError and ValueError.
 
     >>> import axiscast, numpy as np
     >>> axiscast.broadcast("ngraph.Broadcast", np.array([1, 2, 3]), shape=(2, 3), broadcast_axes={0})
@@ -278,13 +293,13 @@ def backprop(
 ) -> list[Any]:
     """Return the gradient of each input, from the shapes of the inputs and the gradient of each output.
 
-    Each gradient is summed over the broadcast axes in 64 bits, and has the dtype of the gradients of its outputs. It
-    is a new array, or a read-only view if it is replicated. The gradient of an input that is used only for its shape
-    is zero. Gradients may be arrays of any library. `like` has the same meaning as in `broadcast`. Needs NumPy, but no
-    service.
+    Each gradient is summed over the broadcast axes with 64-bit precision. The result has the same dtype as the
+    gradients of the input's outputs. Each result is a new array, or a read-only view if its elements are replicated. If
+    an op uses an input only for its shape, the gradient of this input is zero. Gradients may be arrays of any library.
+    `like` has the same meaning as in `broadcast`. Needs NumPy, but no service.
 
-    Sizes are checked before memory is allocated. Raises IncompatibleShapes, InvalidTensor for a gradient with a wrong
-    shape or dtype, OutputTooLarge, InvalidRequest, UnknownOp, TypeError and ValueError.
+    Sizes are checked before memory is allocated. Raises InvalidTensor if a gradient has a wrong shape or dtype. Also
+    raises IncompatibleShapes, OutputTooLarge, InvalidRequest, UnknownOp, TypeError and ValueError.
 
     >>> import axiscast, numpy as np
     >>> axiscast.backprop("numpy.broadcast_to", [(3,)], np.ones((2, 3)), shape=(2, 3))
@@ -296,6 +311,6 @@ def backprop(
 
 
 def _tensor(array: Any) -> dict[str, Any]:
-    """Return an int64 array as a tensor of a request. Memory in C order is not copied."""
+    """Return an int64 array in the form of a request tensor. An array in C order is not copied."""
     raw = array.reshape(-1).view("uint8").data
     return {"dtype": "int64", "shape": list(array.shape), "data": raw}

@@ -1,1 +1,1 @@
-"""The responses of check, compare, translate and why, without IO."""
+"""The responses to check, compare, translate and why requests, computed without IO."""

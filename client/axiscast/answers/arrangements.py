@@ -9,25 +9,26 @@ from itertools import pairwise
 from ..plan.plan import Placement, Plan, Shape
 
 AxisPair = tuple[int | None, int]
-"""An input axis and its output axis. None stands for a new input axis of size 1."""
+"""A pair of an input axis and its output axis. None means a new input axis of size 1."""
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A placement as an op gets it, after its input and before its output are reshaped and transposed."""
+    """A placement in the form that an op gets: its input and output may be reshaped and transposed around the op."""
 
     placement: Placement
     pairs: Sequence[AxisPair]
     """The axes of the op's input, in order. All other axes of the input have size 1."""
     order: Sequence[int]
-    """The axes of the op's output, in order, as output axes of the placement.
+    """The axes of the op's output, in order. Each number is an output axis of the placement.
 
-    All other axes of the output have size 1. A negative number is an axis of size 1 that is dropped after the op.
+    All output axes that are not listed have size 1. A negative number means an axis of size 1 that is dropped after the
+    op.
     """
 
     @property
     def input_axes(self) -> list[int | None]:
-        """The input axes that the op gets. None stands for a new axis of size 1."""
+        """The input axes that the op gets. None means a new axis of size 1."""
         return [axis for axis, _ in self.pairs]
 
     @property
@@ -42,18 +43,18 @@ class Arrangement:
 
     @property
     def op_placement(self) -> Placement:
-        """The placement that the op itself does."""
+        """The placement that the op itself performs."""
         axes = tuple(self.order.index(output_axis) for _, output_axis in self.pairs)
         return Placement(self.placement.input, self.input_shape, self.output_shape, axes)
 
     @property
     def restored_axes(self) -> list[int | None]:
-        """The axis of the op's output for each output axis of the placement. None stands for a new axis of size 1."""
+        """The axis of the op's output for each output axis of the placement. None means a new axis of size 1."""
         return [self.order.index(axis) if axis in self.order else None for axis in _all_axes(self.placement)]
 
 
 def select_axes(shape: Shape, axes: Sequence[int | None]) -> Shape:
-    """Return the sizes of these axes. None and negative numbers stand for a new axis of size 1."""
+    """Return the sizes of the axes in the list. None or a negative number means a new axis of size 1."""
     return tuple(1 if axis is None or axis < 0 else shape[axis] for axis in axes)
 
 
@@ -63,28 +64,31 @@ def nonunit_axes(output: Placement) -> list[int]:
 
 
 def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
-    """Yield ways to give a plan to one op, with one arrangement for each output. Those with few steps come first."""
+    """Yield lists of arrangements with which one op can perform a plan. Lists with few steps are first.
+
+    Each list has one arrangement for each output.
+    """
     outputs = plan.outputs
-    # No change: the op alone.
+    # The inputs and outputs are not changed, so the only step is the op.
     yield [Arrangement(output, _original(output), _all_axes(output)) for output in outputs]
-    # No change, but axes of size 1 may map to other output axes, since any index reads the same element.
+    # Axes of size 1 may also map to other output axes, because every index along such an axis reads the same element.
     yield [Arrangement(output, _right_aligned(output), _all_axes(output)) for output in outputs]
     yield [Arrangement(output, _in_input_order(output), _all_axes(output)) for output in outputs]
-    # The input transposed to the order of the output.
+    # The axes of the input are transposed to the order of the output axes.
     yield [Arrangement(output, _in_output_order(_original(output)), _all_axes(output)) for output in outputs]
-    # A new axis of size 1 for each axis that the input lacks: after its first axis, then before it too.
+    # The input gets new axes of size 1 for its missing axes: first only behind its first axis, then also before it.
     for output_axes in (_axes_from_first, _all_axes):
         yield [
             Arrangement(output, _with_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs
         ]
-    # The input without the axes that expand, for an op that only adds axes, or takes them from other inputs.
+    # The axes that expand are dropped from the input, because some ops only add axes, or read sizes from other inputs.
     yield [Arrangement(output, _in_output_order(_unexpanded(output)), _all_axes(output)) for output in outputs]
-    # The same for an op that orders the output axes itself: the added ones first, or those of the inputs in order.
+    # Some ops choose the order of the output axes themselves: added axes first, or the axes of the inputs in order.
     yield [Arrangement(output, _unexpanded(output), _broadcast_axes_first(output)) for output in outputs]
     order = list(dict.fromkeys(axis for output in outputs for _, axis in _unexpanded(output)))
     if all(sorted(order) == list(_all_axes(output)) for output in outputs):
         yield [Arrangement(output, _unexpanded(output), order) for output in outputs]
-    # No axes of size 1, for an op with a low rank limit. Equal ranks, for an op that requires them.
+    # All axes of size 1 are dropped for an op with a low rank limit. Some ops also require equal ranks.
     rank = max(len(nonunit_axes(output)) for output in outputs)
     orders = [[*range(len(nonunit_axes(output)) - rank, 0), *nonunit_axes(output)] for output in outputs]
     yield [
@@ -93,7 +97,7 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
 
 
 def own_axes_first(output: Placement) -> Arrangement:
-    """Return the arrangement for an op that expands no axis and adds its axes after those of the input."""
+    """Return the arrangement for an op that expands no axis, and that adds new axes after the axes of the input."""
     pairs = _in_output_order(_unexpanded(output))
     own = [axis for _, axis in pairs]
     return Arrangement(output, pairs, [*own, *(axis for axis in _all_axes(output) if axis not in own)])
@@ -104,7 +108,7 @@ def _all_axes(output: Placement) -> range:
 
 
 def _axes_from_first(output: Placement) -> range:
-    """Return the output axes from the first one that the input has."""
+    """Return all output axes from the first output axis that is also an axis of the input."""
     return range(min(output.output_axes, default=len(output.output_shape)), len(output.output_shape))
 
 
@@ -113,7 +117,7 @@ def _original(output: Placement) -> list[AxisPair]:
 
 
 def _right_aligned(output: Placement) -> list[AxisPair]:
-    """Return the right-aligned pairs, if only axes of size 1 move. Otherwise return the original pairs."""
+    """Return the right-aligned axis pairs if only axes of size 1 move. Otherwise return the original pairs."""
     new = len(output.output_shape) - len(output.input_shape)
     for axis, size in enumerate(output.input_shape):
         if size != 1 and output.output_axes[axis] != axis + new:
@@ -122,9 +126,9 @@ def _right_aligned(output: Placement) -> list[AxisPair]:
 
 
 def _in_input_order(output: Placement) -> list[AxisPair]:
-    """Return pairs in which both axes ascend, if only axes of size 1 move. Otherwise return the original pairs.
+    """Return axis pairs in which both axes ascend if only axes of size 1 move. Otherwise return the original pairs.
 
-    Axes of size 1 map to output axes of size 1 as far as possible, so that they need not expand.
+    Axes of size 1 map to output axes of size 1 if possible, so that they need not expand.
     """
     fixed = [(axis, own) for axis, own in enumerate(output.output_axes) if output.input_shape[axis] != 1]
     pairs: list[AxisPair] = [*fixed]
@@ -143,12 +147,12 @@ def _in_output_order(pairs: list[AxisPair]) -> list[AxisPair]:
 
 
 def _unexpanded(output: Placement) -> list[AxisPair]:
-    """Return the pairs of the input axes that do not expand."""
+    """Return the axis pairs of the input axes that do not expand."""
     return [(axis, output_axis) for axis, output_axis in _original(output) if output_axis not in output.broadcast_axes]
 
 
 def _with_new_axes(output: Placement, output_axes: Sequence[int]) -> list[AxisPair]:
-    """Return a pair for each of these output axes, with a new input axis of size 1 if the input lacks the axis."""
+    """Return an axis pair for each of these output axes, with a new input axis of size 1 for each missing axis."""
     source = {output_axis: axis for axis, output_axis in enumerate(output.output_axes)}
     return [(source.get(axis), axis) for axis in output_axes]
 

@@ -1,4 +1,7 @@
-"""The vectorized batch: checks of one op, with an array (n, rank) for each input. Row `r` is its shape in check `r`."""
+"""The vectorized batch: many checks of one op, in which each input is an array (n, rank) of n shapes.
+
+Row `r` of the array is the shape of the input in check `r`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimited_memory) -> CheckedColumns:
     """Return the results of all rows. Raises Problem if the columns themselves are invalid.
 
-    `reserve` is called with the bytes of the inputs before they are decoded, and with those of the outputs.
+    `reserve` is called with the bytes of the inputs before they are decoded, and with the bytes of the outputs before
+    they are allocated.
     """
     tensors, columns = request.inputs or [], _target_columns(request.op)
     reserve(sum(tensor.decoded_bytes() for tensor in (*tensors, *columns.values())))
@@ -45,7 +49,7 @@ def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimite
 def checked(
     op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: ReserveMemory = unlimited_memory
 ) -> CheckedColumns:
-    """Return the results of all rows of one op, whose attributes named in `targets` are columns.
+    """Return the results of all rows of one op. The attributes named in `targets` are columns too.
 
     Raises Problem if the op needs integers, or if the columns have different lengths.
     """
@@ -61,7 +65,7 @@ def checked(
         alignment = align(op, shapes)
     except IntegerSizeRequired:
         raise _needs_rows(op) from None
-    except ShapeMismatch as incompatible:  # for every row
+    except ShapeMismatch as incompatible:  # the shapes conflict in every row
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     distinct = {output.groups for output in alignment.outputs}
     reserve(columns_memory_estimate(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
@@ -80,7 +84,7 @@ def checked(
 
 
 def _row_count(columns: Sequence[Values]) -> int:
-    """Return the number of rows of all columns. Raises Problem if their numbers of rows differ."""
+    """Return the number of rows of all columns. Raises Problem if the columns have different numbers of rows."""
     counts = {len(values) for values in columns}
     if len(counts) > 1:
         several = " and ".join(map(str, sorted(counts)[:5]))
@@ -98,7 +102,7 @@ def _needs_rows(op: Op) -> Problem:
 
 
 def _target_columns(op: Any) -> dict[str, Tensor]:
-    """Return the attributes of the op that are columns, as tensors."""
+    """Return the op's attributes that are columns, as tensors."""
     attributes = op if isinstance(op, dict) else {}
     return {
         name: validate(Tensor, value)
@@ -112,7 +116,7 @@ def _pointer(name: str) -> str:
 
 
 def _op(plain: Any, targets: dict[str, Values]) -> Op:
-    """Return the op of all rows, with unknown sizes in the attributes that are columns."""
+    """Return one op for all rows. The sizes in attributes that are columns become unknown sizes."""
     question: dict[str, Any] = {"inputs": []}
     if plain is not None:
         unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
@@ -141,7 +145,7 @@ def _sizes(tensor: Tensor, pointer: str) -> Values:
 
 
 def _columns(values: Values) -> Shape:
-    """Return a shape of columns, which a rule uses like a shape of integers."""
+    """Return a shape whose sizes are columns. A broadcasting rule uses it like a shape of integers."""
     return tuple(map(Column, values.T))  # type: ignore[arg-type]
 
 
@@ -160,7 +164,7 @@ def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
         for values in inputs:
             negative = _with_negative(negative, values[block])
         sizes: list[Any] = [1] * len(alignment.axes)
-        for number, axis in reversed([*enumerate(alignment.axes)]):  # so that the lowest axis is written last
+        for number, axis in reversed([*enumerate(alignment.axes)]):  # the lowest conflicting axis must be written last
             terms = [_values(term.size, block) for term in axis.terms]
             if terms and axis.terms[-1].input is None:
                 negative = _with_negative(negative, terms[-1])
@@ -184,14 +188,14 @@ def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
 
 
 def _values(size: Any, block: slice) -> Any:
-    """Return the sizes of these rows. An integer beyond int64 becomes an object array, which holds it exactly."""
+    """Return the sizes in these rows. An integer beyond int64 becomes an object array, which stores it exactly."""
     if isinstance(size, Column):
         return np.ascontiguousarray(size.values[block])
     return size if size <= MAX_SIZE else np.array(size, object)
 
 
 def _with_negative(negative: Flags, values: Any) -> Flags:
-    """Return `negative`, with True also for the rows of these values (n,) or (n, rank) that have a negative size."""
+    """Return `negative`, but with True in each row where the values (n,) or (n, rank) include a negative size."""
     if not isinstance(values, np.ndarray) or not values.size or values.min() >= 0:
         return negative
     below = values < 0
@@ -211,7 +215,7 @@ def _common_size(relation: Relation, sizes: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _product(sizes: Sequence[Any], bad: Flags) -> Any:
-    """Return the size of an axis that merges these sizes. Raises Problem if one exceeds int64."""
+    """Return the size of an axis that merges axes of these sizes. Raises Problem if the merged size exceeds int64."""
     if len(sizes) == 1:
         return sizes[0]
     product = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.int64)
@@ -224,7 +228,7 @@ def _product(sizes: Sequence[Any], bad: Flags) -> Any:
 
 
 def _find_conflict_axes(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> None:
-    """Find the conflict axis row by row."""
+    """Find the conflict axis of each row that does not broadcast, with a separate check of each row."""
     negative = np.zeros(len(answer.compatible), np.bool_)
     for values in inputs:
         negative = _with_negative(negative, values)

@@ -19,11 +19,11 @@ from .plain_check import read_plain_check
 def check_rows(
     requests: Sequence[Any], reserve: ReserveMemory = unlimited_memory, seconds: Callable[[], float] = lambda: 0
 ) -> Iterator[dict[str, Any]]:
-    """Yield the response to each request as plain values: that of check, or {"error": problem}.
+    """Yield the response to each request as plain values: the response to the check, or {"error": problem}.
 
-    A row has an error if it is invalid, or if the previous rows took too long. `reserve` is called with the memory of
-    each row before it is checked. `seconds` returns the time that was spent so far. Raises Problem (overloaded) if
-    there is no memory for a row: send the whole batch again later.
+    The response is an error if the request is invalid, or if the previous rows took too long. `reserve` is called with
+    the memory for each row before the row is checked. `seconds` returns the time that was spent so far. Raises Problem
+    (overloaded) if there is not enough memory for a row: send the whole batch again later.
     """
     MAX_BATCH_ROWS.check(len(requests))
     for number, request in enumerate(requests):
@@ -37,7 +37,7 @@ def check_row(
     is_late: bool = False,
     notation: JsonNotation | None = None,
 ) -> dict[str, Any]:
-    """Return the response to one request of a batch. If `is_late` is True, it is an error. See `check_rows`."""
+    """Return the response to one request of a batch. If `is_late` is True, return an error. See `check_rows`."""
     try:
         if is_late:
             raise Problem(

@@ -21,7 +21,7 @@ def list_ops() -> Catalogue:
 
 
 def example_request(name: str) -> dict[str, Any]:
-    """Return a check request that broadcasts under this op, as plain values."""
+    """Return an example check request for this op, as plain values. The shapes in the example broadcast."""
     op, inputs = OPS[name].example()
     request = CheckRequest(op=op, inputs=list(inputs))
     return request.model_dump(mode="json", exclude_none=True, include={"op", "inputs"})

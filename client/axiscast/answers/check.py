@@ -1,4 +1,7 @@
-"""Check if shapes broadcast: the output shapes, or the conflict. The library and the service share this code."""
+"""Check whether shapes broadcast, and return the output shapes or the conflict.
+
+The library and the service share this code.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ from .warnings import input_warnings
 
 AnyPlan = Plan | SymbolicPlan
 Resolved = tuple[list[dict[str, Any]], AnyPlan | None, Alignment]
-"""The outputs of a check, its plan unless the fast path made the outputs without one, and its alignment."""
+"""The outputs, the plan and the alignment of a check. The plan is None if the fast path made the outputs."""
 
 _MAX_LISTED_INPUTS = 20
-"""The most inputs of a conflict that a response lists."""
+"""The maximum number of a conflict's inputs that a response lists."""
 _DEFAULT_OP_DICT = {"name": DEFAULT_OP.name}
 
 
@@ -41,8 +44,8 @@ def check_to_dict(
 ) -> dict[str, Any]:
     """Return the response to a check as plain values, in the fields of a CheckAnswer.
 
-    Pass the size of the request if it is known. If `explains_conflict` is False, the response omits the conflict and
-    its hints, which take the most time. Raises Problem if the op never accepts such a request.
+    Pass `request_size` if the size of the request is already computed. If `explains_conflict` is False, the response
+    omits the conflict and its hints, which take the most time. Raises Problem if the op never accepts such a request.
     """
     size = request_size or validate_request(request.op, tuple(request.inputs))
     op, shapes, rank, _, _, is_symbolic = size
@@ -75,7 +78,8 @@ def check_to_dict(
     if isinstance(plan, SymbolicPlan):
         response["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         response["compatible"] = None if plan.conditions else True
-    elif not is_symbolic and (deviation := op.known_deviation(shapes, conflict)):  # it is known for integers only
+    # Known deviations of a release apply only to integer sizes.
+    elif not is_symbolic and (deviation := op.known_deviation(shapes, conflict)):
         warnings.append({"code": "release-differs", "message": deviation})
     response["warnings"] = warnings
     if request.explain and rank <= MAX_RANK:
@@ -84,7 +88,7 @@ def check_to_dict(
 
 
 def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None) -> Resolved:
-    """Return what an op does to shapes. Raises ShapeMismatch if they do not broadcast."""
+    """Return the outputs, the plan and the alignment. Raises ShapeMismatch if the shapes do not broadcast."""
     op, shapes, rank, _, _, is_symbolic = size
     dims = op.output_dims()
     plan: AnyPlan
@@ -92,7 +96,7 @@ def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None)
         plan = lower_symbolic(op, shapes, assume)
         alignment = plan.apart
     else:
-        # `rank` is an upper bound of the rank that the op limits, so most requests need no closer look.
+        # `rank` is an upper bound for the rank that the op limits. Most requests need no closer check.
         alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
         right_aligned = alignment if dims is None and isinstance(alignment, RightAlignment) else None
         if right_aligned is not None and (common := right_aligned.broadcast_shape()) is not None:
@@ -136,7 +140,8 @@ def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
 def _itemsize(dtype: str | None) -> int | None:
     if dtype is None:
         return None
-    from ..wire.dtypes import UnknownDtype, dtype_from_name  # imports NumPy, which a check without a dtype does not
+    # This module imports NumPy, and a check without a dtype must not import it.
+    from ..wire.dtypes import UnknownDtype, dtype_from_name
 
     try:
         return dtype_from_name(dtype).itemsize
@@ -175,7 +180,7 @@ def _result_to_dict(shape: Sequence[int | str], itemsize: int | None) -> dict[st
 
 
 def _element_count(shape: Sequence[int | str]) -> int | None:
-    """Return the number of elements. If it depends on symbolic sizes, return None."""
+    """Return the number of elements of a shape, or None if it depends on symbolic sizes."""
     integers = [size for size in shape if isinstance(size, int)]
     return prod(integers) if len(integers) == len(shape) or 0 in integers else None
 
@@ -199,7 +204,7 @@ def _right_aligned_outputs(alignment: RightAlignment, common: Shape, itemsize: i
 def _uncached_axes(
     ranks: tuple[int, ...], masks: tuple[int, ...], rank: int
 ) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    """Return the number, the output axes and the broadcast axes of each input with this rank and nonunit mask."""
+    """Return the number, the output axes and the broadcast axes of each input with these ranks and nonunit masks."""
     all_axes = 0
     for mask in masks:
         all_axes |= mask

@@ -22,7 +22,7 @@ _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warning
 def answer_compare(request: CompareRequest) -> CompareAnswer:
     """Return the result of each op and mode that needs only these inputs, and the target if there is one.
 
-    Ops of one framework with equal results share an entry. Raises Problem if there is no such op.
+    Ops from one framework with equal results share an entry. Raises Problem if no op accepts these inputs.
     """
     return CompareAnswer.model_validate(compare_to_dict(request))
 
@@ -39,7 +39,7 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
         question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
         answer = check_to_dict(question, explains_conflict=op.has_common_output_axes)
         if not op.has_common_output_axes and answer["compatible"] is False:
-            continue  # a product is another operation, and matters only if the shapes fit
+            continue  # a matrix product is a different operation, so it is listed only if the shapes fit
         plain_op = op.model_dump(mode="json", exclude_none=True)
         key = _result_key(op.name, answer)
         if key in keys:
@@ -62,7 +62,10 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
 
 
 def skipped_ops(request: CompareRequest) -> list[str]:
-    """Return the names of the ops that support integer sizes only, if the request has symbolic sizes."""
+    """Return the names of the ops that are skipped because they support integer sizes only.
+
+    If the request has no symbolic sizes, no op is skipped.
+    """
     if not _is_symbolic(request):
         return []
     known = None if request.shape is None else [1] * len(request.shape)
@@ -75,7 +78,7 @@ def _is_symbolic(request: CompareRequest) -> bool:
 
 
 def _result_key(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a key that is equal for equal results of one framework: the messages are without the name of the op."""
+    """Return a key that is equal for equal results from one framework. Op names are removed from messages first."""
     conflict = answer.get("conflict")
     return (
         name.split(".")[0],
@@ -89,21 +92,25 @@ def _result_key(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _comparable_ops(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
-    """Yield the ops that need only this number of inputs, and this target if it is not None."""
+    """Yield the ops that need only this number of inputs, and this target shape if it is not None."""
     for kind, mode in _kinds(shape is not None):
         if not kind.takes(count):
             continue
         try:
             op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})
         except ValidationError:
-            continue  # the op does not take this target
+            continue  # the op does not accept this target
         if op.input_count_problem(count) is None:
             yield op
 
 
 @cache
 def _kinds(has_target: bool) -> list[tuple[type[Op], dict[str, str]]]:
-    """Return the op classes that need no attribute, or a target if `has_target` is True, with each of their modes."""
+    """Return the op classes that need no attribute except the target, each with each of its modes.
+
+    If `has_target` is True, only op classes with a target are returned. If `has_target` is False, op classes with a
+    required target are omitted.
+    """
     kinds = []
     for kind in OPS.values():
         fields = kind.model_fields.items()

@@ -1,4 +1,4 @@
-"""why: the check that is in the text of an error, and a sentence about it."""
+"""The diagnosis for why: the check described by an error message, and an explanation in sentences."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ _UNKNOWN = (
 
 
 class Diagnosis(NamedTuple):
-    """What the text of an error says: all of the check, parts of it, or what it is about."""
+    """The data in an error message: a complete check, parts of a check, or only the topic of the error."""
 
     op: Op | None = None
     inputs: list[Sizes] | None = None
     sizes: Sizes | None = None
     about: str = ""
     operands: tuple[str, ...] | None = None
-    """The source text of the operands, if the traceback has it."""
+    """The source code of the operands, if the traceback shows it."""
     node: str = ""
-    """The framework's name of the operation, if the message has it."""
+    """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
 
     @property
     def is_about_shapes(self) -> bool:
-        """Whether the text has an error about shapes that do not broadcast, not one about something else."""
+        """Whether the error is about shapes that do not broadcast."""
         return self.op is not None or self.inputs is not None or self.sizes is not None
 
     @property
     def request(self) -> CheckRequest | None:
-        """The check; None if the text does not hold all of it. Raises Problem if its values are not valid."""
+        """The check request, or None if the message is incomplete. Raises Problem if the request is invalid."""
         if self.op is None or self.inputs is None:
             return None
         return validate(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
 
 
 def answer_why(text: str) -> WhyAnswer:
-    """Return what is to be said about the text of an error."""
+    """Return the explanation of an error message."""
     return WhyAnswer.model_validate(why_to_dict(diagnose(text)))
 
 
 def diagnose(text: str) -> Diagnosis:
-    """Return what the last error about shapes in a text says: of exceptions that follow each other, the one that was
-    raised."""
+    """Return the data in the last shape error of a string.
+
+    In a traceback of chained exceptions, the last error is the one that was raised.
+    """
     blanks = single_blanks(text)
     if found := readings(blanks):
         return _diagnosis(found[-1], operands_in(text))
@@ -66,7 +68,7 @@ def diagnose(text: str) -> Diagnosis:
 
 
 def diagnoses(text: str) -> Iterator[Diagnosis]:
-    """Yield what each error about shapes in a text says, in their order."""
+    """Yield the data in each shape error of a string, in order."""
     return (_diagnosis(reading, None) for reading in readings(single_blanks(text)))
 
 
@@ -82,7 +84,7 @@ def _unknown_if_negative(sizes: Sizes) -> Sizes:
 
 
 def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
-    """Return the op of a message; None if the message does not say it, or lacks an attribute that it needs."""
+    """Return the op that a message is about, or None if the message does not name it or omits a required attribute."""
     message = reading.message
     names = message.nodes.get(reading.node, message.op) or ()
     for name in (names,) if isinstance(names, str) else names:
@@ -100,7 +102,7 @@ def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
 
 
 def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
-    """Return the plain values of a WhyAnswer. `request` is the diagnosis's own, if it has been read."""
+    """Return the fields of a WhyAnswer as plain values. Pass `request` if it is already validated."""
     answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes, "check": None}
     if diagnosis.op is not None:
         answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
@@ -117,7 +119,7 @@ def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> di
 
 
 def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    """Return the sentences about a whole check."""
+    """Return the explanation of an error message that describes a complete check."""
     shapes = _joined([format_shape(shape) for shape in diagnosis.inputs or []])
     target = diagnosis.op and diagnosis.op.target and getattr(diagnosis.op, diagnosis.op.target)
     asked = shapes if target is None else f"{shapes} to {format_shape(target)}"
@@ -136,7 +138,10 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
 
 
 def _of_parts(diagnosis: Diagnosis) -> str:
-    """Return the sentences about a message without a whole check: what it holds, and what to look for."""
+    """Return the explanation of an error message that describes only a part of a check.
+
+    The explanation lists the data in the message, and says which shapes to print and check.
+    """
     op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
     name = (op.alias or op.name) if op is not None else diagnosis.node
     sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis)]
@@ -153,7 +158,7 @@ def _of_parts(diagnosis: Diagnosis) -> str:
 
 
 def _of_sizes(diagnosis: Diagnosis) -> str:
-    """Return the sentence about sizes that conflict."""
+    """Return the sentence about the conflicting sizes, or an empty string if the message does not contain two sizes."""
     sizes, axis = diagnosis.sizes or [], diagnosis.axis
     if len(sizes) < 2:
         return ""
@@ -172,7 +177,7 @@ def _sentence(text: str) -> str:
 
 
 def why_as_text(answer: WhyAnswer) -> str:
-    """Return an answer for a terminal: the sentences, the drawing and the hints."""
+    """Return an answer as text for a terminal: the explanation, the diagram and the hints."""
     lines = [answer.message]
     if answer.check is not None:
         if answer.check.diagram:

@@ -8,13 +8,13 @@ from ..plan.plan import Placement, Plan, Shape
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_DRAWN_INPUTS = 8
-"""The most inputs in a diagram, which shows the number of the others."""
+"""The maximum number of inputs in a diagram. If there are more, the diagram ends with the number of missing inputs."""
 
 _LEGEND = {"*": "* stretched", "~": "~ stretched for some sizes", "+": "+ new axis", "^": "^ conflict"}
 
 
 Row = tuple[str, list[str]]
-"""The label of a row, and its cells."""
+"""A row of the diagram: its label and its cells."""
 
 
 def draw(
@@ -22,8 +22,8 @@ def draw(
 ) -> str:
     """Return the diagram, with a line for each input, the target and each output, and a column for each axis.
 
-    A product also has a column for its summed axis, and a line for its result. If `alignment` is None, the rule found
-    no alignment, and the shapes are right-aligned in the diagram.
+    The diagram of a matrix product also has a column for the summed axis and a line for the result. If `alignment` is
+    None, the op's rule found no alignment, and the diagram shows the shapes right-aligned.
     """
     if alignment is not None and alignment.result is not None:
         heads, rows, ruled = _product(shapes, alignment, outcome)
@@ -40,7 +40,7 @@ def draw(
 def _broadcast(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the column headings, the rows, and the number of the line that has a rule above it."""
+    """Return the column headings, the rows, and the number of the line that is below a horizontal rule."""
     target = getattr(op, op.target) if op.target else None
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
@@ -75,7 +75,7 @@ def _broadcast(
 def _product(
     shapes: tuple[Shape, ...], alignment: Alignment, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the same as `_broadcast` for a product, whose operands lack axes of its result."""
+    """Return the same values as `_broadcast` for a matrix product. Each operand has only some of the product's axes."""
     result = alignment.result or ()
     columns = [axis for axis, met in enumerate(alignment.axes) if met.terms]
     heads = [f"{result.index(axis)} " if axis in result else "sum " for axis in columns]
@@ -96,7 +96,7 @@ def _product(
 
 
 def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> str:
-    """Return the size of an operand on an axis with its mark, or only a mark if the operand lacks the axis."""
+    """Return the size of an operand on an axis with its mark, or only a mark if the operand does not have the axis."""
     own = next((output for output in alignment.outputs if output.input == number and axis in output.axes), None)
     for term in alignment.axes[axis].terms:
         if term.input == number and term.axis is not None:
@@ -109,7 +109,7 @@ def _plain(shape: tuple[object, ...]) -> list[str]:
 
 
 def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[str]:
-    """Return the sizes of an input with their marks, each in the column of its output axis."""
+    """Return the sizes of an input with their marks. Each size is in the column of its output axis."""
     own = next((output for output in alignment.outputs if output.input == number), None)
     shown = sorted({axis for output in alignment.outputs for axis in output.axes}) or range(len(alignment.axes))
     cells = []
@@ -126,7 +126,7 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
 
 
 def _output_cells(output: Placement | SymbolicPlacement) -> list[str]:
-    """Return the sizes of an output, each in the column of the last axis that is merged into it."""
+    """Return the sizes of an output. A merged size is in the column of the last axis that is merged into it."""
     cells, merges = _plain(output.shape), output.merges
     if merges is None:
         return cells
@@ -143,7 +143,7 @@ def _mark(plan: Plan | SymbolicPlan | None, number: int, column: int) -> str:
 
 
 def _lay_out(rows: list[tuple[str, list[str]]], rule_before: int | None) -> list[str]:
-    """Return lines with aligned columns, with short rows at the right, and with a rule above one line."""
+    """Return the lines of a table with aligned columns, right-aligned rows, and a rule above one line."""
     rank = len(rows[0][1])
     padded = [(name, [""] * (rank - len(cells)) + cells) for name, cells in rows]
     widths = [max(len(cells[axis]) for _, cells in padded) for axis in range(rank)]

@@ -1,4 +1,4 @@
-"""ErrorLog: the errors about shapes in a log of any length, which is read piece by piece in constant memory."""
+"""ErrorLog finds the shape errors in a log of any length. It reads the log piece by piece in constant memory."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ from .error_topics import topic_of
 from .wordings import readings, single_blanks
 
 _KEPT = 2**13
-"""Characters of the text before, in which a message of several lines may begin."""
+"""The number of characters kept from earlier pieces, because a message of several lines may begin there."""
 _LONGEST_LINE = 2**16
-"""Characters of a line that are read as if it ended there."""
+"""The number of characters after which a line is searched although it has not ended."""
 _LONGEST_TRACEBACK = 2**15
-"""Characters of a traceback that are taken along: a service takes twice as many."""
+"""The maximum length of a traceback that is returned with its message. A service accepts twice this length."""
 _MOST = 100
-"""Different messages that are found."""
+"""The maximum number of different messages that are reported."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
 class ErrorLog:
-    """Finds each message once. What is fed is searched as soon as its line is complete."""
+    """Reports each shape error in a log only once. Each line is searched as soon as it is complete."""
 
     def __init__(self) -> None:
         self._text = ""
         self._searched = 0
         self._found: set[str] = set()
         self.topic: str | None = None
-        """What the last error that is not about broadcasting is about, if a phrase tells."""
+        """The topic of the last error that is not about broadcasting, or None if no known phrase was found."""
 
     def feed(self, piece: str, is_last: bool = False) -> list[str]:
-        """Return the texts of the messages that end in this piece and have not been found before: each from its
-        traceback on, if there is one."""
+        """Return the error messages that end in this piece and were not reported before.
+
+        If only one message is found and it ends a traceback, the traceback is returned with the message.
+        """
         self._text += piece
         end = len(self._text) if is_last else self._text.rfind("\n", self._searched) + 1
         if len(self._text) - end > _LONGEST_LINE:

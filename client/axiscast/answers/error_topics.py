@@ -1,4 +1,4 @@
-"""What error messages that are not about broadcasting are about: phrases of frameworks, and a sentence for each."""
+"""The topics of error messages that are not about broadcasting: known phrases, and an explanation for each topic."""
 
 from __future__ import annotations
 
@@ -137,7 +137,10 @@ _UNREAD = (
 
 
 def topic_of(text: str) -> str | None:
-    """Return the sentence about the last phrase in a text with single blanks. If it has none, return None."""
+    """Return the explanation for the last known phrase in a string, or None if there is no known phrase.
+
+    Each run of white space in the string must be one blank.
+    """
     text = text.lower()
     places = (
         (at, sentence) for sentence, phrases in _TOPICS.items() for phrase in phrases if (at := text.rfind(phrase)) >= 0

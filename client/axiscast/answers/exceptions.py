@@ -1,4 +1,4 @@
-"""why of an exception: its message, with the operands of the expression that raised it."""
+"""The diagnosis of an exception object: its message, and the operands of the expression that raised it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _BY_SYNTAX = {
     "jaxlib": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul"},
     "mlx": {"add": "mlx.core.add", "matmul": "mlx.core.matmul"},
 }
-"""The ops of operators and of some functions; other names are looked up in the catalogue."""
+"""The op for each Python operator and for some functions, by framework. Other names are looked up in the catalogue."""
 _INPUT = re.compile(r"\binput (\d{1,4})\b")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 
 
 def answer_exception(error: BaseException) -> WhyAnswer:
-    """Return what is to be said about an exception: its operands by their names, and the fix in these names."""
+    """Return the explanation of an exception, with the operand names from the source code."""
     cause, diagnosis = _diagnosed(error)
     answer = why_to_dict(diagnosis)
     expressions = failing_expressions(cause.__traceback__) if diagnosis.is_about_shapes else []
@@ -45,9 +45,9 @@ def answer_exception(error: BaseException) -> WhyAnswer:
 
 
 def add_why(error: BaseException) -> None:
-    """Add what is to be said about an exception to it as a note, if it is about shapes that do not broadcast.
+    """If an exception is about shapes that do not broadcast, add our explanation to it as a note.
 
-    A failure here must not take the place of the exception, so it is noted too.
+    If the explanation itself fails, the note describes this failure, so that the original exception is still raised.
     """
     try:
         answer = answer_exception(error)
@@ -61,7 +61,10 @@ def add_why(error: BaseException) -> None:
 
 
 def _diagnosed(error: BaseException) -> tuple[BaseException, Diagnosis]:
-    """Return the exception of a chain whose message is about shapes, and what it says; else the first."""
+    """Return the first exception about shapes in a chain of exceptions, with its diagnosis.
+
+    If no exception in the chain is about shapes, return the first exception.
+    """
     first: tuple[BaseException, Diagnosis] | None = None
     for cause in _chain(error):
         diagnosis = diagnose(_text(cause))
@@ -80,7 +83,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _text(error: BaseException) -> str:
-    """Return the message of an exception. Only code of frameworks is called for it."""
+    """Return the message of an exception. Only code of known frameworks may be called for this."""
     package = module_name(type(error)).partition(".")[0]
     if package in FRAMEWORK_PACKAGES:
         return str(error)
@@ -89,7 +92,7 @@ def _text(error: BaseException) -> str:
 
 
 def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
-    """Return an answer with the operands of an expression; None if these are not the ones of the message."""
+    """Return the answer with the operand names of an expression, or None if the message is about other operands."""
     if diagnosis.inputs is None:
         answer = _checked(answer, diagnosis, expression) or {}
     if answer.get("check") is None:
@@ -102,7 +105,7 @@ def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Express
 
 
 def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
-    """Return an answer whose inputs are the operands, if their check finds the sizes of the message."""
+    """Return an answer whose inputs are the operands, if a check of the operands finds the sizes in the message."""
     known = [operand for operand in expression.operands if operand.array is not None]
     inputs = [list(operand.array.shape) for operand in known if operand.array]
     op = diagnosis.op or _op_of(expression, known)
@@ -123,7 +126,7 @@ def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expressio
 
 
 def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
-    """Return the op of a function or an operator on these arrays; None if it is not in the catalogue."""
+    """Return the op for a function or an operator on these arrays, or None if the catalogue does not have this op."""
     framework = next((operand.array.framework for operand in known if operand.array), "")
     by_syntax = _BY_SYNTAX.get(framework, {}).get(expression.function)
     for name in filter(None, (by_syntax, f"{framework}.{expression.function}")):
@@ -135,15 +138,15 @@ def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
 
 
 def _target(op: dict[str, Any]) -> Any:
-    """Return the shape that an op broadcasts to, if it has an attribute for it."""
+    """Return the shape that an op broadcasts to, or None if the op has no attribute for this shape."""
     kind = op_class(op["name"])
     return op.get(kind.target) if kind is not None and kind.target else None
 
 
 def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]:
-    """Return the name of the operand of each input; an empty text if it is not known.
+    """Return the operand name of each input, or an empty string if the name is unknown.
 
-    If there are as many operands as inputs and no shape says otherwise, they are in the same order.
+    If the numbers of operands and inputs are equal, and no shape contradicts this, both are in the same order.
     """
     if len(operands) == len(inputs) and all(
         operand.array is None or operand.array.shape == tuple(shape)
@@ -154,7 +157,7 @@ def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]
 
 
 def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
-    """Return the name of the only operand of this shape; an empty text if there is none, or several."""
+    """Return the name of the only operand with this shape, or an empty string if there is none or more than one."""
     own = tuple(shape or ())
     arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]
     names = {name for name, array in arrays if array == own}
@@ -164,7 +167,7 @@ def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
 
 
 def _message(expression: Expression, names: list[str], target: str, answer: dict[str, Any]) -> str:
-    """Return the sentences: the expression, its operands, and the fix or the conflict in their names."""
+    """Return the explanation: the expression, its operands, and the fix or the conflict with the operands' names."""
     conflict = answer["check"].get("conflict")
     start = _listed(expression, dict(zip(names, answer["inputs"], strict=False)))
     if conflict is None:
@@ -176,7 +179,7 @@ def _message(expression: Expression, names: list[str], target: str, answer: dict
 
 
 def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
-    """Return the expression and its operands with what is known of them."""
+    """Return the text of the expression, and the known shape and dtype of each operand."""
     listed = []
     for name, array in expression.operands:
         if array is not None:
@@ -187,7 +190,7 @@ def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
 
 
 def _in_names(text: str, names: list[str]) -> str:
-    """Return a sentence with the names of inputs, also in the code that it shows for one of them."""
+    """Return a sentence in which operand names replace the input numbers, also in its code example."""
     numbers = {int(found[1]) for found in _INPUT.finditer(text)} & {*range(len(names))}
     if len(numbers) == 1 and (name := names[min(numbers)]):
         name = name if _SIMPLE.fullmatch(name) else f"({name})"

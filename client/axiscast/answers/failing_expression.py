@@ -1,4 +1,4 @@
-"""The expression of a frame that raised an exception, and its operands with their shapes, as far as they are known."""
+"""The expression in a frame that raised an exception, and its operands with their shapes if these are known."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _INSTALLED = (
 _MAX_FRAMES = 200
 _MAX_NAME = 60
 _MAX_SOURCE = 2000
-"""Characters of an expression that is read."""
+"""The maximum number of characters of an expression that is parsed."""
 
 
 class ExpressionOperand(NamedTuple):
-    """An operand as its source is written, with what is known of it."""
+    """An operand: its source code, and its array if the array is known."""
 
     name: str
     array: ArrayValue | None
 
 
 class Expression(NamedTuple):
-    """What failed: its source, its operands, and the op as its framework calls it, if the syntax says which."""
+    """The expression that failed: its source code, its operands, and the name of its function."""
 
     text: str
     operands: list[ExpressionOperand]
     function: str
-    """"matmul" for @, "add" for the other operators, the name of the function for a call."""
+    """The name of a called function, "matmul" for the operator @, or "add" for any other operator."""
 
 
 def failing_expressions(trace: TracebackType | None) -> list[Expression]:
-    """Return the failing expression of each frame that is not installed code, from the innermost one on.
+    """Return the failing expression of each frame that is not installed code, starting with the innermost frame.
 
-    Then come those of installed code, with the operands that the innermost of these frames has passed, by the names
-    that they have there. If all frames are of installed code, their expressions are as they are. If one is nested too
-    deep to be read, there are none.
+    The failing expressions of frames in installed code follow. Their operands are the arrays that the innermost user
+    frame passed, with the names from this user frame. If all frames are in installed code, their expressions are
+    returned with their own names. If an expression is nested too deeply to be parsed, return an empty list.
     """
     traces = []
     while trace is not None:
@@ -81,7 +81,7 @@ def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
 
 
 def _node(trace: TracebackType) -> ast.AST | None:
-    """Return the syntax of the instruction at which a frame failed; None if the source is not there."""
+    """Return the syntax tree of the instruction at which a frame failed, or None if the source is unavailable."""
     code = trace.tb_frame.f_code
     place = next(islice(code.co_positions(), trace.tb_lasti // 2, None), None)
     if place is None or None in place:
@@ -97,14 +97,15 @@ def _node(trace: TracebackType) -> ast.AST | None:
     for wrapped in (f"({text}\n)", text):
         try:
             (statement,) = ast.parse(wrapped).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # what is nested too deep for the parser
+        # The parser raises RecursionError or MemoryError for deeply nested source code.
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         return statement.value if isinstance(statement, ast.Expr) else statement
     return None
 
 
 def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -> Expression | None:
-    """Return the expression of a node. If there are `names`, only operands that have one are taken."""
+    """Return the expression of a syntax node. If `names` is given, only operands in `names` are included."""
     parts, function = _parts(node, frame)
     operands = []
     for part in parts:
@@ -115,9 +116,9 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
                 operands.append(ExpressionOperand(names[id(value)], array))
             continue
         if array is None and (derived := shape_of(part, frame)) is not None:
-            array = derived._replace(dtype="")  # an operation may have changed it
+            array = derived._replace(dtype="")  # an operation may have changed the dtype
         if array is None and (value is not MISSING or isinstance(part, ast.Constant)):
-            continue  # a number, a text or a list: no operand to draw
+            continue  # a number, a string or a list has no shape to explain
         operands.append(ExpressionOperand(_source(part), array))
     if isinstance(node, ast.Call) and names is None:
         called = parameters(value_of(node.func, frame))
@@ -127,7 +128,7 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
 
 
 def _parts(node: ast.AST, frame: FrameType) -> tuple[list[ast.expr], str]:
-    """Return the expressions that are operands, and the name of the function."""
+    """Return the expressions of the operands, and the name of the function."""
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         left, right = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         return [left, right], "matmul" if isinstance(node.op, ast.MatMult) else "add"
@@ -147,8 +148,10 @@ def _parts(node: ast.AST, frame: FrameType) -> tuple[list[ast.expr], str]:
 
 
 def _names(node: ast.AST, frame: FrameType) -> dict[int, str]:
-    """Return how a frame writes the arrays in an expression, by their identities, with the parameters of modules that
-    it calls."""
+    """Return the source code with which a frame refers to each array in an expression, keyed by `id(array)`.
+
+    The parameters of the modules that the expression calls are included.
+    """
     names: dict[int, str] = {}
     for part in ast.walk(node):
         if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):

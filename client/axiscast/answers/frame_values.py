@@ -1,7 +1,7 @@
-"""The values that names have in a frame, and their shapes, read without running any code of the values' own.
+"""Find the values of names in a frame, and the shapes of these values, without running any code of the values.
 
-A property, a `__getattr__` or a class that overrides `shape` is not called: attributes are looked up in dictionaries
-and slots, and shapes are read by the descriptors of the framework's own classes.
+A property, a `__getattr__` method or a class that overrides `shape` is never called. Attributes are looked up in
+dictionaries and slots. Shapes are read with the descriptors of the framework's own classes.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from types import FrameType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
 
 MISSING: Any = object()
-"""The value of a name that is not known."""
+"""The result for an expression whose value is unknown."""
 _NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet pandas xarray"""
 FRAMEWORK_PACKAGES = frozenset(_NAMES.split())
 """The packages whose arrays have shapes, and whose own code may be called."""
 _NUMBERS = (int, float, bool, complex)
 _STORES = ("_parameters", "_buffers", "_modules")
-"""Where a module of PyTorch, or of what is like it, keeps attributes."""
+"""The names of the dictionaries in which a PyTorch module, or a similar module, stores its attributes."""
 _MRO = type.__dict__["__mro__"]
 _VARS = type.__dict__["__dict__"]
 _MODULE = type.__dict__["__module__"]
 
 
 class ArrayValue(NamedTuple):
-    """What is known of an array: never its elements."""
+    """The known data about an array: its framework, shape and dtype, but never its elements."""
 
     framework: str
     shape: tuple[int, ...]
@@ -36,7 +36,7 @@ class ArrayValue(NamedTuple):
 
 
 def value_of(node: ast.expr, frame: FrameType) -> Any:
-    """Return the value of a name, an attribute or an entry in a frame; MISSING for any other expression."""
+    """Return the value of a name, an attribute or an item in a frame, or MISSING for any other expression."""
     if isinstance(node, ast.Name):
         local = frame.f_locals
         return local[node.id] if node.id in local else frame.f_globals.get(node.id, MISSING)
@@ -53,7 +53,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:
 
 
 def attribute(base: Any, name: str) -> Any:
-    """Return an attribute that is in a dictionary or a slot; MISSING if code would have to make it."""
+    """Return an attribute that is stored in a dictionary or a slot, or MISSING if code would have to compute it."""
     found = getattr_static(base, name, MISSING)
     if found is MISSING:
         stores = (getattr_static(base, store, None) for store in _STORES)
@@ -69,14 +69,14 @@ def attribute(base: Any, name: str) -> Any:
 
 
 def parameters(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a module's own parameters."""
+    """Yield the names and values of the parameters that a module itself stores."""
     store = getattr_static(module, "_parameters", None)
     if type(store) is dict:
         yield from ((name, value) for name, value in store.items() if type(name) is str)
 
 
 def array_of(value: Any) -> ArrayValue | None:
-    """Return what is known of an array; None for anything else, and for sizes that are not integers."""
+    """Return the framework, shape and dtype of an array, or None if the value is not an array with integer sizes."""
     kind = next((kind for kind in _MRO.__get__(type(value)) if _package(kind) in FRAMEWORK_PACKAGES), None)
     if kind is None or type(value) in _NUMBERS:
         return None
@@ -87,7 +87,7 @@ def array_of(value: Any) -> ArrayValue | None:
         with _unnoticed(framework):
             shape = tuple(getattr_static(kind, "shape").__get__(value, kind))
             dtype = str(getattr_static(kind, "dtype").__get__(value, kind))
-    except (AttributeError, TypeError, ValueError, RuntimeError):  # what has no shape, or has none any more
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # the value has no shape, or no longer has one
         return None
     if not all(type(size) is int for size in shape):
         return None
@@ -95,23 +95,23 @@ def array_of(value: Any) -> ArrayValue | None:
 
 
 def _dtype_name(text: str) -> str:
-    """Return float32 for torch.float32, <dtype: 'float32'> and the like."""
+    """Return the short name of a dtype, such as float32 for torch.float32 or <dtype: 'float32'>."""
     return text.removeprefix("<dtype: '").removesuffix("'>").rpartition(".")[2].lower()
 
 
 def _is_plain_tensor(value: Any) -> bool:
-    """Return whether a tensor's sizes are read without a `__torch_dispatch__` of its class."""
+    """Return whether a tensor's sizes can be read without calling its class's `__torch_dispatch__`."""
     tensor = sys.modules["torch"].Tensor
     return getattr_static(type(value), "__torch_dispatch__", None) is getattr_static(tensor, "__torch_dispatch__", None)
 
 
 def _unnoticed(framework: str) -> Any:
-    """Return a context in which no mode and no class of tensors is called."""
+    """Return a context in which torch calls no function mode and no tensor subclass."""
     return sys.modules["torch"]._C.DisableTorchFunction() if framework == "torch" else nullcontext()
 
 
 def module_name(kind: type) -> str:
-    """Return the name of the module of a class, without asking its metaclass."""
+    """Return the module name of a class, without calling code of its metaclass."""
     module = _MODULE.__get__(kind)
     return module if type(module) is str else ""
 

@@ -1,4 +1,4 @@
-"""Hints: changes after which a request broadcasts. Each hint has been tested."""
+"""Hints: changed requests that broadcast. Each hint has been tested before it is returned."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from .symbolic import SymbolicPlan
 MAX_HINTS = 3
 MAX_HINT_INPUTS = 8
 MAX_HINT_ENTRIES = 8
-"""The most sizes of a shape, or entries of an attribute, with a search for hints.
+"""The maximum number of sizes in a shape, or of entries in an attribute, for which hints are searched.
 
-A hint for a larger request would hardly be what the user meant.
+A hint for a larger request would rarely be what the user meant.
 """
 MAX_HINT_TRIES = 64
-"""The most changes that one search tries. They take some two milliseconds."""
+"""The maximum number of changes that one search tries. All tries together take about two milliseconds."""
 MAX_SYMBOLIC_HINT_TRIES = 8
-"""The most changes with symbolic sizes that one search resolves. Each takes half a millisecond."""
+"""The maximum number of changes with symbolic sizes that one search resolves. Each takes half a millisecond."""
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
-"""A function from an op and shapes to the plan, which raises ShapeMismatch."""
+"""A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
-"""A function from an op and shapes to the shape of the result, or None if they do not broadcast for all sizes."""
+"""A function that returns the result shape of an op on shapes, or None if they do not broadcast for all sizes."""
 Candidate = tuple[str, Op, tuple[Shape, ...]]
-"""The text of a hint, and the op and the shapes of its request."""
+"""A possible hint: its text, and the op and the shapes of the changed request."""
 
 
 def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
     """Return up to MAX_HINTS changed requests that broadcast, as plain values in the fields of messages.Hint.
 
-    The likeliest comes first. `lower` makes the plan of a changed request.
+    The most likely change is first. `lower` returns the plan of a changed request.
     """
     target = getattr(op, op.target) if op.target else None
     if not is_small(op, shapes):
@@ -61,7 +61,8 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
                 if of_integers:
                     return alignment.broadcast_shape()
                 if has_integer_mismatch(alignment):
-                    return None  # most changes end here, before the costly message of the conflict is made
+                    # Most changes are rejected here, before the costly conflict message is made.
+                    return None
             if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
                 raise _Enough
             plan = try_resolve(alignment) if of_integers else lower(op, shapes)
@@ -84,11 +85,11 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
 
 
 class _Enough(Exception):
-    """Raised if the search has tried its largest number of changes."""
+    """Raised when a hint search has reached its maximum number of tries."""
 
 
 def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
-    """Return whether a request is small enough for a search for hints."""
+    """Return whether a request is small enough for a hint search."""
     lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
     return len(shapes) <= MAX_HINT_INPUTS and max(map(len, lists)) <= MAX_HINT_ENTRIES
 
@@ -112,9 +113,9 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
 
 
 def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield products with transposed operands, with a new axis of a vector, or with exchanged operands."""
+    """Yield matrix products with transposed operands, with a vector that has a new axis, or with exchanged operands."""
     if _sums_agree(op, shapes):
-        return  # the stacks conflict, and no transpose changes that
+        return  # only the leading axes conflict, and a transpose does not change them
     for numbers in ((1,), (0,), (0, 1)):
         if changed := _transposed(op, shapes, numbers):
             words, other, inputs = changed
@@ -135,7 +136,7 @@ def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Can
 
 
 def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
-    """Return whether the sizes are equal on each axis that a product sums over."""
+    """Return whether all sizes are equal on each axis that a matrix product sums over."""
     try:
         axes = align(op, shapes).axes
     except ShapeMismatch:
@@ -144,12 +145,12 @@ def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
 
 
 def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Candidate | None:
-    """Return the product with these operands transposed, by attributes if the op has them."""
+    """Return the matrix product with these operands transposed, by the op's own attributes if possible."""
     if any(len(shapes[number]) < 2 or shapes[number][-1] == shapes[number][-2] for number in numbers):
         return None
     if op.transposes:
         changes = {op.transposes[number]: not getattr(op, op.transposes[number]) for number in numbers}
-        kinds = {name: type(getattr(op, name)) for name in changes}  # a bool, or ONNX's integer
+        kinds = {name: type(getattr(op, name)) for name in changes}  # the attribute is a bool, or an integer in ONNX
         changes = {name: kinds[name](value) for name, value in changes.items()}
         words = " and ".join(f"{name}={value}" for name, value in changes.items())
         return f"write {words}", type(op).model_validate(op.__dict__ | changes), shapes
@@ -166,7 +167,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
 
 
 def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
-    """Yield a request with two axes of one input swapped, if another input or the target has them in this order."""
+    """Yield a request in which two axes of one input are swapped to match another input or the target."""
     for number, shape in enumerate(shapes):
         partners = [
             other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
@@ -191,7 +192,7 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
 
 
 def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield requests with new axes of size 1 in one input, or without its leading axes of size 1."""
+    """Yield requests in which one input has new axes of size 1, or no longer has its leading axes of size 1."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
@@ -223,7 +224,7 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candi
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """Yield a request with the size in place of a -1 that the framework does not accept."""
+    """Yield requests that avoid a -1 in the target: with the size in its place, or with an op that accepts -1."""
     (shape,) = shapes
     new = len(target) - len(shape)
     if new < 0 or -1 not in target:
@@ -233,7 +234,7 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
         return  # a size without a name cannot be written
     try:
         changed = type(op).model_validate(op.__dict__ | {str(op.target): spelled})
-    except ValidationError:  # an attribute that takes no names
+    except ValidationError:  # this attribute does not accept symbolic names
         changed = op
     if changed != op and fitting(changed, shapes) is not None:
         yield f"write {op.target}={format_shape(spelled)}: {op.name} does not accept -1", changed, shapes
@@ -244,7 +245,7 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
 
 
 def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """Yield requests with an op that broadcasts the same input to the same target."""
+    """Yield requests that broadcast the same input to the same target with a different op."""
     for other, words in _ops_with_target(shapes[0], target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
@@ -253,7 +254,7 @@ def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) ->
 
 
 def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
-    """Yield ops that may broadcast `shape` to `target`, and a text. Ops with a clear conflict are omitted."""
+    """Yield ops that may broadcast `shape` to `target`, each with a text. Ops with an obvious conflict are omitted."""
     yield numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"
     for axes in combinations(range(len(target)), len(shape)):
         pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
@@ -275,14 +276,14 @@ def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
 
 
 def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
-    """Return whether two sizes are equal, or become equal under an assumption about a name."""
+    """Return whether two sizes are equal, or can become equal under an assumption about a named size."""
     if isinstance(size, Symbol) or isinstance(wanted, Symbol):
         return size == wanted or any(isinstance(side, Symbol) and side.name for side in (size, wanted))
     return size == wanted
 
 
 def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield requests with other axes of ngraph.BroadcastLike, which it may not infer."""
+    """Yield requests with explicit axes for ngraph.BroadcastLike, which cannot always infer the axes."""
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)

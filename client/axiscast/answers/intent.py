@@ -1,8 +1,8 @@
-"""The rule that decides if an outer product is intended, for all checks of programs.
+"""The rule that decides whether an outer product is intended. All program checks share this rule.
 
-Shapes alone do not tell: x[:, None] - x and prediction - target have the same shapes. So each checker collects facts
-about the two operands, from frames or from a graph, and this rule decides. docs/training.md has the alternatives.
-Code that runs inside other programs imports this module, so it imports only a few standard modules.
+Shapes alone do not show the intention: x[:, None] - x and prediction - target have the same shapes. So each checker
+collects data about the two operands, from frames or from a graph, and this rule decides. docs/training.md describes the
+alternatives. Code that runs inside other programs imports this module, so it imports only a few standard modules.
 """
 
 from __future__ import annotations
@@ -16,42 +16,45 @@ FindingKind = Literal["square", "every-square", "mutual-stretch", "rank-promotio
 """The kinds of findings.
 
 square: an outer product that is not intended. every-square: any outer product. mutual-stretch: two operands that expand
-to each other. rank-promotion: operands with different ranks.
+each other. rank-promotion: operands with different ranks.
 """
 Way = Literal["", "index", "unsqueeze", "reduction"]
 
 
 class Origin(NamedTuple):
-    """The known facts about the origin of an operand."""
+    """The known data about how an operand was made."""
 
     way: Way = ""
-    """The code that made its axis of size 1.
+    """The kind of code that made the operand's axis of size 1, or an empty string if it is unknown.
 
-    index: None in an index. unsqueeze: unsqueeze, or another function that changes the shape. reduction: a reduction
-    that keeps the axis.
+    index: None in an index. unsqueeze: the function unsqueeze, or another function that changes the shape. reduction: a
+    reduction that keeps the axis.
     """
     is_here: bool = False
-    """Whether this code is in the expression of the operation, as in `x[:, None] - y`."""
+    """Whether the code that made the axis is part of the operation's own expression, as in `x[:, None] - y`."""
     source: object = None
-    """A key of the one tensor that the operand was made from. None if there are several, or if it is unknown."""
+    """A key of the only tensor from which the operand was made.
+
+    The key is None if the operand was made from several tensors, or if the tensor is unknown.
+    """
     is_index: bool = False
-    """Whether the operand has indices, such as a range, that do not depend on data."""
+    """Whether the operand contains indices, such as a range, that do not depend on data."""
 
 
 class OperandPair(NamedTuple):
-    """Two operands that expand to each other, and the facts about their operation."""
+    """Two operands that expand each other, and data about the operation that combines them."""
 
     origins: tuple[Origin, Origin]
     is_square: bool = True
-    """Whether they are an outer product of equal sizes with a missing axis."""
+    """Whether the pair is an outer product of equal sizes in which one operand has a missing axis."""
     is_loss: bool = False
     """Whether the operation is a loss, which compares predictions with targets element by element."""
     is_discrete: bool = False
-    """Whether the operation is a comparison, or all its operands are integers and booleans."""
+    """Whether the operation is a comparison, or all its operands are arrays of integers or booleans."""
     has_operand_with_both_axes: bool = False
     """Whether an operand of the operation has both axes of the outer product."""
     is_installed: bool = False
-    """Whether the expression is code of an installed package."""
+    """Whether the expression is in the code of an installed package."""
 
 
 def is_meant(pair: OperandPair) -> bool:

@@ -1,6 +1,6 @@
-"""Limits of requests and responses, each checked before anything is allocated or computed.
+"""Limits of requests and responses. Each limit is checked before memory is allocated or results are computed.
 
-Limits that an operator would change are settings; the others are constants, each with its reason.
+Limits that an operator may want to change are settings. All other limits are constants, each with its reason.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..wire.shapes import format_shape
 
 
 class Limit(int):
-    """A largest allowed number, with the message if it is exceeded.
+    """A maximum allowed number, and the error message for a number that exceeds it.
 
-    The message is a format string: `{limit}` is the limit, and `{count}`, or the name in `counted`, the actual number.
-    `pointer` is the location in the request.
+    The message is a format string. `{limit}` is the limit. `{count}`, or the field named by `counted`, is the actual
+    number. `pointer` is the location in the request.
     """
 
     def __new__(cls, limit: int, message: str, counted: str = "count", pointer: str | None = None) -> Self:
@@ -38,75 +38,84 @@ class Limit(int):
             raise self.problem({self._counted: count})
 
     def problem(self, figures: dict[str, Any], code: str = "work-too-large") -> Problem:
-        """Return the problem with these figures in its message; `elements` and `nbytes` are also fields of it."""
+        """Return the problem with these figures in its message.
+
+        The figures `elements` and `nbytes` are also fields of the problem.
+        """
         fields = {name: int64_or_text(figures[name]) for name in ("elements", "nbytes") if name in figures}
         message = self._message.format(limit=int(self), **figures)
         return Problem(code, message, pointer=self._pointer, **fields, limit=int(self))
 
 
 MAX_RANK = Limit(64, "a shape has {count} axes, but the limit is {limit}")
-"""The largest rank of a NumPy array."""
+"""The maximum rank of a NumPy array."""
 MAX_LISTED_AXES = Limit(
     10_000,
     "{inputs} inputs with up to {rank} axes have {count} axes in total, but the limit is {limit}: send fewer inputs in "
     "one request",
 )
-"""The largest number of axes of all outputs, which the response lists. They take some 50 ms."""
+"""The maximum number of axes of all outputs together. The response lists all axes, which takes about 50 ms."""
 MAX_SYMBOLIC_AXES = Limit(
     2000,
     "the inputs have {count} axes in total, but with symbolic sizes the limit is {limit}: send equal shapes only once",
 )
-"""The largest number of axes of all inputs if a size is symbolic. They take some 50 ms."""
+"""The maximum number of axes of all inputs together if a size is symbolic. This many axes take about 50 ms."""
 MAX_CONDITIONS = Limit(
     200,
     "the symbolic sizes have {count} or more conditions, but the limit is {limit}: give equal sizes the same name",
 )
-"""The largest number of conditions on symbolic sizes. They take some 50 ms. Twenty names on one axis have 190."""
+"""The maximum number of conditions on symbolic sizes. This many conditions take about 50 ms.
+
+Twenty different names on one axis have 190 conditions.
+"""
 MAX_TRANSLATED_INPUTS = Limit(
     256,
     "a translation of {count} inputs has steps for each of them, but the limit is {limit} inputs: send fewer",
     pointer="/inputs",
 )
-"""The largest number of inputs of a translation, whose code is for people."""
+"""The maximum number of inputs of a translation. Its code is written for people to read."""
 MAX_BATCH_ROWS = Limit(
     10_000,
     "requests: has {count} requests, but the limit of a batch is {limit}: send several batches, or columns if all "
     "requests have the same op and ranks",
     pointer="/requests",
 )
-"""The largest number of requests in a batch. They take some 0.5 s in most cases."""
+"""The maximum number of requests in a batch. In most cases, this number of requests takes about 0.5 s."""
 MAX_BATCH_SECONDS = 2.0
-"""Seconds of CPU time after which a batch starts no further row. A row with many inputs or symbols may take one."""
+"""The CPU time, in seconds, after which a batch starts no further row.
+
+One row with many inputs or symbols may take a second.
+"""
 MAX_COLUMN_SIZES = Limit(
     2**25,
     "the rows have {count} sizes with those of the response, but the limit of a batch is {limit}: send fewer rows in "
     "one request",
     pointer="/inputs",
 )
-"""The largest number of sizes in columns and their response: 256 MiB, or 0.5 s."""
+"""The maximum number of sizes in the columns and the response together. This many take 256 MiB and 0.5 s."""
 MAX_ROWS_ALONE = Limit(
     100_000,
     "{count} rows do not broadcast, and this op needs a separate check to find the axis of each, but the limit of a "
     "batch is {limit} such rows: send fewer rows in one request",
     pointer="/inputs",
 )
-"""The largest number of rows of columns with a separate check each. They take some 0.5 s."""
+"""The maximum number of rows in columns that need a separate check per row. This many checks take about 0.5 s."""
 MAX_WORK_ELEMENTS = Limit(
     2**28,
     "the gradients have {elements} elements to sum without replicated ones, but the limit is {limit}: send the "
     "gradient in slices and add the results",
     counted="elements",
 )
-"""The largest number of elements that one backprop sums. They take about a second of one core."""
+"""The maximum number of elements that one backprop request sums. The sum takes about one second on one core."""
 MAX_RESULT_ELEMENTS = Limit(
     2**26,
     "the gradients of the inputs have {elements} elements, but the limit is {limit}: send the gradient in slices and "
     "join the results",
     counted="elements",
 )
-"""The largest number of elements in the results of one backprop, each of which takes up to 16 bytes.
+"""The maximum number of elements in the results of one backprop request. Each element takes up to 16 bytes.
 
-A gradient with overlapping strides may lead to more elements than it has itself.
+If a gradient has overlapping strides, the results may have more elements than the gradient's memory.
 """
 MAX_LOOKUPS = Limit(
     2**28,
@@ -114,28 +123,34 @@ MAX_LOOKUPS = Limit(
     "request smaller windows, or the whole output",
     pointer="/window",
 )
-"""The largest number of elements of a window without strides, times its merged axes. They take some two seconds."""
+"""The maximum number of elements times merged axes in a window that no strides can describe.
+
+A window of this size takes about two seconds.
+"""
 MAX_JSON_ELEMENTS = Limit(
     2**17,
     "the JSON response has {elements} elements in {lists} lists, of {nbytes} bytes, but the limit is {limit} elements "
     "and lists, and {limit_bytes} bytes: request MessagePack (Accept: application/vnd.msgpack), which streams, "
     '"layout": "strided", or a "window" of the output',
 )
-"""The largest number of elements and lists in a JSON response, which is built as a whole: some 50 MB and 0.3 s."""
+"""The maximum number of elements and lists in a JSON response.
+
+The response is built as a whole, which takes about 50 MB of memory and 0.3 s.
+"""
 MAX_JSON_BYTES = 4 * 2**20
-"""Bytes of the largest tensors in a JSON response, whose elements may be long strings."""
+"""The maximum size, in bytes, of the tensors in a JSON response. An element may be a long string."""
 MAX_ADDRESS = Limit(
     2**63 - 1,
     "the output {shape} spans {nbytes} bytes, but an array spans at most 2^63-1: only its shape can be checked",
 )
-"""Bytes that the shape of an array may span, with replicated elements."""
+"""The maximum number of bytes that the shape of an array may span. Replicated elements count too."""
 OUTPUT_TEXT = (
     "the outputs, the largest of which is {shape}, have {nbytes} bytes, but the limit is {limit}: request the layout "
     "strided, which sends only the bytes of the inputs, or a window of the output"
 )
-"""The message of the limit that is the setting AXISCAST_MAX_OUTPUT_BYTES."""
+"""The error message for the setting AXISCAST_MAX_OUTPUT_BYTES."""
 MIN_COUNTED_AXES = 4
-"""Axes that limits and estimates count for an input or output of a lower rank."""
+"""The minimum number of axes that limits and estimates count for each input or output."""
 
 
 class RequestSize(NamedTuple):
@@ -144,20 +159,21 @@ class RequestSize(NamedTuple):
     op: Op
     shapes: tuple[Shape, ...]
     rank: int
-    """The largest rank of an input or output; an upper bound."""
+    """An upper bound for the rank of every input and output."""
     axes: int
-    """The number of axes of all outputs."""
+    """The number of axes of all outputs together."""
     entries: int
-    """The number of entries of the lists and maps among the op's attributes."""
+    """The number of entries in the lists and maps of the op's attributes."""
     is_symbolic: bool
     """Whether the request has symbolic sizes."""
 
 
 def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False) -> RequestSize:
-    """Return the size of a request. Pass `all_static` if all sizes of the inputs are known to be integers.
+    """Return the size of a request. Pass `all_static` if all input sizes are known to be integers.
 
-    Raises Problem: invalid-request for a number of inputs that the op never takes, and for symbolic sizes if the op
-    needs integers; work-too-large for too many axes, unless the rule of the op refuses them already.
+    Raises Problem (invalid-request) if the op never accepts this number of inputs, or if the op needs integers and a
+    size is symbolic. Raises Problem (work-too-large) if there are too many axes, unless the op's rule already refuses
+    them.
     """
     if wrong := op.input_count_problem(len(shapes)):
         raise Problem("invalid-request", wrong, pointer="/inputs")
@@ -168,7 +184,7 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
     if axes > MAX_LISTED_AXES:
         raise MAX_LISTED_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
-    for shape in () if all_static else shapes:  # loops are fastest, and every request runs this
+    for shape in () if all_static else shapes:  # every request runs this code, and loops are the fastest form
         for size in shape:
             if type(size) is not int and isinstance(size, Symbol):
                 is_symbolic = True
@@ -193,7 +209,7 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
 def validate_output_bytes(
     shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int, text: str = OUTPUT_TEXT
 ) -> None:
-    """Raise Problem (output-too-large) with this text if dense outputs of these shapes have more than `limit` bytes."""
+    """Raise Problem (output-too-large) with this text if dense outputs of these shapes need more than `limit` bytes."""
     nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
     if nbytes > limit:
         largest = max(shapes, key=prod)
@@ -217,5 +233,5 @@ def validate_json_size(elements: int, lists: int, nbytes: int) -> None:
 
 
 def int64_or_text(number: int) -> int | str:
-    """Return the number, or a decimal string if int64 cannot represent it."""
+    """Return the number itself, or a decimal string if int64 cannot represent the number."""
     return number if number <= 2**63 - 1 else str(number)

@@ -1,18 +1,18 @@
-"""The source text of the operands of the expression that failed, from the marks of a Python traceback."""
+"""The source code of the operands of a failing expression, found by the marks in a Python traceback."""
 
 from __future__ import annotations
 
 import re
 
 _OPERAND = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\], ()]{0,59}")
-"""Names, attributes, subscripts and calls of names, without literals of text."""
+"""A pattern for names, attributes, subscripts and calls, without string literals."""
 _MARKS = re.compile(r" *(~+)(\^+)(~+)")
 
 
 def operands_in(text: str) -> tuple[str, str] | None:
-    """Return the two operands that a traceback marks, as `~~^~~` below the source line, in the user's last frame.
+    """Return the two operands that a traceback marks with `~~^~~` below the source line of the last user frame.
 
-    None if the text has several tracebacks, or no such marks.
+    Return None if the string contains several tracebacks, or if the last user frame has no such marks.
     """
     if text.count("Traceback (most recent call last)") != 1:
         return None

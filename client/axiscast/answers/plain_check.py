@@ -1,4 +1,4 @@
-"""Plain checks: check requests with integer sizes and perhaps an op, which need no validation by the schema."""
+"""Plain checks: check requests with integer sizes and possibly an op. They need no schema validation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..plan.plan import Shape
 from ..wire.shapes import MAX_SIZE
 
 DEFAULT_OP: Op = CheckRequest.model_fields["op"].default
-"""The op of a request that has none. Compare by identity: a request may name an equal op."""
+"""The default op of a request. Compare it by identity, because a request may explicitly name an equal op."""
 
 
 class PlainCheck(NamedTuple):
-    """A valid check request whose fields except `inputs` and `op` have their defaults. It is faster to create."""
+    """A valid check request in which only `inputs` and `op` may differ from their defaults. It is faster to create."""
 
     inputs: Sequence[Shape]
     op: Op = DEFAULT_OP
@@ -28,7 +28,7 @@ class PlainCheck(NamedTuple):
 
 
 def as_plain_check(inputs: Any, op: Op = DEFAULT_OP) -> PlainCheck | None:
-    """Return the plain check of these inputs. If they are not lists or tuples of integer sizes, return None."""
+    """Return the plain check of these inputs, or None if they are not lists or tuples of integer sizes."""
     if type(inputs) is not list and type(inputs) is not tuple:
         return None
     for shape in inputs:
@@ -41,7 +41,7 @@ def as_plain_check(inputs: Any, op: Op = DEFAULT_OP) -> PlainCheck | None:
 
 
 def read_plain_check(value: Any) -> PlainCheck | None:
-    """Return the plain check of a decoded request. If it is not plain, or invalid, return None."""
+    """Return the plain check of a decoded request, or None if the request is invalid or not a plain check."""
     if type(value) is not dict or "inputs" not in value or not value.keys() <= {"inputs", "op"}:
         return None
     op = read_plain_op(value["op"]) if "op" in value else DEFAULT_OP
@@ -49,7 +49,7 @@ def read_plain_check(value: Any) -> PlainCheck | None:
 
 
 def read_plain_op(value: Any) -> Op | None:
-    """Return the op with this name, or with the fields of this map. If it is invalid, return None."""
+    """Return the op with this name or with the fields in this map, or None if the value is invalid."""
     fields = {"name": value} if type(value) is str else value
     if type(fields) is not dict or type(fields.get("name")) is not str:
         return None

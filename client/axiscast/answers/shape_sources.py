@@ -1,4 +1,4 @@
-"""Translations in which an op takes missing sizes from the shape of another tensor, the source."""
+"""Translations that use a source: a tensor whose shape contains the sizes that the op's input does not have."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .arrangements import own_axes_first
 from .translation_steps import Moves, merge_reshapes, moves, reshape_to, steps_around, steps_with_one_op
 
 MAX_FAILURES = 16
-"""The number of failed pairs of tensors after which the search ends. Each takes a millisecond or more."""
+"""The number of failed tensor pairs after which the search for a source stops. Each takes at least a millisecond."""
 
 
 class _TooManyFailures(Exception):
-    """Raised if the search for a source has failed MAX_FAILURES times."""
+    """Raised when the search for a source has failed MAX_FAILURES times."""
 
 
 def steps_with_sources(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with one op for each output, on its input and a source of the missing sizes.
+    """Return the steps that make each output with one op on its input and on a source of the missing sizes.
 
-    The source is any input or output that has these sizes, reshaped if necessary. If there is no source, or if ops of
-    this kind do not take two tensors, return None.
+    The source is any input or output that has the missing sizes, reshaped if necessary. Return None if there is no
+    source, or if ops of this kind do not accept two tensors.
     """
     if kind.max_inputs is not None and kind.max_inputs < 2:
         return None
     shapes, steps, failures = list(plan.input_shapes), [], count(1)
     pending = sorted(plan.outputs, key=lambda output: not is_rearranged(output))
-    for _ in range(2):  # a source may be an output that a later step makes
+    for _ in range(2):  # a source may be an output of a later step
         remaining = []
         for placement in pending:
             checkpoint()
@@ -59,9 +59,9 @@ def steps_with_sources(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def steps_broadcasting_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with one op that broadcasts all inputs, also those that are only sources.
+    """Return the steps with one op that broadcasts all inputs, including inputs that are only sources.
 
-    If no input is only a source, or if the sources are not right-aligned with the output, return None.
+    Return None if no input is only a source, or if the sources are not right-aligned with the output.
     """
     sources = set(range(len(plan.input_shapes))) - {output.input for output in plan.outputs}
     if not sources or len(plan.outputs) != 1:
@@ -75,7 +75,7 @@ def steps_broadcasting_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def reshape_empty_inputs(plan: Plan) -> tuple[list[Step], Plan]:
-    """Return the steps that reshape each empty input to the shape of its output, and the plan after these steps."""
+    """Return steps that reshape each empty input to the shape of its output, and the plan after these steps."""
     shapes, outputs, steps = list(plan.input_shapes), [], []
     for output in plan.outputs:
         if 0 in output.input_shape and output.input_shape != output.shape:
@@ -87,14 +87,14 @@ def reshape_empty_inputs(plan: Plan) -> tuple[list[Step], Plan]:
 
 
 def is_rearranged(placement: Placement) -> bool:
-    """Return whether reshapes and transposes make the output, which then has as many elements as its input."""
+    """Return whether reshapes and transposes alone make the output. It then has as many elements as its input."""
     return prod(placement.input_shape) == prod(placement.output_shape)
 
 
 def can_be_source(shape: Shape, placement: Placement) -> bool:
-    """Return whether a tensor of this shape can be reshaped to a source of all sizes that the input of an output lacks.
+    """Return whether a tensor of this shape can be reshaped to a source of all sizes that the input does not have.
 
-    Each axis of the source then has size 1 or the output's size. The axes of the output may be split for that.
+    On each axis, the reshaped source then has size 1 or the output's size. For this, output axes may be split.
     """
     missing, elements, output_elements = prod(_missing_sizes(placement)), prod(shape), prod(placement.output_shape)
     if 0 in (elements, output_elements):
@@ -111,7 +111,7 @@ def _identity(number: int, shape: Shape) -> Placement:
 
 
 def _moves_to_output(placement: Placement, shape: Shape) -> Moves:
-    """Return the reshapes and transposes from an input of this shape to an output with as many elements."""
+    """Return the reshapes and transposes that turn an input of this shape into an output with as many elements."""
     if 0 in placement.output_shape:
         return reshape_to(shape, placement.output_shape)
     input_axes: dict[int, int] = {output_axis: axis for axis, output_axis in enumerate(placement.output_axes)}
@@ -120,9 +120,9 @@ def _moves_to_output(placement: Placement, shape: Shape) -> Moves:
 
 
 def _rearrange(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -> list[Step] | None:
-    """Return the steps that make an output by reshapes and transposes, and the op on it and a tensor of its shape.
+    """Return the steps that rearrange an input to an output, and the op on the output and a tensor of its shape.
 
-    If no other tensor has this shape, the op takes the output twice.
+    If no other tensor has this shape, the op gets the output twice.
     """
     shape, number = placement.output_shape, placement.input
     tensors = max(kind.min_inputs, 1)
@@ -141,7 +141,7 @@ def _rearrange(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) ->
 def _expand(
     placement: Placement, shapes: Sequence[Shape], kind: type[Op], failures: Iterator[int]
 ) -> list[Step] | None:
-    """Return the steps with an op on an input and a source, which is reshaped if necessary."""
+    """Return the steps that apply an op to an input and a source. The source is reshaped if necessary."""
     number, pair_placement = placement.input, replace(placement, input=0)
     others = {shape: other for other, shape in enumerate(shapes) if other != number}.values()
     for source in sorted(others, key=lambda other: shapes[other] != placement.output_shape):
@@ -162,7 +162,7 @@ def _expand(
 
 
 def _without_restoring(sources: Collection[int], steps: list[Step] | None) -> list[Step] | None:
-    """Return the steps without those that change sources after the op."""
+    """Return the steps, but omit the steps that change a source after the op."""
     if steps is None:
         return None
     op = next(number for number, step in enumerate(steps) if step.input is None)
@@ -172,9 +172,9 @@ def _without_restoring(sources: Collection[int], steps: list[Step] | None) -> li
 def _steps_with_pair(
     placement: Placement, shape: Shape, source: Shape, kind: type[Op]
 ) -> Iterator[tuple[Shape, list[Step] | None]]:
-    """Yield shapes of the source, each with the steps on the tensor (input 0) and the source (input 1).
+    """Yield possible source shapes, each with the steps on the tensor (input 0) and the source (input 1).
 
-    The steps are None if no op of this kind works with this shape.
+    The steps are None if no op of this kind can use the source shape.
     """
     if kind.output_count(2) == 1:
         if prod(source) == prod(placement.output_shape):
@@ -196,10 +196,10 @@ def _steps_with_pair(
 
 
 def _source_axes(placement: Placement, source: Shape, once: bool) -> Shape | None:
-    """Return a shape of the source that includes the sizes that the input of an output lacks.
+    """Return a shape for the source that contains all sizes that the placement's input does not have.
 
-    This is the source's own shape if possible, otherwise these sizes and an axis for the remaining elements. If `once`
-    is True, one axis of the source serves for all missing axes of its size.
+    If possible, this is the source's own shape. Otherwise it consists of the missing sizes and one axis for all
+    remaining elements. If `once` is True, one axis of the source may serve for several missing axes of the same size.
     """
     sizes = [size for size in _missing_sizes(placement) if size != 1]
     wanted = Counter(dict.fromkeys(sizes, 1) if once else sizes)
@@ -212,9 +212,10 @@ def _source_axes(placement: Placement, source: Shape, once: bool) -> Shape | Non
 
 
 def _place_beside(placement: Placement, shape: Shape) -> Placement:
-    """Return the placement of a source beside an output whose input lacks sizes.
+    """Return the placement of a source for an op that takes only some of the source's axes.
 
-    Axes of the source with other sizes become new output axes at the end.
+    Source axes with a missing size become the broadcast axes of the output. All other source axes become new output
+    axes at the end.
     """
     free = [axis for axis in placement.broadcast_axes if placement.output_shape[axis] != 1]
     output_shape, axes = list(placement.output_shape), []
@@ -230,7 +231,7 @@ def _place_beside(placement: Placement, shape: Shape) -> Placement:
 
 
 def _right_aligned(number: int, shape: Shape, output_shape: Shape) -> Placement | None:
-    """Return the right-aligned placement of a tensor in an output shape. If it does not fit, return None."""
+    """Return the right-aligned placement of a tensor in an output shape, or None if the tensor does not fit."""
     new = len(output_shape) - len(shape)
     if new < 0 or any(size not in (1, wanted) for size, wanted in zip(shape, output_shape[new:], strict=True)):
         return None
@@ -238,9 +239,10 @@ def _right_aligned(number: int, shape: Shape, output_shape: Shape) -> Placement 
 
 
 def _split(placement: Placement, shape: Shape) -> tuple[Placement, Shape]:
-    """Return a placement with split output axes, and a source shape that broadcasts to them.
+    """Return a placement with split output axes, and a source shape that broadcasts to these axes.
 
-    The source shape has as many elements as `shape`, and all sizes that the input lacks. `can_be_source` is True.
+    The source shape has as many elements as `shape`, and includes all sizes that the input does not have. This function
+    requires that `can_be_source` is True.
     """
     if 0 in placement.output_shape:
         return placement, placement.output_shape
@@ -264,10 +266,10 @@ def _split(placement: Placement, shape: Shape) -> tuple[Placement, Shape]:
 
 
 def _split_axes(placement: Placement, elements: int) -> tuple[list[tuple[int, ...]], Shape]:
-    """Return the parts of each output axis, and the size of the source on each part.
+    """Return the parts into which each output axis is split, and the size of the source on each part.
 
-    Besides the sizes that the input lacks, the source has `elements` elements: each other axis takes as many of them
-    as divide its size.
+    The source has all sizes that the input does not have, and `elements` further elements. Each remaining output axis
+    takes the greatest common divisor of its size and the elements that are left.
     """
     parts: list[tuple[int, ...]] = []
     source_shape: list[int] = []

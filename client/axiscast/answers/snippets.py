@@ -1,8 +1,8 @@
-"""The code of a translation, from the templates of the ops.
+"""The source code of a translation, generated from the code templates of the ops.
 
-In a template, `x` is the input of a step and `y` its output. A step on several tensors has `x0`, `x1` and so on, and
-all of them as `xs` and `ys`. `x_shape`, `x_rank`, `y_shape` and `y_rank` describe the first of them. The attributes of
-the op have their own names.
+In a template, `x` is the input of a step and `y` is its output. A step on several tensors has the inputs `x0`, `x1` and
+so on, and the lists `xs` and `ys` of all inputs and outputs. `x_shape`, `x_rank`, `y_shape` and `y_rank` describe the
+first input and the first output. The op's attributes keep their names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from ..wire.shapes import format_shape
 
 
 def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
-    """Return the steps as code. The inputs are x, or x0, x1 and so on, and the outputs y, or y0, y1 and so on."""
+    """Return the source code of the steps.
+
+    The inputs are named x, or x0, x1 and so on. The outputs are named y, or y0, y1 and so on.
+    """
     framework = to.split(".")[0]
     words = FRAMEWORKS[framework]
     comment = words.language.comment
@@ -34,12 +37,12 @@ def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
 
 
 def _is_empty(shape: Shape) -> bool:
-    """Return whether older frameworks read this shape as unknown: it is () or has a size 0."""
+    """Return whether older frameworks interpret this shape as unknown, because it is () or contains a size 0."""
     return not shape or 0 in shape
 
 
 def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
-    """Yield the code of each step. Intermediate tensors are t1, t2 and so on."""
+    """Yield the code of each step. Intermediate tensors are named t1, t2 and so on."""
     names, shapes = _numbered("x", len(plan.input_shapes)), list(plan.input_shapes)
     outputs = {output.input: name for output, name in zip(plan.outputs, _numbered("y", len(plan.outputs)), strict=True)}
     last = {tensor: number for number, step in enumerate(steps) for tensor in _written(step, len(shapes))}
@@ -62,7 +65,7 @@ def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]
 
 
 def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
-    """Return a sentence for each deviation of the released framework when it runs these steps."""
+    """Return a sentence for each known deviation of the released framework in these steps."""
     shapes, found = list(plan.input_shapes), {}
     for step in steps:
         taken = _taken(step, len(shapes))
@@ -104,7 +107,7 @@ def _filled_in(
     results: Sequence[str],
     after: Sequence[Shape],
 ) -> str:
-    """Return the first template of the op whose fields all exist, filled in."""
+    """Return the code of an op, from its first template for which all fields are known."""
     fields = {name: words.language.value(value) for name, value in op.model_dump(exclude_none=True).items()}
     shaped = words.language.shape or words.language.value
     for letter, names, shapes in (("x", taken, before), ("y", results, after)):

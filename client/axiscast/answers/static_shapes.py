@@ -1,4 +1,4 @@
-"""The shape of an expression of arrays, from the shapes of its names and without evaluating it."""
+"""The shape of an array expression, computed from the shapes of its names without evaluating the expression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2
     log10 log1p log2 long neg negative relu round rsqrt sigmoid sign silu sin sinh softplus sqrt square tan tanh to
     astype type stop_gradient"""
 _SAME_SHAPE = frozenset(_KEEPERS.split())
-"""Functions and methods whose result has the shape of their first operand, and perhaps another type."""
+"""The functions and methods whose result has the shape of the first operand. The dtype may differ."""
 
 
 _LAYERS = (
@@ -21,7 +21,7 @@ _SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
 
 
 def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
-    """Return what is known of the array that an expression gives; None for most calls."""
+    """Return the known data about the array that an expression evaluates to. Return None for most calls."""
     value = value_of(node, frame)
     if value is not MISSING:
         return array_of(value)
@@ -43,7 +43,7 @@ def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
 
 
 def _product(left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | None:
-    """Return the product of two stacks of matrices of the same size."""
+    """Return the matrix product of two arrays, or None if their leading axes or the summed sizes differ."""
     if left is None or right is None or min(len(left.shape), len(right.shape)) < 2:
         return None
     (*stack, rows, summed), (*other, own, columns) = left.shape, right.shape
@@ -77,7 +77,7 @@ def _transposed(array: ArrayValue | None, attribute: str) -> ArrayValue | None:
 
 
 def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
-    """Return the array of an index of integers, slices, None and an ellipsis."""
+    """Return the array at an index of integers, slices, None and an ellipsis. For any other index, return None."""
     if array is None:
         return None
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -106,7 +106,7 @@ def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
 
 
 def _constant(node: ast.expr) -> object:
-    """Return the value of a literal, with its sign; MISSING for anything else."""
+    """Return the value of a literal, which may have a minus sign. Return MISSING for any other expression."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _constant(node.operand)
         return -value if type(value) is int else MISSING
@@ -146,7 +146,7 @@ def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
 
 
 def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:
-    """Return what a layer of PyTorch makes of an array, if its class has a known rule."""
+    """Return the result of calling a PyTorch layer on an array, or None if the layer's class has no known rule."""
     kind = type(module)
     if array is None or not module_name(kind).startswith("torch.nn.modules."):
         return None

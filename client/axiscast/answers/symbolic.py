@@ -1,9 +1,11 @@
-"""Lowering of requests with symbolic sizes: the conditions under which they broadcast, and the output shapes.
+"""Lowering of requests with symbolic sizes: the output shapes, and the conditions under which the shapes broadcast.
 
-Each relation between sizes becomes clauses ("N equals M unless one of them is 1"), and plan/size_solver.py finds what
-follows from them. Each question here is one trial: assume the opposite, and test whether any sizes are possible. For
-example, does a size always expand? Does a condition follow from the others? The results are exact: no condition follows
-from the others, and no range can be narrower.
+Each relation between sizes becomes clauses, such as "N equals M unless one of them is 1". The solver in
+plan/size_solver.py finds what follows from the clauses.
+
+This module answers each question with a trial: it assumes the opposite, and tests whether any sizes are still possible.
+Examples of questions are: does a size always expand? Does one condition follow from other conditions? The results are
+exact: no condition follows from other conditions, and no range can be narrower.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ SizeOrName = int | str
 
 @dataclass(frozen=True, slots=True)
 class SymbolicPlacement:
-    """How one output reads one input, as in Placement. Some axes are broadcast for some values of the sizes only."""
+    """How one output reads one input, as in Placement. Some axes may be broadcast only for some values of the sizes."""
 
     input: int
     input_shape: tuple[Size | Quotient, ...]
@@ -46,7 +48,7 @@ class SymbolicPlacement:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicPlan:
-    """What an op does to inputs of these shapes. They broadcast if and only if all conditions hold."""
+    """The effect of an op on inputs with symbolic sizes. The shapes broadcast if and only if all conditions hold."""
 
     input_shapes: tuple[tuple[Size, ...], ...]
     outputs: tuple[SymbolicPlacement, ...]
@@ -54,16 +56,18 @@ class SymbolicPlan:
     result: tuple[SizeOrName, ...] | None
     """The shape of the operation's result, as in Plan."""
     apart: Alignment
-    """The alignment for sizes that are not 1 if they need not be 1. A negative number stands for an unknown size.
+    """The alignment in which every symbolic size is other than 1 if possible.
 
-    Equal sizes have equal numbers. The alignment has no axes if these sizes cannot all differ from 1 together.
+    A negative number stands for an unknown size. Equal sizes have equal numbers. If the sizes cannot all differ from 1
+    at the same time, the alignment has no axes.
     """
 
 
 def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
-    """Return the plan of an op on inputs of these shapes with symbolic sizes. `assume` has the bounds of names.
+    """Return the plan of an op on shapes with symbolic sizes. `assume` contains the bounds of names.
 
-    Raises ShapeMismatch if no values of the sizes broadcast, and Problem (work-too-large) if there are too many axes.
+    Raises ShapeMismatch if the shapes broadcast for no values of the sizes. Raises Problem (work-too-large) if there
+    are too many axes.
     """
     MAX_SYMBOLIC_AXES.check(sum(map(len, shapes)))
     places: dict[int, Side] = {
@@ -80,7 +84,7 @@ def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]
 
 
 def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
-    """Raise Problem (invalid-request) if `assume` has a name that the request lacks, or a value that is not a range."""
+    """Raise Problem (invalid-request) if `assume` contains an unknown name, or a value that is no size or range."""
     sizes: list[Size] = [size for shape in shapes for size in shape]
     sizes += [size for _, _, size in op.symbols()]
     names = {size.name for size in sizes if isinstance(size, Symbol) and size.name}
@@ -96,7 +100,7 @@ def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, S
 
 
 def _clauses(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[Clause, int, int]]:
-    """Yield the clauses that state a relation between variables, each with the positions of its two variables."""
+    """Yield the clauses for a relation between variables, each with the positions of its two variables."""
     for first, second in _pairs(relation, numbers, sizes):
         clause = relation.holds(SymbolicSize(numbers[first]), SymbolicSize(numbers[second]))
         unless = tuple(number for number in clause.unless if not sizes.excludes_one(number))
@@ -104,7 +108,7 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> I
 
 
 def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[int, int]]:
-    """Yield the positions of each pair of variables between which a relation must hold."""
+    """Yield the positions of each pair of variables that must satisfy a relation."""
     if relation.has_target:
         yield from ((position, len(numbers) - 1) for position in range(len(numbers) - 1))
         return
@@ -123,7 +127,7 @@ def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Ite
 
 
 def _leader(expanding: Sequence[int], sizes: SizeSolver) -> int | None:
-    """Return a variable that is not 1, an integer if possible, or None. Every other size is 1 or equals it."""
+    """Return a variable that cannot be 1, preferably an integer, or None. Other sizes are 1 or equal to this one."""
     nonunit = [number for number in expanding if sizes.excludes_one(number)]
     return min(nonunit, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
@@ -171,7 +175,7 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
 
 
 def _apart(alignment: Alignment, variables: Sequence[Sequence[int]], sizes: SizeSolver) -> Alignment:
-    """Return the alignment `SymbolicPlan.apart`. `variables` are those of the terms of each axis."""
+    """Return the alignment for `SymbolicPlan.apart`. `variables` lists the variables of the terms on each axis."""
     axes = []
     with sizes.trial():
         nonunit = {number for numbers in variables for number in numbers if sizes.admits(others=[number])}
@@ -184,7 +188,7 @@ def _apart(alignment: Alignment, variables: Sequence[Sequence[int]], sizes: Size
 
 
 def _stand_in(number: int, sizes: SizeSolver) -> int:
-    """Return the only possible size of a variable, or a negative number that all variables equal to it share."""
+    """Return the only possible size of a variable, or else a negative number that is the same for equal variables."""
     low, high = sizes.bounds(number)
     return low if low == high else -1 - sizes.members(number)[0]
 
@@ -192,7 +196,7 @@ def _stand_in(number: int, sizes: SizeSolver) -> int:
 def _solve(
     alignment: Alignment, variables_of_axes: Sequence[Sequence[int]], variables: SymbolTable
 ) -> tuple[SizeSolver, list[Clause]]:
-    """Return the solver with the clauses of all axes, and the clauses. Raises ShapeMismatch as `_plan` does."""
+    """Return a solver that contains the clauses of all axes, and the clauses. Raises ShapeMismatch if no sizes fit."""
     blank, sizes = SizeSolver(variables.bounds), SizeSolver(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, variables_of_axes, strict=True)):
@@ -212,7 +216,7 @@ def _solve(
 
 
 def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -> str:
-    """Return a clause for the message of a mismatch, with what is known about its symbolic sizes."""
+    """Return the part of a mismatch message that states what is known about the symbolic sizes."""
     facts = []
     for size in clash:
         number = variables.of(size)
@@ -225,7 +229,7 @@ def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -
 
 
 def _size_candidates(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> list[int]:
-    """Return the variables one of which is the size of an axis: the one that is not 1, if there are several."""
+    """Return the variables that can be the size of an axis. If one variable cannot be 1, return only this variable."""
     if not relation.is_two_sided:
         return list(numbers[-1:])
     expanding = [number for number in dict.fromkeys(numbers) if number != ONE]
@@ -238,7 +242,7 @@ def _notation(
 ) -> SizeOrName:
     """Return the size of an axis as the narrowest integer, name, range or "?" that covers its values.
 
-    The name is not `but`.
+    The returned name is never `but`.
     """
     if candidates and candidates[0] in variables.quotients:
         return _product(sizes, variables, candidates)
@@ -266,7 +270,7 @@ def _range(low: int, high: int) -> SizeOrName:
 
 
 def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
-    """Return the size of an axis that merges axes of these sizes. No clause relates these sizes to one another."""
+    """Return the size of an axis that merges axes of these sizes. No clause relates these sizes to each other."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, ranges = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
     factor = prod(low for low, high in ranges if low == high)
@@ -274,7 +278,7 @@ def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) 
     if factor == 0 or not varying:
         return factor // divisor
     if all(sizes.are_equal(number, varying[0]) for number in varying):
-        # A power of a size equals the size if the size can only be 0 or one other value.
+        # A power of a size equals the size itself if the size can only be 0 or one other value.
         ends, count = sizes.bounds(varying[0]), len(varying)
         if all(factor * end**count == divisor * end for end in ends) and (
             count == 1 or ends[1] - ends[0] == sizes.divisor(varying[0])
@@ -292,11 +296,11 @@ def _expands(sizes: SizeSolver, number: int, candidates: Sequence[int]) -> tuple
 
 
 def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable) -> list[Clause]:
-    """Return the shortest equivalent clauses, without those that follow from the others and the bounds."""
+    """Return the shortest equivalent clauses. Clauses that follow from other clauses and the bounds are omitted."""
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = SizeSolver(variables.bounds)
     needed: list[Clause] = []
-    # Equations with integers come second, because an equation of two names can imply them.
+    # Equations with integers are added last, because an equation of two names can imply them.
     for clause in sorted(shortest, key=lambda clause: any(map(variables.is_integer, clause.equation or ()))):
         if not clause.unless and not base.entails(clause):
             base.add(clause)
@@ -315,7 +319,10 @@ def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable
 
 
 def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clause:
-    """Return a clause without unnecessary parts. A divisor becomes the greatest one, or the only possible size."""
+    """Return a clause without unnecessary parts.
+
+    A divisor becomes the greatest divisor of the size. If only one size is possible, the clause becomes an equation.
+    """
     if clause.divides and clause.equation:
         number = clause.equation[0]
         low, high = sizes.bounds(number)
@@ -332,7 +339,7 @@ def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clau
 
 
 def _condition(clause: Clause, variables: SymbolTable) -> Condition:
-    """Return a clause as the condition in a response."""
+    """Return the condition that represents a clause in a response."""
     equations = [clause.equation] if clause.equation else []
     equations += [(number, ONE) for number in clause.unless]
     pairs = []

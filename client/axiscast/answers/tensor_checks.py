@@ -1,4 +1,4 @@
-"""Checks of requests with tensors, before memory is allocated or elements are summed."""
+"""Checks of requests with tensors. They run before memory is allocated and before elements are summed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def validate_outputs(
     max_bytes: int | None = None,
     limit_text: str = OUTPUT_TEXT,
 ) -> tuple[Plan, list[Shape]]:
-    """Return the plan of a broadcast and the shape of each result, which is the shape of the window if there is one.
+    """Return the plan of a broadcast and the shape of each result. With a window, each result has the window's shape.
 
     Pass `max_bytes` if the results are dense. Raises Problem (incompatible-shapes, invalid-request, output-too-large).
     """
@@ -60,7 +60,7 @@ def _validate_window(window: Window, plan: Plan) -> None:
         )
     for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
         if not 0 <= start <= stop <= size:
-            low, high, _ = slice(start, stop).indices(size)  # negative bounds probably count from the end
+            low, high, _ = slice(start, stop).indices(size)  # negative bounds were probably meant to count from the end
             raise Problem(
                 "invalid-request",
                 f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, "
@@ -70,7 +70,7 @@ def _validate_window(window: Window, plan: Plan) -> None:
 
 
 def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) -> Plan:
-    """Return the plan of a backprop from the gradient of each output.
+    """Return the plan of a backprop request, after checking the gradient of each output.
 
     Raises Problem (incompatible-shapes, invalid-request, invalid-tensor, output-too-large).
     """
@@ -101,7 +101,7 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
                 "float32",
                 pointer=f"{pointer}/dtype",
             )
-        # The axes are not merged here. An array without elements is summed in a wider dtype.
+        # In output_shape, axes are not merged. A gradient without elements is summed in a wider dtype.
         validate_span(placement.output_shape, gradient.itemsize if gradient.size else MAX_SUM_ITEMSIZE)
     for shape in plan.input_shapes:
         validate_span(shape, gradients[0].itemsize)
@@ -109,7 +109,7 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
 
 
 def not_strided_problem(placement: Placement) -> Problem:
-    """Return the problem of an output whose axes are merged so that no strides describe it."""
+    """Return the problem for an output whose axes are merged in a way that no strides can describe."""
     return Problem(
         "not-strided",
         f"merging {format_shape(placement.output_shape)} to {format_shape(placement.shape)} leaves no strides that "

@@ -1,4 +1,4 @@
-"""The text of responses for a terminal."""
+"""Functions that format responses as text for a terminal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..messages import CheckAnswer, Comparison, Condition, TranslateAnswer, Warn
 from ..wire.shapes import format_shape
 
 _MAX_CONDITIONS = 20
-"""The most conditions that a text lists."""
+"""The maximum number of conditions that a text lists."""
 
 
 def check_as_text(answer: CheckAnswer) -> str:
-    """Return the diagram, if the request asked for it, then the result, the hints and the warnings, each on a line."""
+    """Return the text of a check: the diagram if it was requested, the result, the hints and the warnings."""
     lines = [answer.diagram, ""] if answer.diagram else []
     if answer.conflict is None:
         shapes = result_shapes_text(answer)
@@ -25,7 +25,7 @@ def check_as_text(answer: CheckAnswer) -> str:
 
 
 def translation_as_text(answer: TranslateAnswer) -> str:
-    """Return each step on a line, then the code, then the warnings."""
+    """Return the text of a translation: one line for each step, then the code, then the warnings."""
     lines = []
     for number, step in enumerate(answer.steps, 1):
         fields = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
@@ -41,18 +41,18 @@ def translation_as_text(answer: TranslateAnswer) -> str:
 
 
 def result_shapes_text(answer: CheckAnswer | Comparison) -> str:
-    """Return the shape of the result. If there is none, return the distinct shapes of the outputs."""
+    """Return the shape of the result as text. If there is no result, return the distinct shapes of the outputs."""
     shapes = [answer.result.shape] if answer.result else [output.shape for output in answer.outputs]
     return ", ".join(dict.fromkeys(map(format_shape, shapes)))
 
 
 def warning_lines(warnings: Iterable[Warned]) -> list[str]:
-    """Return a line for each warning. Its hint is omitted, since the message contains it."""
+    """Return a line for each warning. The warning's hint is omitted, because the message already contains it."""
     return [f"warning ({warning.code}): {warning.message}" for warning in warnings]
 
 
 def join_conditions(conditions: Sequence[Condition]) -> str:
-    """Return the conditions in one sentence. Alternatives are in parentheses if there are several conditions."""
+    """Return the conditions as one sentence. If there are several conditions, alternatives are in parentheses."""
     texts = [condition.text for condition in conditions[:_MAX_CONDITIONS]]
     if len(conditions) > 1:
         texts = [f"({text})" if " or " in text else text for text in texts]

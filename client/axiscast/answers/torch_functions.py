@@ -1,4 +1,4 @@
-"""The functions of torch whose operands broadcast against each other, for `watch` and `check_torch`."""
+"""The torch functions whose operands broadcast against each other. `watch` and `check_torch` use these tables."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 ELEMENTWISE = _by_name(_ELEMENTWISE)
-"""The keywords of the operands of each function, in order. They are empty if all arguments are operands."""
+"""The keywords of each function's operands, in order. If all arguments are operands, the keywords are empty."""
 OPERAND_COUNTS = {"masked_scatter": 2}
-"""The number of operands of each function with a later argument that may be a tensor but does not broadcast."""
+"""The number of operands for each function with one more tensor argument, which does not broadcast."""
 LOSSES = _by_name(_LOSSES)
-"""The keywords of the operands of each loss, none of which is meant to broadcast."""
+"""The keywords of the operands of each loss. A loss is not meant to broadcast its operands."""
 LISTS = "_foreach_"
-"""The prefix of functions that take lists of operands: the first items broadcast, then the second items, and so on."""
+"""The prefix of functions that take lists of operands. The first items broadcast, then the second items, and so on."""
 
 
 def function_name(overload: str) -> str:
-    """Return the name of an overload of aten in these tables. In-place overloads have the same name.
+    """Return the name of an aten overload as it is written in these tables. In-place overloads have the same name.
 
     >>> [*map(function_name, ("aten.linalg_vecdot.default", "aten.__iand__.Tensor", "aten.mul_.Tensor"))]
     ['vecdot', 'and', 'mul']

@@ -1,4 +1,4 @@
-"""Translate an operation to another framework's op, with the reshapes and transposes that it needs."""
+"""Translate an operation to an op of another framework, with the necessary reshapes and transposes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from .translation_steps import steps_with_one_op, with_fewest_axes
 
 
 def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
-    """Return the steps of a translation and their code.
+    """Return the steps of a translation and their source code.
 
-    Raises Problem: unknown-op in this notation, incompatible-shapes, untranslatable.
+    Raises Problem with one of these codes: unknown-op, incompatible-shapes, untranslatable. The message
+    about an unknown op uses `notation`.
     """
     kind, shapes = op_class(request.to), tuple(request.inputs)
     if kind is None:
@@ -45,11 +46,12 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
 
 
 def find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps that execute a plan with ops of this kind. If there are none, return None.
+    """Return the steps that perform a plan with ops of this kind, or None if no such steps are found.
 
-    At first, the tensors are the inputs. A step with `input` k takes tensor k, and its result replaces this tensor. A
-    step with `inputs` takes these tensors, and its result replaces the first one. Any other step takes all tensors, and
-    its outputs are the tensors of the next step. In the end, each output is the tensor with the number of its input.
+    At the start, the tensors are the inputs. A step with `input` k reads tensor k, and its result replaces this tensor.
+    A step with `inputs` reads the listed tensors, and its result replaces the first of them. Any other step reads all
+    tensors, and its outputs are the tensors of the next step. At the end, each output is the tensor with the number of
+    its input.
     """
     if not plan.outputs or not kind.snippets:  # one of the two ops returns no tensors
         return None
@@ -69,7 +71,7 @@ def _find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with one op for each output, on its input alone."""
+    """Return steps in which each output is made by one op from its input alone."""
     steps: list[Step] = []
     for placement in plan.outputs:
         checkpoint()
@@ -106,7 +108,7 @@ def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
 
 
 def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
-    """Return the reason why ops of this kind cannot get the sizes along which inputs are replicated."""
+    """Return the reason why ops of this kind cannot get the sizes along which an input is replicated."""
     count = len(plan.input_shapes)
     if kind.min_inputs > count:
         return f"{to} takes {kind.min_inputs} inputs, but this request has {count}"
@@ -132,12 +134,14 @@ def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
 
 
 def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:
-    """Return whether other inputs may be a source of the sizes that the input of an output lacks.
+    """Return whether other inputs may be a source for the sizes that the input of an output does not have.
 
-    Reshapes and transposes keep the number of elements, so it is enough to compare these numbers. An op that takes only
-    the whole shape of an input, such as expand_as, needs an input with as many elements as the output. An op that takes
-    single axes needs an input with every prime factor of the missing sizes. An op that broadcasts all inputs needs
-    inputs that fit into the output and together have the missing sizes.
+    Reshapes and transposes do not change the number of elements, so it is enough to compare these numbers. Some ops,
+    such as expand_as, use only the whole shape of an input. They need an input with as many elements as the output.
+
+    An op that selects single axes needs an input whose number of elements is divisible by every prime factor of the
+    missing sizes. An op that broadcasts all inputs needs inputs that fit into the output and together have the missing
+    sizes.
     """
     elements, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
     others = [prod(shape) for number, shape in enumerate(plan.input_shapes) if number != output.input]
@@ -153,7 +157,7 @@ def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:
 
 
 def _has_prime_factors(number: int, other: int) -> bool:
-    """Return whether each prime factor of the other number divides this number."""
+    """Return whether each prime factor of `other` divides `number`."""
     while (common := gcd(number, other)) > 1:
         other //= common
     return other == 1

@@ -1,4 +1,4 @@
-"""The steps of a translation: the reshapes and transposes around one op that execute a plan."""
+"""The steps of a translation: one op that performs a plan, with the necessary reshapes and transposes around it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Moves = Sequence[Transpose | Reshape]
 
 
 def steps_with_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with one op of this kind that takes every input. If none do what the plan does, return None."""
+    """Return the steps with one op of this kind on all inputs, or None if no such steps perform the plan."""
     if regroups(plan):
         op = from_plan(kind, plan)
         if op is not None:
@@ -39,13 +39,17 @@ def steps_with_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
             if op is None:
                 refused.add(op_plan)
                 continue
-            with suppress(ValidationError):  # a merged axis of a reshape is longer than any tensor's axis
+            with suppress(ValidationError):  # a merged axis may be longer than any axis of a tensor can be
                 return list(steps_around(plan, op, arranged, source_shapes))
     return None
 
 
 def _source_shapes(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
-    """Yield shapes for the inputs that are only shape sources: their own, then `shape` if a reshape leads to it."""
+    """Yield possible shapes for the inputs that are only shape sources.
+
+    First, each source keeps its own shape. Then each source is reshaped to `shape`, if the numbers of elements are
+    equal.
+    """
     yield {}
     sources = set(range(len(plan.input_shapes))) - {placement.input for placement in plan.outputs}
     if sources and all(prod(plan.input_shapes[source]) == prod(shape) for source in sources):
@@ -55,7 +59,7 @@ def _source_shapes(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
 def steps_around(
     plan: Plan, op: Op, arranged: Sequence[Arrangement], source_shapes: dict[int, Shape]
 ) -> Iterator[Step]:
-    """Yield the steps before the op, the op, and the steps after it."""
+    """Yield the steps before the op, the op itself, and the steps after the op."""
     several = len(plan.input_shapes) > 1
     for arrangement in arranged:
         placement = arrangement.placement
@@ -74,15 +78,15 @@ def steps_around(
 
 
 def moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]:
-    """Return at most one transpose and one reshape, in this order, that select these axes of a shape.
+    """Return at most one transpose and then at most one reshape, which select these axes of a shape.
 
-    None stands for a new axis of size 1. Axes that are not selected have size 1.
+    None means a new axis of size 1. Axes that are not selected have size 1.
     """
     target = select_axes(shape, axes)
     selected = [axis for axis in axes if axis is not None]
     steps: list[Transpose | Reshape] = []
     nonunit = [axis for axis in selected if shape[axis] != 1]
-    if nonunit != sorted(nonunit):  # otherwise only axes of size 1 change places, and a reshape is enough
+    if nonunit != sorted(nonunit):  # otherwise only axes of size 1 move, so a reshape is enough
         permutation = (*selected, *(axis for axis in range(len(shape)) if axis not in selected))
         steps.append(Transpose(permutation=permutation))
         shape = select_axes(shape, permutation)
@@ -90,12 +94,12 @@ def moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]
 
 
 def reshape_to(shape: Shape, target: Shape) -> list[Transpose | Reshape]:
-    """Return the reshape to a target shape. If the shapes are equal, return no step."""
+    """Return the reshape to a target shape, or no step if the shapes are equal."""
     return [] if shape == target else [Reshape(shape=target)]
 
 
 def merge_reshapes(shape: Shape, steps: Moves) -> Moves:
-    """Return these steps on a tensor of this shape, with two successive reshapes as one."""
+    """Return these steps on a tensor of this shape, with two successive reshapes merged into one."""
     match steps:
         case [Reshape(), Reshape(shape=target)]:
             return reshape_to(shape, target)
@@ -112,17 +116,17 @@ def regroups(plan: Plan) -> bool:
 
 
 class Factor(NamedTuple):
-    """An output axis before axes are merged."""
+    """An output axis as it is before axes are merged."""
 
     size: int
     stride: int
-    """Elements of the input from one index to the next; 0 if the input is broadcast along the axis."""
+    """The number of input elements from one index to the next, or 0 if the input is broadcast along this axis."""
 
 
 def with_fewest_axes(plan: Plan) -> Plan:
     """Return a plan with the same output bytes and as few split and merged axes as possible.
 
-    The input keeps its own axes if they fit. A plan with several outputs, or with empty inputs, is returned unchanged.
+    The input keeps its own axes if possible. A plan with several outputs, or with empty inputs, is returned unchanged.
     """
     shape = plan.input_shapes[0]
     if not regroups(plan) or len(plan.outputs) > 1 or 0 in shape:
@@ -138,7 +142,7 @@ def with_fewest_axes(plan: Plan) -> Plan:
 
 
 def _factors(output: Placement) -> list[list[Factor]]:
-    """Return the factors of each merged output axis. Neighbours that one stride can read are one factor."""
+    """Return the factors of each merged output axis. Neighbouring axes that one stride can read are one factor."""
     strides = {axis: prod(output.input_shape[number + 1 :]) for number, axis in enumerate(output.output_axes)}
     groups, start = [], 0
     for count in output.merges or (1,) * len(output.output_shape):
@@ -158,9 +162,9 @@ def _factors(output: Placement) -> list[list[Factor]]:
 
 
 def _input_sizes(shape: Shape, factors: Sequence[Factor]) -> dict[int, int]:
-    """Return the size of each input axis by its output axis, in the order of the input.
+    """Return the size of each input axis, keyed by output axis, in the order of the input axes.
 
-    These are the input's own axes, also those of size 1, if the factors did not split or merge them.
+    If no factor splits or merges the input's own axes, these axes are returned, including axes of size 1.
     """
     axes = range(len(factors))
     read = sorted((axis for axis in axes if factors[axis].stride), key=lambda axis: -factors[axis].stride)

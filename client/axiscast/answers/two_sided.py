@@ -1,9 +1,11 @@
-"""Two-sided broadcasts: two inputs that each expand along an axis of the other, and accidental outer products.
+"""Two-sided broadcasts, in which two inputs expand each other, and accidental outer products.
 
-An input expands along an output axis if it has size 1 there, or lacks the axis, and another input has another size.
-(3, 1) and (1, 4) expand to each other, which is legal. It is an accidental outer product, with the code `square`, if
-the two axes have equal sizes and an input lacks its axis: (5,) and (5, 1) become (5, 5). Nearly always the operation
-was meant element by element, and no framework warns: a loss is averaged over all pairs.
+An input expands along an output axis if two conditions hold: the axis is missing or has size 1 in this input, and the
+axis has a different size in another input. For example, (3, 1) and (1, 4) expand each other, which is legal.
+
+An accidental outer product, with the code `square`, is a special case: the two axes have equal sizes, and one of the
+inputs does not have the axis along which it expands. For example, (5,) and (5, 1) become (5, 5). Nearly always, the
+user meant an element-wise operation. No framework gives a warning: a loss, for example, is averaged over all pairs.
 
 Code that runs inside other programs imports this module, so it imports only a few standard modules.
 """
@@ -16,26 +18,27 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 MAX_CACHED_INPUTS = 8
-"""The most inputs of a request whose axes are cached, so that the caches stay below some 10 kB."""
+"""The maximum number of inputs in a request whose axes are cached. The limit keeps the caches below 10 kB."""
 
 
 class TwoSidedBroadcast(NamedTuple):
-    """Two inputs that expand to each other."""
+    """Two inputs that expand each other."""
 
     kind: Literal["square", "mutual-stretch"]
     inputs: tuple[int, int]
     axes: tuple[int, int]
-    """The output axis along which the first input expands, and the one along which the second input expands.
+    """The output axis along which the first input expands, and the output axis along which the second input expands.
 
-    In a square, the first input lacks the first axis.
+    In an accidental outer product, the first input does not have the first axis.
     """
 
 
 def find_two_sided(shapes: Sequence[Sequence[Any]], masks: list[int] | None = None) -> TwoSidedBroadcast | None:
-    """Return an accidental outer product of two shapes, else two shapes that expand to each other, else None.
+    """Return an accidental outer product of two shapes, else two shapes that expand each other, else None.
 
-    The shapes broadcast and are right-aligned. A symbolic size counts as another size than 1. `masks` are the shapes'
-    nonunit masks, if they are known: a bit for each axis whose size is not 1, the lowest bit for the last axis.
+    The shapes must broadcast and are right-aligned. A symbolic size is treated as a size other than 1. `masks` are the
+    nonunit masks of the shapes, if already computed. A nonunit mask has a bit for each axis whose size is not 1,
+    and its lowest bit represents the last axis.
 
     >>> find_two_sided([(5,), (5, 1)])
     TwoSidedBroadcast(kind='square', inputs=(0, 1), axes=(0, 1))
@@ -48,7 +51,7 @@ def find_two_sided(shapes: Sequence[Sequence[Any]], masks: list[int] | None = No
 
 
 def find_outer_product(shapes: Sequence[Sequence[Any]], masks: list[int] | None = None) -> TwoSidedBroadcast | None:
-    """Return an accidental outer product of two shapes, or None. The arguments are those of `find_two_sided`.
+    """Return an accidental outer product of two shapes, or None. The arguments are the same as in `find_two_sided`.
 
     >>> find_outer_product([(5,), (5, 1)]).inputs
     (0, 1)
@@ -56,7 +59,7 @@ def find_outer_product(shapes: Sequence[Sequence[Any]], masks: list[int] | None 
     """
     ranks = [*map(len, shapes)]
     rank = max(ranks)
-    if min(ranks) == rank:  # no input lacks an axis
+    if min(ranks) == rank:  # every input has all axes
         return None
     masks = _nonunit_masks(shapes) if masks is None else masks
     if _find_mutual_stretch(masks, rank) is None or not _has_equal_sizes(shapes, masks):
@@ -65,10 +68,10 @@ def find_outer_product(shapes: Sequence[Sequence[Any]], masks: list[int] | None 
 
 
 def find_two_sided_in_rows(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
-    """Return the same as `find_two_sided` for shapes with any alignment.
+    """Return the same result as `find_two_sided`, for shapes with any alignment.
 
-    Each input has a row with its size on each output axis, or None if it lacks the axis. Sizes on one axis are 1 or
-    equal.
+    Each input has a row with the input's size on each output axis, or None if the input does not have the axis. All
+    sizes on one axis are 1 or equal.
     """
     masks = _nonunit_masks([[1 if size is None else size for size in row] for row in rows])
     stretch = _find_mutual_stretch(masks, len(rows[0]))
@@ -103,7 +106,8 @@ def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
     nonunit = [{axis for axis, size in enumerate(row) if size not in (None, 1)} for row in rows]
     sizes = [next((size for size in column if size not in (None, 1)), 1) for column in zip(*rows, strict=True)]
     for missing, size in enumerate(sizes):
-        first_inputs: dict[int, int] = {}  # by axis, the first input that lacks `missing` and has another size than 1
+        # Keys are axes. Each value is the first input without the axis `missing` whose size on the key's axis is not 1.
+        first_inputs: dict[int, int] = {}
         for number, row in enumerate(rows):
             if row[missing] is None:
                 first_inputs |= dict.fromkeys(nonunit[number] - first_inputs.keys(), number)
@@ -116,14 +120,14 @@ def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
 
 
 def _find_mutual_stretch(masks: Sequence[int], rank: int) -> TwoSidedBroadcast | None:
-    """Return two inputs that expand to each other, or None. The results for few inputs are cached."""
+    """Return two inputs that expand each other, or None. The results for requests with few inputs are cached."""
     find = _uncached_mutual_stretch if len(masks) > MAX_CACHED_INPUTS else _cached_mutual_stretch
     return find(tuple(masks), rank)
 
 
 def _uncached_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
-    # A mask that includes another one is the larger number. So if each mask includes the one before it in ascending
-    # order, no two inputs expand to each other.
+    # In ascending order, a mask can only include masks before it, because a mask that includes another is larger.
+    # If each mask includes the mask before it, no two inputs expand each other.
     for one, other in pairwise(sorted(masks)):
         only_one, only_other = one & ~other, other & ~one
         if only_one:

@@ -1,4 +1,4 @@
-"""Warnings about inputs that broadcast but may be a mistake, as plain values in the fields of messages.Warned."""
+"""Warnings about shapes that broadcast, but probably by mistake, as plain values of messages.Warned."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def input_warnings(
 ) -> list[dict[str, Any]]:
     """Return the warning about an accidental outer product. If there is none, return the warnings named in `warn`.
 
-    In `alignment`, symbols are replaced as symbolic.py does. `outputs` are the plain values of the outputs, one for
-    each input. `lower` makes the plan of a changed request.
+    In `alignment`, numbers replace the symbolic sizes, as in symbolic.py. `outputs` are the plain values of the
+    outputs, one for each input. `lower` returns the plan of a changed request.
     """
     if found := outer_product_of(alignment):
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
@@ -43,7 +43,7 @@ def input_warnings(
 
 
 def input_letter(number: int) -> str:
-    """Return the letter of an input in messages: a, b, c and so on.
+    """Return the letter that names an input in messages: a, b, c and so on.
 
     >>> input_letter(1), input_letter(30)
     ('b', 'inputs[30]')
@@ -52,7 +52,7 @@ def input_letter(number: int) -> str:
 
 
 def all_pairs_text(axes: Sequence[int], rank: int) -> str:
-    """Return a sentence part about the pairs that two inputs form if they expand to each other along these axes."""
+    """Return a clause about the pairs that two inputs form when they expand each other along these axes."""
     if rank == 2:
         return "every row meets every column"
     one, other = sorted(axes)
@@ -62,7 +62,7 @@ def all_pairs_text(axes: Sequence[int], rank: int) -> str:
 def _meeting(
     found: TwoSidedBroadcast, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]]
 ) -> str:
-    """Return a sentence with the common shape of the two inputs."""
+    """Return a sentence that states the common shape of the two inputs."""
     pair = sorted(found.inputs)
     rows = [rows_of(alignment)[number] for number in pair]
     axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
@@ -75,7 +75,7 @@ def _meeting(
 
 
 def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the warning that an input gets new axes, if ranks differ. Scalars are ignored."""
+    """Return the warning that an input gets new axes because the ranks differ. Scalars are ignored."""
     ranks = {*map(len, shapes)} - {0}
     if len(ranks) < 2:
         return []
@@ -89,9 +89,9 @@ def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[st
 
 
 def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
-    """Return on which side an output of this rank has new axes, if the input has these of its axes.
+    """Return the side on which an output of this rank has new axes. `axes` are the output axes that the input has.
 
-    If the new axes are between those of the input, return an empty text.
+    If the new axes are between the axes of the input, return an empty string.
     """
     if [*axes] == [*range(rank - len(axes), rank)]:
         return " on the left"
@@ -106,7 +106,7 @@ def _square_warning(
     found: TwoSidedBroadcast,
     lower: Lower,
 ) -> dict[str, Any]:
-    """Return the warning about an outer product. If a change of one input fixes it, the warning has a hint."""
+    """Return the warning about an accidental outer product, with a hint if changing one input fixes it."""
     meeting = _meeting(found, shapes, alignment, outputs)
     warning: dict[str, Any] = {
         "code": found.kind,

@@ -1,8 +1,8 @@
-"""Wordings of error messages (ops/error_messages.py), found in a text in time linear in its length.
+"""Find the known wordings of error messages (ops/error_messages.py) in a string, in linear time.
 
-A wording is words and slots in turn. `str.find` looks for its longest words; from the first words before them, the
-slots are then read in their order, each once. No slot is read twice for one place of the longest words, so there is
-nothing to go back to, and each slot ends within a few thousand characters.
+A wording consists of words and slots that alternate. The search starts with `str.find` for the longest words of the
+wording. From the first words before them, all slots are then read once, in order. No slot is read twice for the same
+occurrence of the longest words, so the search never backtracks. Each slot ends within a few thousand characters.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..wire.cancellation import checkpoint
 from ..wire.shapes import parse_shape
 
 MAX_SHAPES = 32
-"""Shapes that are read of one message."""
+"""The maximum number of shapes that are read from one message."""
 _GAP = 400
-"""Characters of `<...>`."""
+"""The maximum number of characters that the slot `<...>` skips."""
 _LONG_GAP = 4000
-"""Characters between the first words of a wording and its longest, and of all that `<:>` reads."""
+"""The maximum number of characters from the first words of a wording to its longest words, and in the slot `<:>`."""
 _SLOT = re.compile(r"<([^<>]+)>")
 _INNER = r"[^][(){}]{0,1000}"
 _SHAPE = re.compile(
@@ -42,7 +42,7 @@ Sizes = list[int | str]
 
 
 class Reading(NamedTuple):
-    """A wording in a text, with the values of its slots."""
+    """A wording that was found in a string, and the values of its slots."""
 
     message: ErrorMessage
     start: int
@@ -50,10 +50,10 @@ class Reading(NamedTuple):
     shapes: dict[int, Sizes]
     attributes: dict[str, Any]
     sizes: list[tuple[int | None, int | str]]
-    """The sizes that conflict, each with the number of its input if it is known."""
+    """The conflicting sizes, each with the number of its input, or None if the input is unknown."""
     node: str
     axis: int | None = None
-    """The output axis on which they conflict."""
+    """The output axis on which the sizes conflict."""
 
 
 class _Slot(NamedTuple):
@@ -68,12 +68,13 @@ class _Wording(NamedTuple):
     first: str
 
     def readings(self, text: str) -> Iterator[Reading]:
-        """Yield its readings in a text whose white space is single blanks, none inside another."""
+        """Yield all occurrences of this wording, without overlaps. White space in `text` must be single blanks."""
         at, last = -1, -1
         while (at := text.find(self.longest, at + 1)) >= 0:
             start = at if self.first == self.longest else text.rfind(self.first, max(at - _LONG_GAP, last + 1), at)
             if start <= last:
-                continue  # there is none, or it has been read
+                # The first words are missing before these longest words, or they were already read.
+                continue
             last = start
             if reading := self._read(text, start):
                 yield reading
@@ -97,7 +98,7 @@ class _Wording(NamedTuple):
 
 @cache
 def _wordings() -> list[_Wording]:
-    """Return all wordings, in the catalogue's order."""
+    """Return all wordings, in the order of the catalogue."""
     return [_compiled(message) for message in list_error_messages()]
 
 
@@ -122,8 +123,10 @@ def _slot(text: str) -> _Slot:
 
 
 def readings(text: str) -> list[Reading]:
-    """Return the readings of all wordings, in their order, none inside another; of those that start together, the
-    longest. White space in the text must be single blanks."""
+    """Return the occurrences of all wordings, in order and without overlaps. All white space must be single blanks.
+
+    If several occurrences start at the same position, the longest of them is returned.
+    """
     found: list[Reading] = []
     every: list[Reading] = []
     for wording in _wordings():
@@ -140,7 +143,7 @@ def _place(reading: Reading) -> tuple[int, int]:
 
 
 def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) -> tuple[int, Reading] | None:
-    """Read a slot that ends before `words`. Return its end and the reading with its value, or None."""
+    """Read a slot that ends before `words`. Return its end and the reading with the slot's value, or None."""
     kind, name = slot
     if kind == "...":
         end = text.find(words, at, at + _GAP) if words else at
@@ -182,7 +185,7 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
 
 
 def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tuple[int, Reading] | None:
-    """Read two shapes or more, with commas, blanks or "and" between them."""
+    """Read two or more shapes, separated by commas, blanks or "and"."""
     end = at
     for number in range(MAX_SHAPES):
         found = _SHAPE.match(text, at)
@@ -199,10 +202,11 @@ def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tupl
 
 
 def _sizes(text: str) -> Sizes | None:
-    """Return the sizes of a shape as text; None if it is not one. A negative size is unknown."""
+    """Return the sizes in the text of a shape, or None if the text is not a shape. A negative size means unknown."""
     if text[0] == "{":
         if re.search("[A-Za-z]", text):
-            return None  # a name in the source of a message
+            # The braces contain a name, so this is source code that prints a message, not a message.
+            return None
         text = f"[{text[1:-1]}]"
     try:
         return parse_shape(text)
@@ -211,6 +215,8 @@ def _sizes(text: str) -> Sizes | None:
 
 
 def single_blanks(text: str) -> str:
-    """Return a text with each run of white space replaced by one blank, without colors and the E of pytest before each
-    line."""
+    """Return the text with each run of white space replaced by one blank.
+
+    Terminal colors, and the E that pytest writes before each line, are removed.
+    """
     return " ".join(_COLOR.sub("", text).replace("\nE  ", "\n ").split())

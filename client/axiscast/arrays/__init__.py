@@ -1,1 +1,1 @@
-"""Arrays of all libraries as inputs and results of broadcasts and gradients, without IO."""
+"""Conversion of arrays from all libraries, and broadcasts and gradients of these arrays, without IO."""

@@ -1,8 +1,8 @@
 """The array libraries: how their arrays become NumPy arrays, receive data, and are built from results.
 
-Each library is a class. It is found by the module of the type of an array, and the library itself is imported only if
-an array of it was passed. Arrays that NumPy would convert wrongly raise an error with a remedy: NumPy alone would turn
-nulls into NaN, bfloat16 into integers, and columns of different dtypes into floats.
+Each library has a class here. The class is found by the module of the array's type. The library itself is imported only
+if the user passed one of its arrays. If NumPy would convert an array wrongly, an error with a remedy is raised: NumPy
+alone would turn nulls into NaN, bfloat16 into integers, and columns of different dtypes into floats.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ..wire.tensors import Array
 from .result_axes import ResultAxis
 
 Like = Literal["numpy", "input"]
-"""The library of the results: NumPy, or the library of the input of each result."""
+"""The library of the results: "numpy", or "input" for the library of each result's input."""
 
 
 ResultConverter = Callable[[Array, Sequence[ResultAxis]], Any]
-"""A function that converts a received NumPy array, whose memory is not shared, into an array of another library."""
+"""A function that converts a NumPy array that owns its memory into an array of another library."""
 
 
 def to_numpy(value: Any) -> Array:
-    """Return an array of any library, a number or a list as a NumPy array: a view if possible.
+    """Return an array of any library, a number or a list as a NumPy array. The result is a view if possible.
 
-    Raises TypeError, with a remedy, for an array on another device, and for one that is sparse or contains nulls.
+    Raises TypeError, with a remedy, if an array is on another device, is sparse, or contains nulls.
     """
     if type(value) is np.ndarray:
         return value
@@ -45,14 +45,14 @@ def writable_memory(value: Any) -> Array:
 
 
 def check_targets_disjoint(targets: Sequence[Array]) -> None:
-    """Raise ValueError if two results of `writable_memory` share memory."""
+    """Raise ValueError if two arrays returned by `writable_memory` share memory."""
     spans = sorted((target.__array_interface__["data"][0], target.nbytes) for target in targets if target.nbytes)
     if any(start + nbytes > following for (start, nbytes), (following, _) in pairwise(spans)):
         raise ValueError("two arrays of out share memory: each output needs separate memory")
 
 
 def may_overlap(arrays: Sequence[Array], targets: Sequence[Array]) -> bool:
-    """Return whether one of the arrays may share memory with one of the targets."""
+    """Return whether any of the arrays may share memory with any of the targets."""
     return any(np.may_share_memory(array, target) for array in arrays for target in targets)
 
 
@@ -62,7 +62,7 @@ def result_converter(value: Any, layout: str = "dense") -> ResultConverter:
 
 
 def raise_unsupported(value: Any, property_text: str, remedy: str) -> NoReturn:
-    """Raise the TypeError for an unsupported array. `property_text` follows the name of its type."""
+    """Raise the TypeError for an unsupported array. In the message, `property_text` follows the name of its type."""
     raise TypeError(f"{_type_name(value)} {property_text}".strip() + f" is not supported: {remedy}")
 
 
@@ -77,14 +77,14 @@ NO_ELEMENTS = "it has no elements. To check its shape, use check"
 
 
 class ArrayLibrary:
-    """The operations on the arrays of one library. Each `value` has one of the library's types."""
+    """The operations on the arrays of one library. The type of each `value` is a class of the library."""
 
     modules: ClassVar[Sequence[str]]
-    """The first parts of the names of its modules."""
+    """The names of the library's top-level modules."""
     unsupported_types: ClassVar[Mapping[str, str]] = {}
-    """The remedies for unsupported types, by the name of the type."""
+    """The remedy for each unsupported type, keyed by the type's name."""
     unsupported_arrays: ClassVar[Sequence[tuple[Callable[[Any], Any], str]]] = ()
-    """Pairs of a function and a remedy. The function returns why an array is not supported, or a false value."""
+    """Pairs of a function and a remedy. The function returns why an array is unsupported, or a false value."""
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -101,7 +101,7 @@ class ArrayLibrary:
 
 
 class NumPy(ArrayLibrary):
-    """NumPy arrays, numbers, lists, and objects of unknown libraries that NumPy can convert."""
+    """Operations on NumPy arrays, numbers, lists, and objects of unknown libraries that NumPy can convert."""
 
     modules = ("numpy", "builtins")
     unsupported_arrays = ((lambda x: np.any(getattr(x, "mask", False)) and "with masked elements", "pass x.filled(0)"),)
@@ -129,7 +129,7 @@ class NumPy(ArrayLibrary):
 
 
 class Torch(ArrayLibrary):
-    """Tensors of torch."""
+    """Operations on torch tensors."""
 
     modules = ("torch",)
     unsupported_arrays = (
@@ -151,7 +151,8 @@ class Torch(ArrayLibrary):
 
             integers = resolved.view(getattr(torch, f"int{8 * resolved.itemsize}"))
             return np.asarray(integers.numpy()).view(dtype_from_name(name))
-        except (RuntimeError, TypeError) as error:  # a tensor subclass without memory, or a dtype that NumPy lacks
+        # The tensor's subclass has no memory, or NumPy does not have the dtype.
+        except (RuntimeError, TypeError) as error:
             raise_unsupported(value, f"of {value.dtype}", f"torch says: {error}")
 
     @classmethod
@@ -180,7 +181,7 @@ class Torch(ArrayLibrary):
 
 
 class Jax(ArrayLibrary):
-    """Arrays of jax."""
+    """Operations on jax arrays."""
 
     modules = ("jax", "jaxlib")
     unsupported_types: ClassVar[Mapping[str, str]] = {
@@ -211,7 +212,7 @@ def _platforms(array: Any) -> set[str]:
 
 
 class TensorFlow(ArrayLibrary):
-    """Tensors and variables of TensorFlow."""
+    """Operations on the tensors and variables of TensorFlow."""
 
     modules = ("tensorflow",)
     unsupported_types: ClassVar[Mapping[str, str]] = {
@@ -236,7 +237,7 @@ class TensorFlow(ArrayLibrary):
 
 
 class Keras(ArrayLibrary):
-    """Variables of Keras."""
+    """Operations on Keras variables."""
 
     modules = ("keras",)
     unsupported_types: ClassVar[Mapping[str, str]] = {"KerasTensor": NO_ELEMENTS}
@@ -247,7 +248,7 @@ class Keras(ArrayLibrary):
 
 
 class Paddle(ArrayLibrary):
-    """Tensors of Paddle."""
+    """Operations on Paddle tensors."""
 
     modules = ("paddle",)
     unsupported_arrays = (
@@ -262,7 +263,7 @@ class Paddle(ArrayLibrary):
 
 
 class XArray(ArrayLibrary):
-    """DataArrays and variables of xarray."""
+    """Operations on the DataArrays and variables of xarray."""
 
     modules = ("xarray",)
     unsupported_types: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -300,14 +301,14 @@ class XArray(ArrayLibrary):
 
 
 def _dim_name(axis: ResultAxis, dims: Sequence[str]) -> str:
-    """Return the name of an axis. An added axis gets an underscore if the source has a dimension of its name."""
+    """Return the name of an axis. A new axis gets an underscore if the source already has a dimension of this name."""
     if axis.source_axis is not None:
         return dims[axis.source_axis]
     return f"{axis.name}_" if axis.name in dims else axis.name
 
 
 class SciPy(ArrayLibrary):
-    """Sparse arrays of SciPy and of sparse. All of them raise an error."""
+    """The sparse arrays of the libraries SciPy and sparse. All of them are unsupported and raise an error."""
 
     modules = ("scipy", "sparse")
     unsupported_types: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -316,7 +317,7 @@ class SciPy(ArrayLibrary):
 
 
 class Arrow(ArrayLibrary):
-    """Arrays and tensors of Arrow."""
+    """Operations on the arrays and tensors of Arrow."""
 
     modules = ("pyarrow",)
     unsupported_types: ClassVar[Mapping[str, str]] = {
@@ -340,7 +341,7 @@ class Arrow(ArrayLibrary):
 
 
 class Polars(ArrayLibrary):
-    """Series and data frames of Polars."""
+    """Operations on the series and data frames of Polars."""
 
     modules = ("polars",)
     unsupported_types: ClassVar[Mapping[str, str]] = {"LazyFrame": "pass x.collect()"}
@@ -360,7 +361,7 @@ class Polars(ArrayLibrary):
 
 
 class Pandas(ArrayLibrary):
-    """Series, data frames and indexes of pandas."""
+    """Operations on the series, data frames and indexes of pandas."""
 
     modules = ("pandas",)
 
@@ -387,14 +388,15 @@ _LIBRARIES = {module: library for library in ArrayLibrary.__subclasses__() for m
 
 
 def _library_of(value: Any) -> type[ArrayLibrary]:
-    """Return the library class of a value. Raises TypeError, with a remedy, for an unsupported type.
+    """Return the library class for a value. Raises TypeError, with a remedy, for an unsupported type.
 
-    It is found by the module of the type, or of the nearest base class that belongs to a known library.
+    The class is found by the module of the value's type. If this module is unknown, the nearest base class from a known
+    library decides.
     """
     kinds = type(value).__mro__
     library = next(_LIBRARIES[top] for kind in kinds if (top := kind.__module__.partition(".")[0]) in _LIBRARIES)
     for kind in kinds:
         if kind.__name__ in library.unsupported_types:
             raise_unsupported(value, "", library.unsupported_types[kind.__name__])
-    # A library also defines shapes and devices, which have no elements.
+    # Libraries also define objects such as shapes and devices, which have no elements.
     return library if hasattr(value, "__array__") else NumPy

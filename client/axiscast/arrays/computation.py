@@ -39,11 +39,11 @@ class _ShapesRequest(IntegerRequest):
 def compute_broadcast(
     op: OpLike, arrays: Sequence[Any], layout: TensorLayout | None, window: WindowLike | None, out: Any, like: Like
 ) -> list[Any]:
-    """Return the outputs of an op, as axiscast.broadcast does."""
+    """Return the outputs of an op. This function implements axiscast.broadcast."""
     if layout not in (None, "dense", "strided"):
         raise ValueError(f'layout must be "dense", "strided" or None, not {layout!r:.40}')
     if layout is None and (out is not None or like != "numpy"):
-        layout = "dense"  # results in other arrays are copies
+        layout = "dense"  # results for `out` or another library are copies
     arguments = read_broadcast(op, arrays, ResultOptions(layout or "dense", window, out, like))
     inputs, targets = arguments.inputs, arguments.targets
     box = None if arguments.window is None else [(start, stop) for start, stop in arguments.window]
@@ -69,7 +69,10 @@ def _output(
     layout: TensorLayout | None,
     target: Array | None,
 ) -> Array:
-    """Return an output or a window of it: a read-only view, unless the layout is dense or no strides describe it."""
+    """Return an output, or a window of the output.
+
+    The result is a read-only view, unless the layout is dense or no strides can describe the output.
+    """
     view = (output_view if placement.merges is None else merged_output_view)(placement, array, window)
     if view is not None and layout != "dense":
         return view
@@ -87,7 +90,7 @@ def _output(
 
 
 def _check_targets(targets: Sequence[Array], dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Shape]) -> None:
-    """Raise ValueError if the arrays of `out` do not have the dtypes and the shapes of the outputs."""
+    """Raise ValueError if the arrays in `out` do not have the dtypes and the shapes of the outputs."""
     if len(targets) != len(shapes):
         raise ValueError(f"out has {len(targets)} arrays for {len(shapes)} outputs: pass one for each output")
     for target, dtype, shape in zip(targets, dtypes, shapes, strict=True):
@@ -96,7 +99,7 @@ def _check_targets(targets: Sequence[Array], dtypes: Sequence[np.dtype[Any]], sh
 
 
 def compute_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like) -> list[Any]:
-    """Return the gradients of the inputs of an op, as axiscast.backprop does."""
+    """Return the gradients of an op's inputs. This function implements axiscast.backprop."""
     arguments = read_backprop(op, shapes, gradients, like)
     request_size = _request_size(op, arguments.gradients, arguments.shapes)
     arrays = list(map(to_little_endian, arguments.gradients))
@@ -112,7 +115,7 @@ def compute_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequenc
 
 
 def _request_size(op: OpLike, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> RequestSize:
-    """Return the validated op and shapes. Raises Problem, and TypeError for arrays of a dtype that is not supported."""
+    """Return the validated op and shapes. Raises Problem, or TypeError if a dtype is not supported."""
     request = validate(_ShapesRequest, {"op": plain_op(op), "inputs": shapes}, PythonNotation())
     for array in arrays:
         try:
@@ -123,7 +126,7 @@ def _request_size(op: OpLike, arrays: Sequence[Array], shapes: Sequence[Sequence
 
 
 def _memory_bytes() -> int:
-    """Return the memory of the machine in bytes, or MAX_SIZE if the system does not report it."""
+    """Return the machine's memory in bytes, or MAX_SIZE if the system does not report the memory."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,7 @@
-"""The axes of results, and the input axes that they come from. Results in xarray take their names from these."""
+"""The axes of results, and the input axes from which they are made.
+
+The names of the axes of xarray results come from these axes.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,22 @@ from ..ops import Op, lower
 
 
 class ResultAxis(NamedTuple):
-    """An axis of a result, and the axis of the source array that it comes from."""
+    """An axis of a result, and the axis of the source array from which it is made."""
 
     source_axis: int | None
-    """The axis of the source array. It is None for an axis that broadcasting has added."""
+    """The axis of the source array, or None if broadcasting added the axis."""
     name: str
-    """The name of an axis that broadcasting has added."""
+    """The name of the axis if broadcasting added it."""
     source_part: slice | None
-    """The part of the source axis that the result contains. It is None if the axis is expanded."""
+    """The part of the source axis that the result contains, or None if the axis is expanded."""
 
 
 def axes_of_outputs(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) -> Iterator[tuple[int, list[ResultAxis]]]:
-    """Yield for each output the number of its input, and the output's axes. Raises ShapeMismatch."""
+    """Yield the number of the input and the axes of the result, for each output. Raises ShapeMismatch."""
     names = op.output_dims()
     for number, output in enumerate(lower(op, shapes).outputs):
-        has_input_axes = output.merges is None and output.input_shape == shapes[output.input]  # no merge, no split
+        # The output has the axes of the input unless axes are merged or split.
+        has_input_axes = output.merges is None and output.input_shape == shapes[output.input]
         sources = {axis: source for source, axis in enumerate(output.output_axes)} if has_input_axes else {}
         bounds = window or [(0, size) for size in output.shape]
         unchanged = {*sources} - {*output.broadcast_axes}
@@ -41,9 +45,9 @@ def axes_of_outputs(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) ->
 
 
 def axes_of_gradients(op: Op, shapes: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, list[ResultAxis]]]:
-    """Yield for each input the number of the output whose gradient it gets, and the axes of its own gradient.
+    """Yield, for each input, the number of the output that determines its gradient, and the axes of the gradient.
 
-    An input that no output uses gets the number of the first output. Raises ShapeMismatch.
+    If no output uses an input, yield the number of the first output. Raises ShapeMismatch.
     """
     outputs = lower(op, shapes).outputs
     for number, shape in enumerate(shapes):

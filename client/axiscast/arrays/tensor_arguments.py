@@ -1,4 +1,4 @@
-"""The arguments of `broadcast` and `backprop`, read for a client or for a computation in this process."""
+"""The validated arguments of `broadcast` and `backprop`, for a client or for a computation in this process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .window import WindowLike, window_bounds
 
 TensorLayout = Literal["dense", "strided"]
 ResultsConverter = Callable[[list[Array]], list[Any]]
-"""A function that converts results to arrays of the libraries of the arguments."""
+"""A function that converts results to arrays of the arguments' libraries."""
 
 
 class ResultOptions(NamedTuple):
-    """The options of `broadcast` that determine its results. Client.broadcast describes them."""
+    """The options of `broadcast` that determine the results. Client.broadcast describes each option."""
 
     layout: TensorLayout = "dense"
     window: WindowLike | None = None
@@ -30,17 +30,17 @@ class ResultOptions(NamedTuple):
 
 
 class BroadcastArguments(NamedTuple):
-    """The arguments of `broadcast`."""
+    """The validated arguments of `broadcast`."""
 
     inputs: list[Array]
     window: list[list[int]] | None
     targets: list[Array] | None
-    """The memory of the arrays in `out`."""
+    """The memory of the arrays in `out`, or None if `out` is not given."""
     convert: ResultsConverter
 
 
 def read_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) -> BroadcastArguments:
-    """Return the arguments of `broadcast`. Raises TypeError and ValueError for invalid arguments."""
+    """Return the validated arguments of `broadcast`. Raises TypeError or ValueError if an argument is invalid."""
     layout, window, out, like = options
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense", because a strided output has each distinct element only once')
@@ -55,7 +55,7 @@ def read_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) ->
 
 
 class BackpropArguments(NamedTuple):
-    """The arguments of `backprop`."""
+    """The validated arguments of `backprop`."""
 
     shapes: list[list[int]]
     gradients: list[Array]
@@ -63,7 +63,7 @@ class BackpropArguments(NamedTuple):
 
 
 def read_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like) -> BackpropArguments:
-    """Return the arguments of `backprop`. Raises TypeError and ValueError for invalid arguments."""
+    """Return the validated arguments of `backprop`. Raises TypeError or ValueError if an argument is invalid."""
     input_shapes = _input_shapes(op, shapes)
     sizes = tuple(map(tuple, input_shapes))
     convert = _results_converter(op, gradients, "dense", like, lambda whole_op: axes_of_gradients(whole_op, sizes))
@@ -79,7 +79,7 @@ def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
 
 
 def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
-    """Return the shapes of the inputs of backprop. Raises TypeError for an array, and for one shape without a list."""
+    """Return the input shapes of `backprop`. Raises TypeError for an array, or for one shape that is not in a list."""
     if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
         raise TypeError(f"shapes must be a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
     if hasattr(shapes, "shape"):
@@ -102,7 +102,8 @@ def _results_converter(
 ) -> ResultsConverter:
     """Return the function that converts results to arrays of the libraries of the user's arrays.
 
-    `axes_of_results` yields, for each result, the number of the array in `arrays` that it should be like, and its axes.
+    For each result, `axes_of_results` yields the axes of the result and a number. The number is the index in `arrays`
+    of the array whose library the result gets.
     """
     if like == "numpy":
         return list

@@ -1,4 +1,4 @@
-"""The parsing of a `window`, which is the part of an output that a caller requests."""
+"""Validation of a `window`, which is the part of an output that a user requests."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..wire.problems import Problem
 
 Slices = slice | EllipsisType | tuple[slice | EllipsisType, ...]
 WindowLike = Sequence[tuple[SupportsIndex, SupportsIndex]] | Slices
-"""A [start, stop] for each output axis, or slices such as np.s_[0:2, :]."""
+"""A window: a [start, stop] pair for each output axis, or slices such as np.s_[0:2, :]."""
 
 
 def window_bounds(window: WindowLike, op: OpLike, shapes: Sequence[tuple[int, ...]]) -> list[list[int]] | None:
-    """Return [start, stop] for each output axis.
+    """Return the bounds [start, stop] of a window for each output axis.
 
-    Slices work as in NumPy: they may be open, negative or too long, and missing axes are taken whole. Return None if
-    slices are given and the shapes do not broadcast: the service then reports that. Raises TypeError and ValueError
-    for an invalid window.
+    Slices work as in NumPy: they may be open, negative or too long, and axes without a slice are included completely.
+    If slices are given and the shapes do not broadcast, return None: the service then reports the conflict. Raises
+    TypeError or ValueError if the window is invalid.
 
     >>> window_bounds(np.s_[-1:, ...], "numpy.broadcast_arrays", [(4, 3)])
     [[3, 4], [0, 3]]
@@ -50,7 +50,10 @@ def window_bounds(window: WindowLike, op: OpLike, shapes: Sequence[tuple[int, ..
 
 
 def _expand_ellipsis(entries: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Return one entry for each axis. An ellipsis, or else the end, stands for all axes without an entry."""
+    """Return one entry for each axis. The ellipsis stands for all axes without an entry.
+
+    If there is no ellipsis, the missing entries are added at the end.
+    """
     places = [number for number, entry in enumerate(entries) if entry is ...] or [len(entries)]
     missing = len(shape) - sum(entry is not ... for entry in entries)
     if missing < 0 or len(places) > 1:
