@@ -1,1 +1,1 @@
-"""The engine: views, dense bytes and gradients of arrays, in pure NumPy. All speed optimizations of arrays are here."""
+"""The engine, which computes views, dense bytes and gradients of arrays in pure NumPy and optimizes their speed."""

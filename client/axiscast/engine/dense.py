@@ -1,18 +1,18 @@
-"""The dense bytes of a view: written to memory, or as a stream of chunks.
+"""Conversion of a view to its dense bytes, either written to memory or yielded as a stream of chunks.
 
-Axes are merged, and neighbouring bytes are copied as one unsigned integer (a unit), so that no dtype costs more than
-another and no bit changes. The shape and the strides determine the fastest method, which is cached for each layout.
-np.copyto is the fastest for most layouts. Another method is used if benchmarks/engine.py shows that np.copyto takes at
-least 1.2 times as long:
+Axes are merged if possible. Adjacent bytes are copied together as one unsigned integer, called a unit. Therefore, all
+dtypes are equally fast and no bit changes. The shape and the strides determine the fastest method, which is cached per
+layout. np.copyto is the fastest method for most layouts. Another method is used if benchmarks/engine.py shows that
+np.copyto takes at least 1.2 times as long:
 
-- Short rows that repeat: the overhead of each row equals the cost of 100 bytes. The rows are written a few times, and
-  copied from there as one longer row (2 to 8 times as fast).
-- Short rows of one value each, such as (N, 1) -> (N, 3), with narrow units: written column by column (1.3 to 2.8 times
-  as fast).
-- Transposes: read in the order of the output, each value loads a whole cache line, which has been evicted when its next
-  value is needed. Tiles that fit into the cache avoid this (2 to 7 times as fast). This is cache blocking (Lam,
-  Rothberg and Wolf, The cache performance and optimizations of blocked algorithms, 1991).
-- Unaligned memory, such as a tensor in a message: NumPy reads its units one by one. Repeated units are copied to
+- Short rows that repeat: NumPy's overhead per row equals the cost of copying 100 bytes. The rows are written a few
+  times. The result is then copied repeatedly as one longer row (2 to 8 times as fast).
+- Short rows of a single repeated value, such as (N, 1) -> (N, 3), with narrow units: these rows are written column by
+  column (1.3 to 2.8 times as fast).
+- Transposes: if values are read in output order, each value loads a whole cache line. The line is evicted before its
+  next value is needed. Tiles that fit into the cache avoid this problem (2 to 7 times as fast). This method is called
+  cache blocking (Lam, Rothberg and Wolf, The cache performance and optimizations of blocked algorithms, 1991).
+- Unaligned memory, such as a tensor in a message: NumPy reads unaligned units one by one. Repeated units are copied to
   aligned memory first (1.3 to 1.8 times as fast with narrow units).
 """
 
@@ -30,48 +30,57 @@ from ..wire.cancellation import checkpoint
 from .memory_layout import Array, Ints, Layout, collapse, in_units, layout_of, to_units
 
 Write = Callable[[Array, Array], None]
-"""A function that copies its second argument to its first, which has the same shape and units and no overlap."""
+"""A function that copies its second argument to its first. Both have the same shape and units, and do not overlap."""
 
 CHUNK_BYTES = 2**20 - 2**12
-"""The largest number of bytes of a chunk. It fits into the cache, and exceeds the high-water mark of a send buffer.
+"""The maximum size of a chunk in bytes. A chunk fits into the cache but exceeds a send buffer's high-water mark.
 
-From 1 MiB on, a write to a loopback socket of Linux costs up to 1.5 times as much per byte. A chunk of half the size is
-not faster. The cause is not known.
+A write of 1 MiB or more to a Linux loopback socket costs up to 1.5 times as much per byte. Chunks of half the size are
+not faster. The cause is unknown.
 """
 CHUNK_BUFFERS = 3
-"""The number of buffers that chunks are written to in turn.
+"""The number of buffers to which chunks are written in turn.
 
-A server that waits before each send until its buffer is below the high-water mark can still hold the last chunk and the
-end of the chunk before it. The third buffer is then free.
+Some servers wait before each send until their buffer is below the high-water mark. Such a server can still hold the
+last chunk and the end of the previous chunk. The third buffer is then free.
 """
 
 SMALL_BYTES = 2**16
-"""The largest number of bytes that np.copyto copies before another method has even been set up."""
+"""The maximum number of bytes that np.copyto copies faster than another method can be set up."""
 BLOCK_BYTES = 15 * 2**16
-"""The largest number of bytes of a block, which stays in the cache until it is read again. It is less than a chunk."""
-SHORT_ROW_BYTES = 2**7
-"""The number of bytes of a row from which NumPy's overhead for each row does not matter."""
-LINE_BYTES, ALIGNMENT = 2**12, 64
-"""The number of bytes of a row that is copied fastest, and the number of bytes of a cache line."""
-NARROW = 2
-"""The largest number of bytes of a narrow unit. It costs as much as a wide unit, so each of its bytes costs more."""
-ROW_BYTES = 96
-"""The number of bytes of repeated rows to write unit by unit before they are copied. Narrow units have half of it."""
-COLUMNS, COLUMN_BYTES = 12, 32
-"""The largest number of units, and of bytes, in a row that is written faster column by column."""
-ORDER_BYTES = 2**24
-"""The largest number of bytes of an input that is copied to C order before it is streamed repeatedly."""
-TILE_BYTES, TILE_NEAR = 2**18, 64
-"""The largest number of bytes of a tile of a transpose, and its number of units along the axis that is read."""
-MIN_TILE_BYTES = 2**14
-"""The smallest number of bytes of a tile for which a step in Python is worth its cost.
+"""The maximum size of a block in bytes.
 
-If most axes are short, tiles would have a handful of units, and np.copyto is up to a thousand times faster.
+A block stays in the cache until it is read again, and is smaller than a chunk.
+"""
+SHORT_ROW_BYTES = 2**7
+"""The minimum row size in bytes for which NumPy's overhead per row does not matter."""
+LINE_BYTES, ALIGNMENT = 2**12, 64
+"""The size in bytes of the row that is copied fastest, and the size of a cache line in bytes."""
+NARROW = 2
+"""The maximum size of a narrow unit in bytes. Narrow units cost more per byte because all units take the same time."""
+ROW_BYTES = 96
+"""The number of bytes of repeated rows to write unit by unit before the rows are copied.
+
+For narrow units, the number is halved.
+"""
+COLUMNS, COLUMN_BYTES = 12, 32
+"""The maximum number of units and of bytes in a row for which writing column by column is faster."""
+ORDER_BYTES = 2**24
+"""The maximum size in bytes of an input that is copied to C order before it is streamed repeatedly."""
+TILE_BYTES, TILE_NEAR = 2**18, 64
+"""The maximum size of a transpose tile in bytes, and the number of its units along the axis that is read."""
+MIN_TILE_BYTES = 2**14
+"""The minimum size in bytes of a tile for which one step in Python is worth its cost.
+
+If most axes are short, a tile would have only a few units. np.copyto is then up to a thousand times faster.
 """
 
 
 def write_dense(view: Array, out: Array) -> None:
-    """Copy the elements of a view to `out`, an array of the same shape and dtype in C order, without overlap."""
+    """Copy the elements of a view to `out`, an array in C order with the same shape and dtype.
+
+    They must not overlap.
+    """
     if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
         raise ValueError("out must have the shape and dtype of the view, and must be in C order")
     if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(layout_of(view))):
@@ -82,7 +91,7 @@ def write_dense(view: Array, out: Array) -> None:
 
 
 def c_ordered(view: Array) -> Array:
-    """Return a view in C order: the view itself if it is in C order, else a copy."""
+    """Return a view in C order: the view itself if possible, otherwise a copy."""
     if view.flags.c_contiguous:
         return view
     copy = np.empty(view.shape, view.dtype)
@@ -93,20 +102,23 @@ def c_ordered(view: Array) -> Array:
 def reordered(view: Array) -> Array:
     """Return a view of the same elements that can be streamed quickly.
 
-    If the elements are read out of order repeatedly, the result is a view of a copy of up to ORDER_BYTES.
+    If the elements are read out of order repeatedly, return a view of a copy of up to ORDER_BYTES.
     """
     once = _out_of_order(view)
     return view if once is None else np.broadcast_to(c_ordered(once), view.shape)
 
 
 def reordered_bytes(view: Array) -> int:
-    """Return the number of bytes of the copy that `reordered` makes: 0 if it makes no copy."""
+    """Return the size in bytes of the copy that `reordered` makes, or 0 if `reordered` makes no copy."""
     once = _out_of_order(view)
     return 0 if once is None else once.nbytes
 
 
 def _out_of_order(view: Array) -> Array | None:
-    """Return the distinct elements of a view that is read out of order repeatedly, or None if no copy is worth it."""
+    """Return the distinct elements of a view that is read out of order repeatedly.
+
+    Return None for any other view, or if a copy of the elements would exceed ORDER_BYTES.
+    """
     repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
     if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
         return None
@@ -115,12 +127,15 @@ def _out_of_order(view: Array) -> Array | None:
 
 
 def is_fast_to_chunk(view: Array) -> bool:
-    """Return whether writing a chunk takes a fraction of a millisecond, because memory is read in long runs."""
+    """Return whether a chunk is written in a fraction of a millisecond because memory is read in long runs."""
     return view.flags.c_contiguous or _has_long_rows(layout_of(in_units(view)))
 
 
 def chunk_buffer_bytes(view: Array) -> int:
-    """Return the number of bytes of the buffers that `chunks` allocates: at most CHUNK_BUFFERS chunks."""
+    """Return the total size in bytes of the buffers that `chunks` allocates.
+
+    There are at most CHUNK_BUFFERS buffers.
+    """
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
         return 0 if view.flags.c_contiguous else view.nbytes
     cut = _cut(in_units(view))
@@ -130,9 +145,9 @@ def chunk_buffer_bytes(view: Array) -> int:
 def chunks(view: Array) -> Iterator[memoryview]:
     """Yield the bytes of a view in C order, in chunks of up to CHUNK_BYTES.
 
-    A chunk that is contiguous in the view's memory is that memory. Other chunks are a few buffers that are used in
-    turn: use a chunk before CHUNK_BUFFERS - 1 further chunks are taken. Repeated content is written once and yielded
-    several times.
+    If a chunk is contiguous in the view's memory, the chunk is yielded without copying. Other chunks are written to a
+    few buffers in turn, so a chunk is overwritten later. Use each chunk before you request CHUNK_BUFFERS - 1 more
+    chunks. Repeated content is written once and yielded several times.
     """
     if not view.size:
         return
@@ -165,7 +180,7 @@ def _chunk(piece: Array, buffer: Array) -> memoryview:
 
 
 def _parts(array: Array, axes: int) -> Iterator[Array]:
-    """Yield the subarray at each index of the first `axes` axes."""
+    """Yield the subarray at each index along the first `axes` axes."""
     if not axes:
         yield array
         return
@@ -174,19 +189,19 @@ def _parts(array: Array, axes: int) -> Iterator[Array]:
 
 
 class Cut(NamedTuple):
-    """How a view is cut into chunks, and the buffers that the chunks need."""
+    """The way in which a view is cut into chunks, and the buffers that the chunks need."""
 
     axis: int
     """The axis along which the view is cut."""
     pieces: int
-    """The number of chunks for each index of the axes before it."""
+    """The number of chunks at each index along the preceding axes."""
     most: int
-    """The largest number of indices of the axis in a chunk."""
+    """The maximum number of indices along the axis in one chunk."""
     row: int
-    """The number of bytes of one index of the axis."""
+    """The number of bytes at one index along the axis."""
     buffers: int
     pitch: int
-    """The number of bytes of a buffer."""
+    """The size of one buffer in bytes."""
 
 
 def _cut(source: Array) -> Cut:
@@ -200,7 +215,7 @@ def _cut(source: Array) -> Cut:
 
 @lru_cache(1024)
 def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
-    """Return the axis along which a view is cut into chunks, and the number of pieces."""
+    """Return the axis along which a view is cut into chunks, and the number of pieces along this axis."""
     shape, width = layout.shape, layout.width
     axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) * width <= max(chunk_bytes, width))
     return axis, -(-shape[axis] // max(chunk_bytes // (prod(shape[axis + 1 :]) * width), 1))
@@ -211,7 +226,7 @@ def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
 
 @lru_cache(1024)
 def _writer(layout: Layout) -> Write:
-    """Return the fastest known method for a layout."""
+    """Return the fastest known method that writes a view with this layout."""
     shape, strides, width, aligned = layout
     if prod(shape) * width <= SMALL_BYTES:
         return np.copyto
@@ -231,7 +246,10 @@ def _writer(layout: Layout) -> Write:
 
 
 def _times(layout: Layout, axis: int, most: int) -> int:
-    """Return how often to write what an axis repeats before the rest is copied from there: up to about `most` bytes."""
+    """Return how many repetitions to write along an axis before they are copied to the remaining repetitions.
+
+    The repetitions that are written have about `most` bytes or fewer.
+    """
     nbytes = prod(layout.shape[axis + 1 :]) * layout.width
     line = lcm(nbytes, ALIGNMENT)
     return max(most // line * line, most // nbytes * nbytes if line > most else 0, nbytes) // nbytes
@@ -239,33 +257,36 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
-    """Return whether np.copyto is the fastest method for the elements of a layout, without merging them to units."""
+    """Return whether np.copyto is the fastest method for a layout when its elements are not merged into units."""
     return _writer(to_units(layout, layout.width)) is np.copyto
 
 
 def _once(array: Array) -> tuple[slice, ...]:
-    """Return the index of the distinct elements of an array."""
+    """Return the index that selects the distinct elements of an array."""
     return tuple(slice(None) if step else slice(1) for step in array.strides)
 
 
 def _aligned_once(array: Array) -> Array:
-    """Return the array, or a view of an aligned copy of its distinct elements if it is not aligned."""
+    """Return an aligned array: the array itself if possible, otherwise a view of an aligned copy.
+
+    Only the distinct elements are copied.
+    """
     return array if array.flags.aligned else np.broadcast_to(array[_once(array)].copy(), array.shape)
 
 
 def _has_long_rows(layout: Layout) -> bool:
-    """Return whether memory is read in runs that are so long that NumPy's overhead for each does not matter."""
+    """Return whether memory is read in runs so long that NumPy's overhead per run does not matter."""
     return layout.strides[-1] == layout.width and layout.shape[-1] * layout.width >= SHORT_ROW_BYTES
 
 
 def _is_scattered(strides: Ints) -> bool:
-    """Return whether memory is read in another order than it is written."""
+    """Return whether memory is read in a different order than it is written."""
     far = [abs(step) for step in strides if step]
     return bool(far) and min(far) < far[-1]
 
 
 def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
-    """Yield the slices of blocks of shape `steps` that make up an array. Each block is one step of work."""
+    """Yield the slices of the blocks that make up an array. A block has the shape `steps` and is one step of work."""
     if not shape:
         yield ()
         return
@@ -277,7 +298,7 @@ def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
 
 @lru_cache(1024)
 def _steps(shape: Ints, width: int) -> Ints:
-    """Return the shape of blocks of up to BLOCK_BYTES."""
+    """Return the shape of a block of up to BLOCK_BYTES."""
     steps = list(shape)
     for axis, size in enumerate(shape):
         steps[axis] = min(max(BLOCK_BYTES // (prod(shape[axis + 1 :]) * width), 1), size)
@@ -285,7 +306,10 @@ def _steps(shape: Ints, width: int) -> Ints:
 
 
 def _columns(out: Array, source: Array) -> None:
-    """Copy column by column: the few columns of an array with short rows are long. Short last axes count as one."""
+    """Copy column by column, because an array with short rows has few but long columns.
+
+    If several last axes are short, they are treated as one axis.
+    """
     axes = 1
     while axes < out.ndim and prod(out.shape[-axes - 1 :]) <= COLUMNS:
         axes += 1
@@ -296,13 +320,16 @@ def _columns(out: Array, source: Array) -> None:
 
 
 def _by_blocks(out: Array, source: Array) -> None:
-    """Copy block by block, from an aligned copy of the distinct units of each block."""
+    """Copy block by block, from an aligned copy of the distinct units in each block."""
     for block in blocks(out.shape, _steps(out.shape, out.itemsize)):
         np.copyto(out[block], _aligned_once(source[block]))
 
 
 def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
-    """Copy an array that repeats along an axis: write `times` repetitions to a buffer, and copy them from there."""
+    """Copy an array that repeats along an axis.
+
+    Write `times` repetitions to a buffer, and copy the buffer repeatedly.
+    """
     shape = out.shape
     seed_shape = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
     block_shape = (*seed_shape[:axis], shape[axis], *seed_shape[axis + 1 :])
@@ -319,18 +346,21 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
 
 
 def _copy_rows(target: Array, seed: Array, axis: int, times: int) -> None:
-    """Copy a seed with `times` repetitions along an axis to all repetitions of the target, as whole rows."""
+    """Copy a seed with `times` repetitions along an axis to all repetitions in the target.
+
+    Whole rows are copied at once.
+    """
     outer = target.shape[:axis]
     rows, line = target.reshape(*outer, -1), seed.reshape(*outer, -1)
     width = line.shape[-1]
     whole = target.shape[axis] // times * width
-    one_row = f"S{width * target.itemsize}"  # NumPy copies each element of this dtype by one memcpy
+    one_row = f"S{width * target.itemsize}"  # NumPy copies each element of this dtype with one memcpy
     np.copyto(rows[..., :whole].view(one_row), line.view(one_row))
     np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
 
 
 def _write(out: Array, source: Array) -> None:
-    """Copy an array, whose axes may be mergeable, to memory in C order."""
+    """Copy an array to memory in C order. Axes that can be merged are merged first."""
     shape, [strides] = collapse(source.shape, source.strides)
     if shape != source.shape:
         out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
@@ -338,12 +368,12 @@ def _write(out: Array, source: Array) -> None:
 
 
 def _reading_order(strides: Ints) -> list[int]:
-    """Return the axes in the order of memory, the outermost first."""
+    """Return the axes in memory order, the outermost first."""
     return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
 
 
 def _tile(layout: Layout) -> Ints:
-    """Return the shape of a tile of a transpose: long on the axis that is written and on the axis that is read."""
+    """Return the shape of a transpose tile, which is long on the axis that is written and on the axis that is read."""
     steps = [1] * len(layout.shape)
     steps[-1] = TILE_BYTES // TILE_NEAR // layout.width
     steps[_reading_order(layout.strides)[-1]] = TILE_NEAR
@@ -355,7 +385,7 @@ def _tile_bytes(layout: Layout) -> int:
 
 
 def _transpose(out: Array, source: Array) -> None:
-    """Copy tile by tile: read in the order of memory to a cached buffer, and write in the order of the output."""
+    """Copy tile by tile. Each tile is read in memory order to a cached buffer, and then written in output order."""
     order = _reading_order(source.strides)
     back = [order.index(axis) for axis in range(out.ndim)]
     memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)

@@ -1,4 +1,4 @@
-"""Windows of merged axes that no strides describe: each element is looked up by itself, in pieces."""
+"""Windows of outputs with merged axes that strides cannot describe. Each element is looked up separately, in pieces."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from .memory_layout import Array, collapse
 from .views import Window, input_strides, merged_axes
 
 GATHER_PIECE_LOOKUPS = 2**16
-"""The largest number of lookups of one piece. They take half a millisecond, and their indices stay in the cache."""
+"""The maximum number of lookups per piece.
+
+These lookups take half a millisecond, and their indices stay in the cache.
+"""
 GATHER_PIECE_BYTES = 2**18
-"""The largest number of bytes of one piece, unless one element has more."""
+"""The maximum size of a piece in bytes. A piece with a single element may be larger."""
 
 
 class Gathered:
-    """A window of an output, with at least one element. Its pieces are computed during iteration.
+    """A window of an output, with at least one element. The pieces of the window are computed during iteration.
 
-    It has the attributes shape, dtype, size and nbytes, as an array does.
+    Like an array, the window has the attributes shape, dtype, size and nbytes.
     """
 
     def __init__(self, placement: Placement, array: Array, window: Window) -> None:
-        array = array.reshape(placement.input_shape)  # a view, because a reshape only splits axes
+        array = array.reshape(placement.input_shape)  # a view, because this reshape only splits axes
         memory = memory_span(array)
         if memory is None:
             raise ValueError("the array has negative strides, or strides that are not multiples of its item size")
@@ -37,12 +40,12 @@ class Gathered:
         self.dtype = array.dtype
         self.size = prod(self.shape)
         self.nbytes = self.size * array.itemsize
-        # A void type has no alignment, so NumPy does not copy an unaligned array first.
+        # A void dtype has no alignment, so NumPy does not copy an unaligned array first.
         self._memory = memory.view(f"V{array.itemsize}")
         self._starts = [start for start, _ in window]
         strides = [step // array.itemsize for step in input_strides(placement, array)]
         self._axes: list[list[tuple[int, int]]] = []
-        """For each axis of the output, the sizes and the strides (in elements) of the fewest axes that it merges."""
+        """For each output axis, the sizes and strides (in elements) of its merged axes, reduced to the fewest axes."""
         for axes in merged_axes(placement):
             own = slice(axes.start, axes.stop)
             sizes, [steps] = collapse(placement.output_shape[own], tuple(strides[own]))
@@ -51,17 +54,17 @@ class Gathered:
 
     @property
     def lookups(self) -> int:
-        """The number of lookups of all pieces: for each element, one on each axis that is merged."""
+        """The number of lookups in all pieces. Each element needs one lookup per axis that takes part in a merge."""
         return self.size * self._lookups_of_element
 
     @property
     def held(self) -> int:
-        """The largest number of bytes of memory that a piece takes while the next one is computed."""
+        """The maximum memory in bytes that a piece takes while the next piece is computed."""
         elements = prod(self._piece_shape())
         return elements * (7 * 8 + 3 * self.dtype.itemsize)
 
     def pieces(self) -> Iterator[Array]:
-        """Yield the elements in C order, as one-dimensional arrays."""
+        """Yield the elements in C order as one-dimensional arrays."""
         for box in blocks(self.shape, self._piece_shape()):
             offsets = [
                 _offsets(axes, start + part.start, start + min(part.stop, size))
@@ -75,7 +78,7 @@ class Gathered:
         return np.concatenate(list(self.pieces())).reshape(self.shape)
 
     def _piece_shape(self) -> Shape:
-        """Return the shape of a piece. The pieces follow one another in C order."""
+        """Return the shape of one piece. Successive pieces are in C order."""
         lookups = GATHER_PIECE_LOOKUPS // self._lookups_of_element
         elements = max(min(lookups, GATHER_PIECE_BYTES // self.dtype.itemsize), 1)
         steps = []
@@ -86,10 +89,13 @@ class Gathered:
 
 
 def _offsets(axes: Sequence[tuple[int, int]], start: int, stop: int) -> Array:
-    """Return the distance in elements from the first position on a merged axis to each of `start` to `stop`."""
+    """Return the offsets, in elements, of the positions `start` to `stop` on a merged axis.
+
+    An offset is the distance from the first position on the axis.
+    """
     positions = np.arange(start, stop)
     offsets = np.zeros(len(positions), np.int64)
     for size, stride in reversed(axes[1:]):
-        positions, inner = np.divmod(positions, min(size, MAX_SIZE))  # every position is below MAX_SIZE
+        positions, inner = np.divmod(positions, min(size, MAX_SIZE))  # every position is less than MAX_SIZE
         offsets += inner * stride
     return offsets + positions * axes[0][1] if axes else offsets

@@ -1,4 +1,4 @@
-"""The memory layout of a view: the fewest axes and the widest units that describe its bytes."""
+"""The memory layout of a view, reduced to the fewest axes and the widest units that describe its bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Ints = tuple[int, ...]
 
 MAX_UNIT_BYTES = 16
-"""The number of bytes of the widest element that NumPy copies as one."""
+"""The size in bytes of the widest element that NumPy copies in one operation."""
 
 
 class Layout(NamedTuple):
-    """The layout of units of `width` bytes: sizes, strides in bytes, and whether NumPy considers them aligned."""
+    """The layout of units of `width` bytes: sizes, strides in bytes, and whether NumPy considers the units aligned."""
 
     shape: Ints
     strides: Ints
@@ -25,14 +25,14 @@ class Layout(NamedTuple):
 
 
 def layout_of(array: Array) -> Layout:
-    """Return the layout of an array, whose elements are its units."""
+    """Return the layout of an array. The units are the array's elements."""
     return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
 
 
 def in_units(view: Array) -> Array:
-    """Return a view of the same bytes with the fewest axes and the widest units. It may be unaligned."""
+    """Return a view of the same bytes with the fewest axes and the widest units. The view may be unaligned."""
     shape, strides, width, _ = to_units(layout_of(view), MAX_UNIT_BYTES)
-    first_element: Any = (*[slice(1)] * view.ndim, ...)  # with the ellipsis, an array without axes stays an array
+    first_element: Any = (*[slice(1)] * view.ndim, ...)  # with the ellipsis, indexing never returns a scalar
     first = view[first_element].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
     return units.view("c16" if width == MAX_UNIT_BYTES else f"u{width}")[..., 0]
@@ -52,7 +52,7 @@ def to_units(layout: Layout, widest: int) -> Layout:
 
 @lru_cache(1024)
 def collapse(shape: Ints, *strides: Ints) -> tuple[Ints, list[Ints]]:
-    """Return the fewest axes with the same elements in the same order, and their strides for each of several arrays."""
+    """Return the fewest axes that give the same elements in the same order, and each array's strides on these axes."""
     sizes: list[int] = []
     steps: list[Ints] = []
     for size, step in zip(shape, zip(*strides, strict=True), strict=True):

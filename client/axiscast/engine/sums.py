@@ -1,17 +1,18 @@
-"""Sums over axes, as accurate as the dtype and not much slower than reading the memory once.
+"""Sums over axes that are as accurate as the dtype and take little longer than reading the memory once.
 
-The axes are sorted by their order in memory, so that a transposed array costs no more than another one. The array is
-summed in blocks, each of which is one step of work.
+The axes are sorted by their order in memory, so that a transposed array takes no longer than any other array. The array
+is summed block by block, and each block is one step of work.
 
-np.add.reduce sums integers and narrow floats if the innermost axis is long. If it is short, the overhead of each row
-costs five times the sum. For float32, NumPy converts every element to 64 bits at half the speed, or adds to one
-float32, which saturates. For float64, it adds row after row, so that the error grows with the number of rows.
+np.add.reduce is used for integers and narrow floats if the innermost axis is long. If the innermost axis is short,
+NumPy's overhead per row is five times the cost of the sum. For float32, NumPy either converts every element to 64 bits,
+at half the speed, or adds to a single float32, which saturates. For float64, NumPy adds row after row, so the error
+grows with the number of rows.
 
-So these are added in groups: pairwise summation with wider leaves (Higham, Accuracy and Stability of Numerical
-Algorithms, 4.2). The compiled loops of einsum or BLAS add a few terms in the dtype itself. The sums of groups are added
-in 64 bits, again in groups. The number of roundings on each level is the number of terms of a group, so the error of a
-float32 sum is less than 10^-6 of the sum of its magnitudes. A reshape joins short rows to one long row, whose parts are
-added at the end.
+These arrays are therefore summed in groups. This method is pairwise summation with wider leaves (Higham, Accuracy and
+Stability of Numerical Algorithms, 4.2). The compiled loops of einsum or BLAS add the few terms of a group in the dtype
+itself. The group sums are then added in 64 bits, again in groups. On each level, the number of roundings is at most the
+number of terms in a group. The error of a float32 sum is therefore less than 10^-6 of the sum of the magnitudes. A
+reshape joins short rows into one long row, whose parts are added at the end.
 """
 
 from __future__ import annotations
@@ -29,31 +30,37 @@ from .memory_layout import Array, Ints
 Dtype = np.dtype[Any]
 
 SMALL_ELEMENTS = 2**12
-"""The largest number of elements that np.add.reduce sums before another method has even been set up."""
+"""The maximum number of elements that np.add.reduce sums faster than another method can be set up."""
 BLOCK_ELEMENTS = 2**21
-"""The largest number of elements of one step. The sums of its groups fit into the cache."""
+"""The maximum number of elements in one step. The sums of its groups fit into the cache."""
 COPIED_ELEMENTS = 2**18
-"""The largest number of elements of one step if the array is first converted or copied to C order."""
+"""The maximum number of elements in one step if the array is first converted or copied to C order."""
 KEPT_SUMS = 2**18
-"""The largest number of sums that are kept from step to step, so that they stay in the cache."""
+"""The maximum number of sums that are kept between steps. These sums stay in the cache."""
 RETAKEN_ELEMENTS = 2**14
-"""The largest number of sums that one step recomputes in a wider float."""
+"""The maximum number of sums that one step recomputes in a wider float dtype."""
 RUN_ELEMENTS = 2**10
-"""The number of elements in a row beyond which a longer row is not read faster."""
+"""The row length in elements above which a longer row is not read any faster."""
 LONG_ROW = 2**6
-"""The number of elements in a row from which np.add.reduce is as fast as any other method."""
+"""The minimum number of elements in a row for which np.add.reduce is as fast as any other method."""
 GROUP_TERMS = 16
-"""The number of terms of a group: 15 roundings of 2^-24 are an error of 9 * 10^-7."""
+"""The number of terms in a group. 15 roundings of 2^-24 each give an error of 9 * 10^-7."""
 ROW_TERMS = 2**7
-"""The number of terms of a group in a row. einsum has 16 subtotals for a row, so it rounds as rarely."""
+"""The number of terms in a group within one row.
+
+einsum adds the terms of a row to 16 subtotals, so each subtotal has as few roundings as a group of GROUP_TERMS.
+"""
 SHORT_ROW, SHORT_RUN = 48, 8
-"""The largest row (in elements) and run for which a product with a matrix of zeros and ones is the fastest method."""
+"""The maximum row length and run length in elements for which a product with a matrix of 0 and 1 is fastest."""
 PRODUCT_ELEMENTS = 2**12
-"""The largest number of elements of a product for which BLAS uses one thread."""
+"""The maximum number of elements in a matrix product for which BLAS uses only one thread."""
 
 
 def accumulator(dtype: Dtype) -> Dtype:
-    """Return the dtype in which a sum is accurate to `dtype`: 64-bit floats, or the integers, which wrap around."""
+    """Return the dtype in which sums are computed: a 64-bit float, a 128-bit complex number or an integer dtype.
+
+    A sum in this dtype is accurate to `dtype`. Integer sums wrap around.
+    """
     if dtype.kind == "c":
         return np.dtype(np.complex128)
     if dtype.kind in "iu":
@@ -62,12 +69,12 @@ def accumulator(dtype: Dtype) -> Dtype:
 
 
 def working_bytes(elements: int) -> int:
-    """Return the largest number of bytes of memory that sums of `elements` take in addition to their results."""
+    """Return the maximum memory in bytes that summing `elements` elements takes, excluding the results."""
     return 24 * min(elements, COPIED_ELEMENTS)
 
 
 def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
-    """Return the array summed over `axes`, which keep size 1. `dtype` is the array's or its accumulator's.
+    """Return the array summed over `axes`, which get size 1. `dtype` is the array's dtype or its accumulator's dtype.
 
     >>> sum_axes(np.array([[1, 2, 3], [4, 5, 6]]), (1,), np.dtype(int))
     array([[ 6],
@@ -81,7 +88,7 @@ def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
         return out
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]) or -inf)
     source, merged = _collapsed(array, order, axes)
-    if dtype.kind == "c":  # the two parts are a further axis, for which the merged axes leave room
+    if dtype.kind == "c":  # the real and imaginary parts form one more axis; merging leaves room for it
         reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
         out = sum_axes(reals, merged, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
     else:
@@ -91,7 +98,10 @@ def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
 
 
 def _sum_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
-    """Return the sums block by block. All blocks of the same sums follow one another."""
+    """Return the sums, computed block by block.
+
+    Blocks that contribute to the same sums are processed one after another.
+    """
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
     shape = array.shape
     out = np.empty([1 if axis in axes else size for axis, size in enumerate(shape)], dtype)
@@ -101,7 +111,8 @@ def _sum_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
         rows = array[box]
         parts = blocks(rows.shape, steps)
         total = _sum_block(rows[next(parts)], axes, narrow, wide)
-        for number, part in enumerate(parts):  # the first total can be the array's own memory, so it is not changed
+        # The first total can be a view of the array's memory, so it is not changed.
+        for number, part in enumerate(parts):
             total = np.add(total, _sum_block(rows[part], axes, narrow, wide), out=total if number else None, dtype=wide)
         np.copyto(out[box], total, casting="unsafe")
         _recompute_nonfinite(rows, axes, total, out[box])
@@ -111,9 +122,10 @@ def _sum_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
 def _recompute_nonfinite(array: Array, axes: Ints, total: Array, out: Array) -> None:
     """Recompute each sum of `array` over `axes` whose `total` is not finite, and write it to `out`.
 
-    If a term is not finite, the smallest and the largest term show it and determine the sum. If all terms are finite,
-    the method has caused the total: 0 times the infinity of another sum is NaN, and a group can overflow although its
-    sum does not. The sum is then computed in the widest float, which may overflow if it has only 64 bits.
+    If a term is not finite, the smallest and the largest term show this and determine the sum. If all terms are finite,
+    the summation method caused the non-finite total. For example, 0 times the infinity in another sum is NaN, and a
+    group can overflow although its whole sum does not. Such a sum is recomputed in the widest float dtype. On platforms
+    where this dtype has only 64 bits, the sum may still overflow.
     """
     if total.dtype.kind != "f" or np.isfinite(total).all():
         return
@@ -133,7 +145,7 @@ def _recompute_nonfinite(array: Array, axes: Ints, total: Array, out: Array) -> 
 
 
 def _sum_block(array: Array, axes: Ints, narrow: Dtype, wide: Dtype) -> Array:
-    """Return the sums of a block in the dtype `wide`, or in `narrow` if all terms are in one group."""
+    """Return the sums in a block. Their dtype is `wide`, or `narrow` if all terms are in one group."""
     if array.shape[-1] >= LONG_ROW and (array.dtype.itemsize < 4 or narrow.kind != "f"):
         total: Array = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
         return total
@@ -148,12 +160,15 @@ def _sum_block(array: Array, axes: Ints, narrow: Dtype, wide: Dtype) -> Array:
 
 
 def _sum_groups(value: Array) -> Array:
-    """Sum (..., terms, run) over groups of terms. Return (..., sums, run) with the terms that are in no group."""
+    """Sum an array of shape (..., terms, run) over groups of terms. Return an array of shape (..., sums, run).
+
+    Terms that are in no group are appended to the sums.
+    """
     *before, terms, run = value.shape
     group_terms = ROW_TERMS if run == 1 else GROUP_TERMS
     if terms <= group_terms:
         return _sum_terms(value)[..., None, :]
-    # A short run is made longer: `neighbours` terms that lie side by side belong to as many groups.
+    # A short run is made longer: `neighbours` adjacent terms are assigned to different groups.
     neighbours = 1 if run == 1 else max(min(RUN_ELEMENTS // run, terms // group_terms), 1)
     blocks_of_groups = terms // (group_terms * neighbours)
     grouped_terms = blocks_of_groups * group_terms * neighbours
@@ -163,7 +178,10 @@ def _sum_groups(value: Array) -> Array:
 
 
 def _sum_terms(value: Array) -> Array:
-    """Sum (..., terms, run) over the terms, by the fastest of three methods. Return (..., run)."""
+    """Sum an array of shape (..., terms, run) over the terms, by the fastest of three methods.
+
+    Return shape (..., run).
+    """
     *before, terms, run = value.shape
     is_float = value.dtype.kind == "f"
     if is_float and run <= SHORT_RUN and terms * run <= SHORT_ROW:
@@ -176,7 +194,7 @@ def _sum_terms(value: Array) -> Array:
 
 
 def _sum_short_rows(rows: Array, run: int) -> Array:
-    """Sum the terms of each row, which are runs of `run` elements, by a product with identity matrices."""
+    """Sum the terms in each row by multiplying with stacked identity matrices. A term is a run of `run` elements."""
     count, width = rows.shape
     selection = np.tile(np.eye(run, dtype=rows.dtype), (width // run, 1))
     rows_of_product = PRODUCT_ELEMENTS // width
@@ -189,7 +207,7 @@ def _sum_short_rows(rows: Array, run: int) -> Array:
 
 
 def _collapsed(array: Array, order: list[int], axes: Ints) -> tuple[Array, Ints]:
-    """Return a view with the axes in this order, merged to the fewest axes, and which of those are summed."""
+    """Return a view with the axes in this order, merged into the fewest axes, and the indices of the summed axes."""
     sizes: list[int] = []
     steps: list[int] = []
     summed: list[bool] = []

@@ -1,6 +1,6 @@
-"""The engine: from a placement and an array to a view of the output, or to the gradient of an input.
+"""The engine, which computes a view of an output, or the gradient of an input, from a placement and an array.
 
-dense.py writes the bytes of a view, and sums.py sums over axes.
+dense.py writes the bytes of a view, and sums.py computes sums over axes.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .memory_layout import Array
 from .sums import accumulator, sum_axes, working_bytes
 
 MAX_SUM_ITEMSIZE = 16
-"""The number of bytes of an element of the widest dtype in which sums are computed."""
+"""The size in bytes of an element in the widest dtype in which sums are computed."""
 
 
 Window = Sequence[tuple[int, int]]
-"""A slice of the output: the pair (start, stop) for each output axis."""
+"""A slice of the output: a pair (start, stop) for each output axis."""
 
 
 def output_view(placement: Placement, array: Array, window: Window | None = None) -> Array:
-    """Return the output, or a window of it, before axes are merged: a read-only view of the input.
+    """Return the output before axes are merged, or a window of it, as a read-only view of the input.
 
-    No element is copied: the view has stride 0 along the broadcast axes. Only the window, not the whole output, must
-    have a shape that NumPy supports.
+    No element is copied, because the view has stride 0 along the broadcast axes. Only the window must have a shape that
+    NumPy supports. The whole output may be larger.
     """
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
     box: list[Any] = []
-    array = array.reshape(placement.input_shape)  # a view, because a reshape only splits axes
-    if window is None and array.size and array.flags.c_contiguous:  # the usual case, at a third of the cost
+    array = array.reshape(placement.input_shape)  # a view, because this reshape only splits axes
+    if window is None and array.size and array.flags.c_contiguous:  # the usual case, in a third of the time
         raw = array.view(storage_dtype(array.dtype))
         whole: Array = np.ndarray(shape, raw.dtype, raw, 0, input_strides(placement, array))
         whole.flags.writeable = False
@@ -46,12 +46,12 @@ def output_view(placement: Placement, array: Array, window: Window | None = None
         own = size == placement.output_shape[axis]
         box.append(slice(*window[axis]) if window and own else slice(None))
     strides = input_strides(placement, array)
-    # With the ellipsis, an array without axes stays an array. A bytes scalar would lose its trailing zeros.
+    # With the ellipsis, indexing never returns a scalar. A bytes scalar would lose its trailing zeros.
     return strided_view(array[(*box, ...)], shape, strides)
 
 
 def input_strides(placement: Placement, array: Array) -> list[int]:
-    """Return the stride in the input, in bytes, for each axis of `output_shape`: 0 along the broadcast axes."""
+    """Return the input's stride in bytes for each `output_shape` axis. The stride is 0 along the broadcast axes."""
     steps = [0] * len(placement.output_shape)
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
         if size == placement.output_shape[axis]:
@@ -60,9 +60,9 @@ def input_strides(placement: Placement, array: Array) -> list[int]:
 
 
 def merged_output_view(placement: Placement, array: Array, window: Window | None = None) -> Array | None:
-    """Return the output, or a window of it, with merged axes: a read-only view of the input.
+    """Return the output after axes are merged, or a window of it, as a read-only view of the input.
 
-    Return None if no stride describes one of the merged axes.
+    Return None if no single stride describes one of the merged axes.
     """
     box = window or [(0, size) for size in placement.shape]
     shape = [stop - start for start, stop in box]
@@ -70,7 +70,7 @@ def merged_output_view(placement: Placement, array: Array, window: Window | None
     if 0 in shape:
         return strided_view(array, shape, [0] * len(shape))
     strides = input_strides(placement, array)
-    first: list[int] = []  # the position of the window's first element on each axis of `output_shape`
+    first: list[int] = []  # the window's first position on each axis of `output_shape`
     steps: list[int] = []
     for axes, (start, stop) in zip(merged_axes(placement), box, strict=True):
         sizes = [placement.output_shape[axis] for axis in axes]
@@ -83,17 +83,17 @@ def merged_output_view(placement: Placement, array: Array, window: Window | None
         slice(first[axis], None) if size > 1 else slice(None)
         for size, axis in zip(array.shape, placement.output_axes, strict=True)
     ]
-    return strided_view(array[(*begin, ...)], shape, steps)  # with the ellipsis, an array without axes stays an array
+    return strided_view(array[(*begin, ...)], shape, steps)  # the ellipsis prevents a scalar
 
 
 def merged_axes(placement: Placement) -> list[range]:
-    """Return, for each axis of the output, the axes of `output_shape` that it merges."""
+    """Return, for each axis of the output, the axes in `output_shape` that are merged into it."""
     counts = placement.merges or (1,) * len(placement.output_shape)
     return [range(end - count, end) for end, count in zip(accumulate(counts), counts, strict=True)]
 
 
 def _unravel(position: int, sizes: Sequence[int]) -> list[int]:
-    """Return the positions on axes of these sizes for a position on the axis that merges them."""
+    """Convert a position on a merged axis to the positions on the original axes, which have these sizes."""
     positions = []
     for size in reversed(sizes):
         position, own = divmod(position, size)
@@ -102,10 +102,11 @@ def _unravel(position: int, sizes: Sequence[int]) -> list[int]:
 
 
 def _merged_stride(sizes: Sequence[int], strides: Sequence[int], start: int, stop: int) -> int | None:
-    """Return the stride between neighbours on a merged axis from `start` to `stop`, or None if it varies.
+    """Return the stride between adjacent elements on a merged axis from `start` to `stop`, or None if it varies.
 
-    `sizes` and `strides` are those of the merged axes. Each step on the merged axis advances one of them by one and
-    resets the axes inside it, so it moves by that axis's stride minus the extent of the inner axes.
+    `sizes` and `strides` describe the axes that were merged. Each step on the merged axis advances one of these axes by
+    one position and resets the axes inside it. The step therefore moves by the stride of the advanced axis minus the
+    extent of the inner axes.
     """
     distinct = set()
     inner_size, inner_extent = 1, 0
@@ -120,7 +121,7 @@ def _merged_stride(sizes: Sequence[int], strides: Sequence[int], start: int, sto
 
 
 def gradient_elements(gradients: Sequence[Array]) -> int:
-    """Return the number of elements that `input_gradients` reads. Axes with stride 0 count once."""
+    """Return the number of elements that `input_gradients` reads. An axis with stride 0 counts as size 1."""
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
@@ -135,13 +136,13 @@ def result_elements(placement: Placement, gradient: Array) -> int:
 
 
 def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
-    """Return the largest number of bytes of memory that `input_gradients` and sending its results take."""
+    """Return the maximum memory in bytes that `input_gradients` needs, including the memory for sending the results."""
     feeds = Counter(placement.input for placement in plan.outputs)
     total = 0
     for placement, gradient in zip(plan.outputs, gradients, strict=True):
         own, wide = gradient.itemsize, accumulator(gradient.dtype).itemsize
         elements = result_elements(placement, gradient)
-        # The sum, the total of several sums, the result in its own dtype, and its copy in C order.
+        # The four parts are the sum, the total of several sums, the result in its own dtype, and its copy in C order.
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
@@ -149,11 +150,12 @@ def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
 
 
 def input_gradients(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
-    """Return the gradient of each input: the gradient of each output, summed over its broadcast axes.
+    """Return the gradient of each input: the sum of each output's gradient over the broadcast axes.
 
-    A gradient has the shape of its input and the dtype of the gradients of its outputs. An input that is only used for
-    its shape has zeros in the dtype of the first gradient. Floating-point sums are computed in 64 bits and complex sums
-    in 128 bits. Integer sums wrap around. An axis with stride 0 is multiplied instead of summed, or keeps stride 0.
+    An input's gradient has the shape of the input, and the dtype of its outputs' gradients. If an input is used only
+    for its shape, its gradient contains zeros in the dtype of the first gradient. Floating-point sums are computed in
+    64 bits and complex sums in 128 bits. Integer sums wrap around. An axis with stride 0 is multiplied by its size
+    instead of being summed, or keeps stride 0.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # integers wrap around and floats become infinite, as in NumPy
         return [_input_gradient(plan, number, gradients) for number in range(len(plan.input_shapes))]
@@ -164,7 +166,7 @@ def _input_gradient(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
     own = [pair for pair in zip(plan.outputs, gradients, strict=True) if pair[0].input == number]
     if not own:
         return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
-    # The sum begins with the first gradient, because 0 + -0 is +0.
+    # The sum starts with the first gradient instead of 0, because 0 + -0 is +0.
     total = reduce(np.add, [_sum_to_input(placement, gradient, wide=len(own) > 1) for placement, gradient in own])
     narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
     placed = own[0][0].input_shape
@@ -173,12 +175,12 @@ def _input_gradient(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
 
 
 def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
-    """Return the gradient of one output, summed over its broadcast axes.
+    """Return the gradient of one output, summed over the broadcast axes.
 
-    The result broadcasts to the shape of the input: it has size 1 along a kept axis on which the gradient has stride 0.
-    If `wide` is True, it has the dtype of the accumulator.
+    The result broadcasts to the input's shape. It has size 1 on each remaining axis on which the gradient has stride 0.
+    If `wide` is True, the result has the accumulator's dtype.
     """
-    gradient = gradient.reshape(placement.output_shape)  # a view, because a reshape only splits axes
+    gradient = gradient.reshape(placement.output_shape)  # a view, because this reshape only splits axes
     times = 1
     index: list[Any] = []
     for axis, (size, step) in enumerate(zip(gradient.shape, gradient.strides, strict=True)):
@@ -191,10 +193,10 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     dtype = accumulator(gradient.dtype) if wide or times > 1 else gradient.dtype
     summed = sum_axes(distinct, axes, dtype) if axes else distinct
     if times > 1 and dtype.kind == "c":
-        summed.real *= times  # each part by itself, because a complex product turns infinity into NaN
+        summed.real *= times  # multiply the parts separately, because a complex product turns infinity into NaN
         summed.imag *= times
     elif times > 1:
         summed *= times if dtype.kind == "f" else np.array(times % 2**64, np.uint64).astype(dtype)
-    # The axes that the input lacks have size 1 after the sum.
+    # Axes that do not exist in the input have size 1 after the sum.
     kept = summed.transpose([*placement.output_axes, *placement.new_axes])
     return kept.reshape(kept.shape[: len(placement.input_shape)])

@@ -1,4 +1,4 @@
-"""The models of requests and responses. Models with tensors, which need NumPy, are in tensors.py."""
+"""The models of requests and responses. tensors.py defines the models that contain tensors, which require NumPy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 WarningKind = Literal["square", "mutual-stretch", "rank-promotion"]
-"""The warnings about shapes that `warn` can name. A response includes `square` in any case."""
+"""The warnings about shapes that `warn` can request. A response includes `square` even if `warn` does not name it."""
 
 _Warn = Annotated[
     list[WarningKind],
@@ -58,7 +58,7 @@ _Assumptions = Annotated[
 
 
 class CheckRequest(RequestModel):
-    """The request of a check: do the shapes broadcast, and to which shapes?"""
+    """A check request: do the shapes broadcast, and what are the output shapes?"""
 
     op: OpField = Field(default=numpy.broadcast_arrays(), description=_OP_DESCRIPTION)
     inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
@@ -76,7 +76,7 @@ class CheckRequest(RequestModel):
 
 
 class OutputShape(AnswerModel):
-    """An output: its shape, and the mapping of its input."""
+    """An output: its shape, and the mapping of its input's axes."""
 
     shape: ListOf[int | str] = Field(
         description="Sizes. An unknown size is a name, a range or ?. A merged axis beyond 2^63-1 is a decimal string."
@@ -100,7 +100,7 @@ class OutputShape(AnswerModel):
 
 
 class ResultShape(AnswerModel):
-    """The shape of the result of an operation, if it differs from the outputs: the shape of a matrix product."""
+    """The shape of the operation's result, such as a matrix product, if it differs from the outputs' shapes."""
 
     shape: ListOf[int | str] = Field(description="Sizes. An unknown size is a name, a range or ?.")
     elements: int | str | None = Field(
@@ -112,7 +112,7 @@ class ResultShape(AnswerModel):
 
 
 def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
-    """Return an op. If this version does not know the op or an attribute, return None."""
+    """Return the op, or None if this version does not know the op or one of its attributes."""
     try:
         return op(value)
     except ValidationError:
@@ -120,7 +120,7 @@ def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
 
 
 class Hint(AnswerModel):
-    """A corrected request, which broadcasts. Send it with the same `assume`.
+    """A corrected request whose shapes broadcast. Send it with the same `assume`.
 
     answer = client.check(op, *shapes)
     for hint in answer.conflict.hints:
@@ -135,7 +135,7 @@ class Hint(AnswerModel):
 
 
 class ConflictAnswer(AnswerModel):
-    """The reason why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`. Null is the target attribute."""
+    """The reason why shapes do not broadcast. `sizes[i]` is a size in `inputs[i]`. Null means the target attribute."""
 
     code: str = Field(description="The kind of the conflict.", examples=["size-mismatch"])
     message: str = Field(description="What is wrong, and what is expected.")
@@ -167,7 +167,7 @@ class Warned(AnswerModel):
 
 
 class DimensionPlace(AnswerModel):
-    """The location of a size without a name: an axis of an input or of an attribute."""
+    """The location of a size that has no name: an axis of an input or of an attribute."""
 
     input: int | None = Field(default=None, description="The number of the input.")
     attribute: str | None = Field(default=None, description="The name of the attribute.")
@@ -179,21 +179,21 @@ Side = int | str | DimensionPlace
 
 
 class Equation(AnswerModel):
-    """An equation of two sizes, or a size that divides another."""
+    """A statement that two sizes are equal, or that an integer divides a size."""
 
     equal: tuple[Side, Side] | None = Field(default=None, description="Two equal sizes.")
     divides: tuple[int, Side] | None = Field(default=None, description="The divisor, and the size that it divides.")
 
 
 class Condition(AnswerModel):
-    """A condition: at least one of its equations must be true."""
+    """A condition, which is met if at least one of its equations is true."""
 
     any: ListOf[Equation] = Field(description="The equations, of which at least one must be true.")
     text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
 class CheckAnswer(AnswerModel):
-    """The response of a check: `outputs` if the shapes broadcast, and otherwise `conflict`."""
+    """The response to a check request: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
     compatible: bool | None = Field(
         description="true: the shapes broadcast for all values of the symbols; false: for no values; null: for some."
@@ -221,7 +221,10 @@ class CheckAnswer(AnswerModel):
 
 
 class ProblemDetails(AnswerModel):
-    """RFC 9457 problem details. The fields after `pointer` depend on the code, and there may be others."""
+    """Problem details as defined by RFC 9457.
+
+    The fields after `pointer` depend on the problem code. Other fields may also be present.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -249,7 +252,7 @@ class ProblemDetails(AnswerModel):
 
 
 class CompareRequest(RequestModel):
-    """The request of a comparison of all frameworks."""
+    """A request that compares the results of all frameworks for the same shapes."""
 
     inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
         description="The shape of each input. Unknown sizes have the same forms as in a check.", examples=[[[1, 3]]]
@@ -262,12 +265,12 @@ class CompareRequest(RequestModel):
 
     @property
     def shapes(self) -> list[Sequence[Any]]:
-        """The shapes of the inputs, and the target shape if there is one."""
+        """The shapes of the inputs, followed by the target shape if one is given."""
         return [*self.inputs, *([] if self.shape is None else [self.shape])]
 
 
 class Comparison(AnswerModel):
-    """The result of an op: `outputs` if the shapes broadcast, and otherwise `conflict`."""
+    """The result for one op: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of the framework with the same result.")
@@ -280,9 +283,9 @@ class Comparison(AnswerModel):
 
 
 class CompareAnswer(AnswerModel):
-    """The results of all ops and modes that need only inputs and a target.
+    """The results for all ops and modes that need only inputs and a target.
 
-    Equal results of a framework are combined.
+    Equal results within one framework are combined.
     """
 
     results: ListOf[Comparison] = Field(description="The results, in the order of the catalogue.")
@@ -303,7 +306,7 @@ class Transpose(AnswerModel):
 
 
 class Reshape(AnswerModel):
-    """A reshape: the same elements in C order, with another shape."""
+    """A reshape, which keeps the elements in C order and changes the shape."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -312,13 +315,13 @@ class Reshape(AnswerModel):
 
 
 class IntegerRequest(RequestModel):
-    """A request whose sizes are all integers."""
+    """The base class of requests whose sizes are all integers."""
 
     op: IntegerOpField = Field(default=numpy.broadcast_arrays(), description=_OP_DESCRIPTION)
 
 
 class TranslateRequest(IntegerRequest):
-    """The request of a translation to an op of another framework."""
+    """A request to translate an op to an op in another framework."""
 
     inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
         description="The shape of each input.", examples=[[[3]]]
@@ -331,7 +334,7 @@ class TranslateRequest(IntegerRequest):
 
 
 class Step(AnswerModel):
-    """A step of a translation. The tensors are first the inputs, and each step replaces the tensors that it takes."""
+    """A step in a translation. The first step takes input tensors. Each step replaces the tensors that it takes."""
 
     op: Annotated[Op | Transpose | Reshape, UnionByName(others=(Transpose, Reshape))] = Field(
         description="The op, the transposition or the reshape."
@@ -347,14 +350,14 @@ class Step(AnswerModel):
 
 
 class Code(AnswerModel):
-    """Source code."""
+    """Source code in a programming language."""
 
     language: str = Field(description="The programming language.", examples=["python"])
     text: str = Field(description="The source code.")
 
 
 class TranslateAnswer(AnswerModel):
-    """The response of a translation: steps in another framework that compute the same bytes."""
+    """The response to a translation request: steps in another framework that compute the same bytes."""
 
     exact: bool = Field(description="Whether the other op is sufficient, without a reshape or a transposition.")
     steps: list[Step] = Field(description="The steps, in order.")

@@ -1,4 +1,4 @@
-"""The arguments of Python calls: conversion to the plain values of requests."""
+"""Conversion of the arguments of Python calls to the plain values in requests."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
 from ..wire.wording import close_matches, did_you_mean
 from . import CheckRequest
 
-if TYPE_CHECKING:  # the module imports NumPy
+if TYPE_CHECKING:  # not imported at run time, because this module imports NumPy
     from ..wire.tensors import Array
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
-"""A shape as an argument. An integer is the shape of an array with one axis, as in NumPy."""
+"""A shape as an argument. As in NumPy, an integer means the shape of an array with one axis."""
 SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
 T = TypeVar("T")
 OpLike = Op | str | Mapping[str, Any]
-"""An op as an argument: an object, a name, or a map with the name and the attributes."""
+"""An op as an argument: an op object, a name, or a map with the name and the attributes."""
 
 # --- requests --------------------------------------------------------------------------------------
 
@@ -40,8 +40,8 @@ def check_request(
 ) -> dict[str, Any]:
     """Return the plain value of a CheckRequest.
 
-    Raises TypeError for an argument of the wrong kind, ValueError for a size beyond 63 bits, InvalidRequest for an
-    attribute that the op does not take.
+    Raises TypeError if an argument has the wrong type, and ValueError if a size exceeds 63 bits. Raises InvalidRequest
+    if the op does not accept an attribute.
     """
     op = resolve_op(op, attributes, ("dtype", "explain", "assume", "warn"))
     question = {"op": plain_op(op), "inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
@@ -60,7 +60,7 @@ def compare_request(
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return the plain value of a CompareRequest. Raises like `check_request`."""
+    """Return the plain value of a CompareRequest. Raises the same exceptions as `check_request`."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
         raise TypeError("compare takes only shapes and checks every op: omit the op, or use check")
     question = {"inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
@@ -70,7 +70,7 @@ def compare_request(
 
 
 def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> dict[str, Any]:
-    """Return the fields that check and compare share, without those that are empty."""
+    """Return the fields that check and compare requests share. Empty fields are omitted."""
     fields = {"assume": _assumptions(assume) if assume else None, "warn": _words(warn)}
     return {name: value for name, value in fields.items() if value}
 
@@ -78,7 +78,7 @@ def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> d
 def translate_request(
     op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the plain value of a TranslateRequest. Raises like `check_request`."""
+    """Return the plain value of a TranslateRequest. Raises the same exceptions as `check_request`."""
     if not isinstance(to, str):
         name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
         raise TypeError(f'to is the name of an op, not {python_type_name(to)}: write to="{name}"')
@@ -87,7 +87,7 @@ def translate_request(
 
 
 def batch_requests(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the plain value of each request of a batch. Raises TypeError if `requests` is not a list of requests."""
+    """Return the plain value of each request in a batch. Raises TypeError if `requests` is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
         raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {python_type_name(requests)}")
     return _read(enumerate(requests), _batch_question, "request {}")
@@ -117,18 +117,21 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
 
 
 class ColumnsRequest(NamedTuple):
-    """A vectorized batch: one op for all rows, with the inputs and the attributes that vary by row."""
+    """A vectorized batch: one op for all rows, and the inputs and attributes that vary by row."""
 
     op: OpLike
     plain_op: dict[str, Any]
     inputs: list[Array]
-    """One int64 array (n, rank) for each input."""
+    """An int64 array of shape (n, rank) for each input."""
     targets: dict[str, Array]
-    """An int64 array (n, rank) for each attribute that varies by row."""
+    """An int64 array of shape (n, rank) for each attribute that varies by row."""
 
 
 def columns_request(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsRequest:
-    """Return a vectorized batch. Raises like `check_request`, and ValueError for an array that is not a column."""
+    """Return a vectorized batch.
+
+    Raises the same exceptions as `check_request`, and ValueError if an array is not a column.
+    """
     from .tensors import column
 
     for name in ("warn", "dtype", "explain", "assume"):
@@ -148,7 +151,7 @@ def columns_request(op: OpLike, columns: Sequence[Any], attributes: Mapping[str,
 
 
 def _is_column(values: Any) -> bool:
-    """Return whether an attribute varies by row: an array of rank 2, or a list of lists of integers."""
+    """Return whether an attribute varies by row: it is an array of rank 2, or a list of lists of integers."""
     if hasattr(values, "ndim"):
         return bool(values.ndim == 2)
     rows = values if isinstance(values, (list, tuple)) else ()
@@ -161,10 +164,10 @@ def _is_column(values: Any) -> bool:
 
 
 def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options: Sequence[str] = ()) -> OpLike:
-    """Return an op with the attributes of a call. If the op is unknown, return its name or a map.
+    """Return an op with the attributes given in a call. If the op is unknown, return its name or a map.
 
-    `options` are the other keywords of the call. Raises TypeError for what is not an op, InvalidRequest for an
-    attribute that it does not take.
+    `options` are the call's other keywords. Raises TypeError if `op` is not an op, and InvalidRequest if the op does
+    not accept an attribute.
     """
     if isinstance(op, Op):
         if attributes:
@@ -199,7 +202,7 @@ def _bare(kind: type[Op]) -> Op:
 
 
 def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
-    """Return the op with these further attributes. If this version does not know the op, return None."""
+    """Return the op with these additional attributes, or None if this version does not know the op."""
     if isinstance(op, Op):
         return op.model_copy(update=dict(attributes)) if attributes else op
     values = {"name": op} if isinstance(op, str) else op
@@ -210,7 +213,7 @@ def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) 
 
 
 def plain_op(op: OpLike) -> Any:
-    """Return the op of `resolve_op` as a map of its attributes, or as its name."""
+    """Return an op that `resolve_op` returned as a map of its attributes, or as its name."""
     if not isinstance(op, Op):
         return op
     plain = op.model_dump(exclude_none=True)
@@ -218,7 +221,7 @@ def plain_op(op: OpLike) -> Any:
 
 
 def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
-    """Raise TypeError for shapes by keyword and for misspelt options of the call."""
+    """Raise TypeError if shapes are given as a keyword, or if one of the call's options is misspelt."""
     kind = op_class(name)
     for key in attributes:
         if kind is not None and key in kind.model_fields:
@@ -230,7 +233,7 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
 
 
 def _no_op(value: Any) -> str:
-    """Return the message for a value that is not an op."""
+    """Return the error message for a value that is not an op."""
     if _is_op_class(value):
         return (
             f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
@@ -256,12 +259,15 @@ def _listed_names(attributes: Mapping[str, Any]) -> str:
 
 
 def map_inputs(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
-    """Return each shape as `read` returns it. Its errors are raised again with the number of the input."""
+    """Convert each shape with `read`. If `read` raises an error, raise the error again with the number of the input."""
     return _read(enumerate(shapes), read, "input {}")
 
 
 def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
-    """Return each value as `read` returns it. Its errors are raised again with the location of the value."""
+    """Convert each value with `read`.
+
+    If `read` raises an error, raise the error again with the location of the value.
+    """
     found = []
     for key, value in values:
         try:
@@ -273,22 +279,26 @@ def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: st
 
 
 def read_sizes(shape: ShapeLike) -> list[int]:
-    """Return sizes as integers for a request.
+    """Return the sizes of a shape as integers for a request.
 
-    Raises as NumPy does: TypeError for what is not an integer (2.0, True, None, "34"), ValueError beyond 63 bits.
+    Raises the same exceptions as NumPy: TypeError for a value that is not an integer (2.0, True, None, "34"), and
+    ValueError for a size that exceeds 63 bits.
     """
     return list(map(_size, _listed(shape)))
 
 
 def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
-    """Return sizes as integers for a request, symbols unchanged, and None as "?". Raises like `read_sizes`."""
+    """Return the sizes of a shape for a request: integers, symbols (unchanged), and "?" instead of None.
+
+    Raises the same exceptions as `read_sizes`.
+    """
     if shape is None:
         raise TypeError("a size is an integer, not None")
     return list(map(_dimension, _listed(shape)))
 
 
 def _words(warn: Collection[str]) -> list[str]:
-    """Return the codes in `warn` as a list. Raises TypeError if it is not a collection."""
+    """Return the warning codes in `warn` as a list. Raises TypeError if `warn` is not a collection."""
     if isinstance(warn, str) or not isinstance(warn, Collection):
         raise TypeError(
             f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {python_type_name(warn)}'
@@ -306,7 +316,7 @@ def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
 def _dtype(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype
-    from ..wire.dtypes import UnknownDtype, dtype_from_name  # imports NumPy
+    from ..wire.dtypes import UnknownDtype, dtype_from_name  # this module imports NumPy
 
     name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
     try:
@@ -319,7 +329,7 @@ def _dtype(dtype: Any) -> str:
 def _dimension(size: SupportsIndex | str | None) -> int | str:
     if isinstance(size, str) and not _DIGITS.fullmatch(size):
         return size
-    if size is None:  # the unknown size of Keras
+    if size is None:  # Keras uses None for an unknown size
         return "?"
     return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
 
@@ -328,7 +338,7 @@ _DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
 def _listed(shape: SymbolicShapeLike) -> list[Any]:
-    """Return the sizes of a shape as a list. A value that is not iterable becomes the only size."""
+    """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
     if isinstance(shape, str):
         raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
     if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
@@ -349,7 +359,7 @@ def _listed(shape: SymbolicShapeLike) -> list[Any]:
 
 
 def _shape_written(text: str) -> str:
-    """Return the correction of a shape in a text. If there is no shape in it, return an empty text."""
+    """Return the correction for a shape given as a string, or an empty string if the string contains no shape."""
     try:
         return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
     except ValueError:
@@ -357,7 +367,7 @@ def _shape_written(text: str) -> str:
 
 
 def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ in ("bool", "bool_"):  # older releases of NumPy treat their bool as an integer
+    if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept their bool as an integer
         raise TypeError(f"a size is an integer, not {value}")
     try:
         size = index(value)
@@ -369,7 +379,7 @@ def _size(value: SupportsIndex) -> int:
 
 
 def _shown(value: Any) -> str:
-    """Return the description of a value that is not a size, and the size that was probably intended."""
+    """Describe a value that is not a size, and name the size that was probably intended."""
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < MAX_SIZE
         return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
@@ -389,7 +399,7 @@ def python_type_name(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of an argument as lists, maps and integers for a request."""
+    """Convert an argument to lists, maps and integers for a request."""
     if isinstance(value, Op):
         return plain_op(value)
     if isinstance(value, Mapping):

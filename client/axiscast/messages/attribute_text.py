@@ -1,4 +1,4 @@
-"""Attributes and assumptions as text, for URLs and the command line."""
+"""Conversion of attributes and assumptions to and from strings, for URLs and the command line."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..wire.wording import close_matches, did_you_mean
 
 
 def parse_attribute(op: type[Op], name: str, text: str) -> Any:
-    """Return the plain value of an attribute that is written as text: a number, a string, a shape or JSON.
+    """Parse the string that gives an attribute's value: a number, a string, a shape or JSON. Return the plain value.
 
-    Raises ValueError if the op does not have the attribute, or if the text is not valid.
+    Raises ValueError if the op does not have the attribute, or if the string is not valid.
     """
     attributes = [field for field in op.model_fields if field != "name"]
     if name not in attributes:
@@ -51,7 +51,7 @@ def _number(text: str) -> float:
 
 
 def format_attribute(value: Any) -> str:
-    """Return an attribute or a shape as the text that `parse_attribute` reads."""
+    """Return an attribute or a shape as a string that `parse_attribute` can read."""
     if isinstance(value, list) and all(isinstance(item, int) for item in value):
         return ",".join(map(str, value)) or "()"
     return value if isinstance(value, str) else json.dumps(value)
@@ -63,9 +63,10 @@ _ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
 
 
 def parse_assumptions(text: str) -> dict[str, Any]:
-    """Return the assumptions in a text such as ``N=2..``, ``N=2.., M=1..8`` or ``{"N": "2.."}``.
+    """Parse assumptions in a string such as ``N=2..``, ``N=2.., M=1..8`` or ``{"N": "2.."}``.
 
-    Raises ValueError for other texts. The page reads the same texts (assumptionsIn and assumeOf in question.js).
+    Raises ValueError for any other string. The web page accepts the same strings (assumptionsIn and assumeOf in
+    question.js).
     """
     if text.lstrip().startswith("{"):
         return dict(_json_in(text, 'write N=2.., or JSON such as {"N":"2.."}'))
@@ -84,7 +85,7 @@ def parse_assumptions(text: str) -> dict[str, Any]:
 
 
 def _json_in(text: str, form: str) -> Any:
-    from ..wire.codec import parse_json  # imports msgpack
+    from ..wire.codec import parse_json  # this module imports msgpack
 
     try:
         return parse_json(text)
@@ -96,12 +97,12 @@ def _json_in(text: str, form: str) -> Any:
 
 @cache
 def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
-    """Return the JSON Schema of an attribute, and the schemas of its variants."""
+    """Return the JSON Schema of an attribute, followed by the schemas of its variants."""
     schema = op.model_json_schema()["properties"][name]
     return [schema, *schema.get("anyOf", [])]
 
 
 def _holds_integers(schema: dict[str, Any]) -> bool:
-    """Return whether the items of a list may be integers."""
+    """Return whether the schema of a list allows integers as items."""
     items = schema.get("items", {})
     return any(variant.get("type") == "integer" for variant in [items, *items.get("anyOf", [])])

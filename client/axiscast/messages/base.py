@@ -1,4 +1,4 @@
-"""The base classes of requests and responses."""
+"""The base classes for the models of requests and responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ListOf = Annotated[list[T], StopAtFirstError()]
 
 
 class RequestModel(BaseModel):
-    """The base class of requests. Unknown fields are errors."""
+    """The base class for request models. An unknown field causes an error."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -30,10 +30,10 @@ class RequestModel(BaseModel):
                 kind = UnknownOp if problem.code == UnknownOp.code else InvalidRequest
                 raise kind(problem.document()) from None
 
-        __init__.__pydantic_base_init__ = True  # pydantic then does not call it for validation
+        __init__.__pydantic_base_init__ = True  # this setting stops pydantic from calling __init__ during validation
 
 
 class AnswerModel(BaseModel):
-    """The base class of responses. Unknown fields, of newer services, are ignored."""
+    """The base class for response models. Unknown fields, which newer services may send, are ignored."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)

@@ -1,4 +1,4 @@
-"""The models of the catalogue of ops."""
+"""The models for the catalogue of ops."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .base import AnswerModel, ListOf
 
 
 class InputCount(AnswerModel):
-    """The number of inputs that an op takes."""
+    """The number of inputs that an op accepts."""
 
     min: int = Field(description="The smallest number.")
     max: int | None = Field(description="The largest number. Null means any number.")
 
 
 class Reference(AnswerModel):
-    """The release of a framework that an op was tested against."""
+    """The framework release that an op was tested against."""
 
     package: str = Field(description="The name of the published package.", examples=["numpy"])
     version: str = Field(description="The version of the package.")
 
 
 class OpEntry(AnswerModel):
-    """An op of the catalogue."""
+    """The description of one op in the catalogue."""
 
     name: str = Field(description="The name of the op in requests.")
     aliases: list[str] = Field(default=[], description="Other names of the op in requests.")
@@ -41,6 +41,6 @@ class OpEntry(AnswerModel):
 
 
 class Catalogue(AnswerModel):
-    """All ops."""
+    """The catalogue, which describes all ops."""
 
     ops: ListOf[OpEntry] = Field(description="All ops, by framework.")

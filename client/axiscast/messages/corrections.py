@@ -1,4 +1,4 @@
-"""Corrections of fields that were sent in a common but invalid form."""
+"""Corrections for fields that were sent in a common but invalid form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tensor_corrections import tensor, window
 
 
 def correction_of(fault: InvalidField) -> str | None:
-    """Return the correction of a field in a common form. If the form is not a common one, return None."""
+    """Return the correction for an invalid field, or None if its form is not a common one."""
     for form in _FORMS:
         if said := form(fault):
             return said
@@ -27,13 +27,13 @@ def correction_of(fault: InvalidField) -> str | None:
 
 
 def op_in(found: Any) -> Any:
-    """Return the op in a value with an invalid form. If there is no op, return None.
+    """Return the op in a value that has an invalid form, or None if the value contains no op.
 
-    The forms are ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``, ``["torch.expand", {...}]``, and JSON in
-    a string.
+    The recognized forms are ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``, ``["torch.expand", {...}]``,
+    and a string that contains JSON.
     """
     if isinstance(found, str) and len(found) <= MAX_SHAPE_CHARACTERS and found.lstrip().startswith("{"):
-        from ..wire.codec import parse_json  # imports msgpack
+        from ..wire.codec import parse_json  # this module imports msgpack
 
         try:
             found = parse_json(found)
@@ -65,7 +65,7 @@ def _named(name: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _attributes(fault: InvalidField) -> str | None:
-    """Return the correction of attributes that are in a map beside the op's name."""
+    """Return the correction for attributes that were sent in a separate map beside the op's name."""
     if fault.kind not in ("extra_forbidden", "renamed") or len(fault.place) != 2 or fault.place[0] != "op":
         return None
     op, name = fault.request["op"], fault.place[1]
@@ -80,7 +80,7 @@ def _attributes(fault: InvalidField) -> str | None:
 
 
 def _op(fault: InvalidField) -> str | None:
-    """Return the correction of an op without the field `name`, in a list, or null."""
+    """Return the correction for an op that has no field `name`, that is inside a list, or that is null."""
     if fault.place[-1:] != ("op",) or fault.kind not in ("union_tag_not_found", "model_attributes_type"):
         return None
     if fault.found is None:
@@ -92,7 +92,7 @@ def _op(fault: InvalidField) -> str | None:
 
 
 def _beside_op(fault: InvalidField) -> str | None:
-    """Return the correction of an attribute beside the op, or missing from an op that is only a name."""
+    """Return the correction for an attribute beside the op, or for a missing attribute of an op given only by name."""
     place, request = fault.place, fault.request
     if fault.kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), request)):
         return f'belongs inside op: write "op": {op}'
@@ -102,9 +102,9 @@ def _beside_op(fault: InvalidField) -> str | None:
 
 
 def _op_with(attribute: str, value: Any) -> str:
-    """Return the op of a request with the attributes inside and beside it, and examples of missing required ones.
+    """Return a request's op with all attributes that are inside or beside it.
 
-    If the op has no such attribute, return an empty text.
+    Missing required attributes get example values. If the op has no such attribute, return an empty string.
     """
     first = next((name for name, kind in OPS.items() if attribute in kind.model_fields), None)
     op = value.get("op", value.get("name", first))
@@ -146,7 +146,10 @@ def _other_name(fault: InvalidField) -> str | None:
 
 
 def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
-    """Return the correct `inputs` for one shape or tensor, a map of them, or a text. For other values, return None."""
+    """Return the correct `inputs` for a shape, a tensor, a map of them, or a string.
+
+    Return None for any other value.
+    """
     example = (model.model_fields["inputs"].examples or [[[]]])[0][0]
     if isinstance(example, dict):
         tensors = [found] if isinstance(found, dict) and "shape" in found else _values(found)
@@ -158,9 +161,9 @@ def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
 
 
 def _shapes_in(found: Any) -> list[Any] | None:
-    """Return the shapes in one shape, in a list or a map of shapes, or in a text.
+    """Return the shapes in a value: a single shape, a list or a map of shapes, or a string.
 
-    If there are no shapes, or too many, return None.
+    Return None if the value contains no shapes, or too many.
     """
     if not isinstance(found, (str, list, dict)) or len(found) > (
         MAX_SHAPE_CHARACTERS if isinstance(found, str) else MAX_SHOWN_SIZES
@@ -188,7 +191,10 @@ def _parsed(text: str) -> list[int | str] | None:
 
 
 def _listed_sizes(found: Any) -> list[Any] | None:
-    """Return the value if it is a list that contains no list. Otherwise return None."""
+    """Return the sizes if the value is a list of sizes, or a map whose `shape` is such a list.
+
+    Otherwise, return None.
+    """
     sizes = found.get("shape") if isinstance(found, dict) else found
     fits = isinstance(sizes, list) and len(sizes) <= MAX_SHOWN_SIZES and all(_is_size(size) for size in sizes)
     return sizes if fits else None
@@ -199,7 +205,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _inputs(fault: InvalidField) -> str | None:
-    """Return the correction of inputs that are a map or a text, or that have separate fields."""
+    """Return the correction for inputs that are given as a map, as a string, or as separate fields."""
     if fault.place != ("inputs",) or fault.kind not in ("list_type", "missing"):
         return None
     if fault.kind == "list_type":
@@ -213,7 +219,7 @@ def _inputs(fault: InvalidField) -> str | None:
 
 
 def _unnested(fault: InvalidField) -> str | None:
-    """Return the correction of shapes that are nested in one list too many."""
+    """Return the correction for shapes that have one list too many around them."""
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
     inputs = fault.request["inputs"]
@@ -229,7 +235,7 @@ def _unnested(fault: InvalidField) -> str | None:
 
 
 def _one_size(fault: InvalidField) -> str | None:
-    """Return the correction of a shape that is a size, a text or a tensor."""
+    """Return the correction for a shape that is given as a single size, a string or a tensor."""
     place, found = fault.place, fault.found
     if fault.kind != "not_a_list" or (shape := shape_in(found)) is None:
         return None
@@ -243,7 +249,10 @@ def _one_size(fault: InvalidField) -> str | None:
 
 
 def shape_in(found: Any) -> list[int | str] | None:
-    """Return the shape in a text or a tensor, or the shape of one axis for a number. For other values, return None."""
+    """Return the shape in a string or a tensor.
+
+    For a number, return a shape with this one size. Otherwise, return None.
+    """
     if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MAX_SHOWN_SIZES:
         found = ",".join(map(str, found["shape"])) if all(map(is_short, found["shape"])) else None
     if isinstance(found, str):
@@ -256,7 +265,7 @@ _UNKNOWN = ("*", "", "any", "dynamic", "-1", "none", "null")
 
 
 def _size(fault: InvalidField) -> str | None:
-    """Return the correction of a size that is a text."""
+    """Return the correction for a size that is given as a string."""
     if fault.kind not in ("not_a_size", "not_an_integer") or not isinstance(fault.found, str):
         return None
     text = fault.found[:MAX_SHAPE_CHARACTERS].strip()
@@ -281,7 +290,7 @@ def _size(fault: InvalidField) -> str | None:
 
 
 def _rows(fault: InvalidField) -> str | None:
-    """Return the correction of a batch that is a single request, and of a `to` that is an op."""
+    """Return the correction for a batch that is a single request, or for a `to` field that is an op."""
     if not isinstance(fault.found, dict):
         return None
     if fault.place == ("requests",) and is_short(fault.found, 3):
@@ -292,11 +301,11 @@ def _rows(fault: InvalidField) -> str | None:
 
 
 _OF_A_ROW = ("assume", "dtype", "explain", "warn")
-"""Fields that belong in a row of a batch, not beside `requests`."""
+"""The fields that must be inside each row of a batch, not beside `requests`."""
 
 
 def _inside_each(fault: InvalidField) -> str | None:
-    """Return the correction of a field beside `requests` that belongs in each row."""
+    """Return the correction for a field beside `requests` that must be inside each row."""
     field = fault.place[0] if fault.place else None
     if fault.kind != "extra_forbidden" or "requests" not in fault.model.model_fields or field not in _OF_A_ROW:
         return None
@@ -309,7 +318,7 @@ def _inside_each(fault: InvalidField) -> str | None:
 
 
 def corrected_row(found: Any) -> str | None:
-    """Return the request for a shape, a list of shapes or a text of shapes. For other values, return None."""
+    """Return the request for a shape, a list of shapes or a string of shapes. Return None for any other value."""
     inputs = _shapes_in(found)
     return None if inputs is None else json.dumps({"inputs": inputs})
 
@@ -318,4 +327,4 @@ _FORMS = (
     *(_attributes, _op, _other_name, _inputs, _unnested, _size, tensor, window, _rows),
     *(_beside_op, _inside_each, _one_size),
 )
-"""In order: the first form that has a correction is used."""
+"""The functions that return corrections. The first function that finds a correction is used."""

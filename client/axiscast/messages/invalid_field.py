@@ -1,4 +1,4 @@
-"""An invalid field of a request."""
+"""The description of an invalid field in a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from ..wire.wording import MAX_NAME_CHARACTERS
 
 MAX_SHOWN_SIZES = 64
-"""The largest number of sizes in a correction, which is the largest rank of a shape."""
+"""The maximum number of sizes in a correction. It equals the maximum rank of a shape."""
 
 
 class _Notation(Protocol):
@@ -18,23 +18,27 @@ class _Notation(Protocol):
 
 
 class InvalidField(NamedTuple):
-    """A validation error that pydantic reports, with the request."""
+    """A validation error reported by pydantic, and the request that caused it."""
 
     kind: str
     found: Any
     place: tuple[int | str, ...]
     model: type[BaseModel]
-    """The model of the request."""
+    """The model that validates the request."""
     request: Any
     notation: _Notation
 
     def write(self, steps: Sequence[int | str], value: Any) -> str:
-        """Return the advice to write a field of the request with this value."""
+        """Return advice to set a field of the request to this value."""
         return f"write {self.notation.assignment(steps, value)}"
 
 
 def is_short(value: Any, depth: int = 2) -> bool:
-    """Return whether a value is short enough for a message: text, numbers, and lists and maps nested `depth` deep."""
+    """Return whether a value is short enough for a message.
+
+    Short strings and numbers are short. Lists and maps are short if they are small and nested at most `depth` levels
+    deep.
+    """
     if isinstance(value, (list, tuple, dict)):
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return depth > 0 and len(value) <= MAX_SHOWN_SIZES and all(is_short(item, depth - 1) for item in items)

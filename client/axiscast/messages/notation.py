@@ -1,4 +1,4 @@
-"""Notations: how messages about a request write the locations and the values of its fields."""
+"""Notations for the locations and values of request fields in error messages."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .corrections import corrected_row
 
 
 class JsonNotation:
-    """The notation of a request over HTTP: JSON, and slashes between the steps to a field."""
+    """The notation for an HTTP request: values are JSON, and slashes separate the steps to a field."""
 
     catalogue = "GET /v1/ops lists all"
-    """The advice about where to find the names of all ops."""
+    """The phrase that tells users where to find the names of all ops."""
     request = "the body"
-    """The name of the whole request."""
+    """The name that error locations use for the request as a whole."""
 
     def location(self, steps: Sequence[int | str]) -> str:
-        """Return the location of a field of the request."""
+        """Return the location of a field in the request."""
         return "/".join(map(str, steps)) or self.request
 
     def assignment(self, steps: Sequence[int | str], value: Any) -> str:
-        """Return a field with its value."""
+        """Return the text that assigns a value to a field, such as "name": value."""
         return f'"{steps[-1]}": {json.dumps(value)}'
 
     def type_error(self, model: type[BaseModel], found: Any) -> str:
-        """Return the error message for a request that is not a map, with an example of the model."""
+        """Return the error message for a request that is not a map. The message includes an example of the model."""
         examples = {name: field.examples[0] for name, field in model.model_fields.items() if field.examples}
         if "requests" in examples:
             return 'must be a map: write {"requests": [...]} around the list'
@@ -42,7 +42,7 @@ class JsonNotation:
 
 
 class RowNotation(JsonNotation):
-    """The notation of a row of a batch over HTTP."""
+    """The notation for a row in an HTTP batch request."""
 
     request = "the row"
 
@@ -52,7 +52,7 @@ class RowNotation(JsonNotation):
 
 
 class ArgumentNotation(JsonNotation):
-    """The notation of a side whose inputs are separate arguments, and whose attributes are not inside an op."""
+    """The notation for an interface whose inputs are separate arguments and whose attributes are not inside an op."""
 
     request = "the request"
 
@@ -66,7 +66,7 @@ class ArgumentNotation(JsonNotation):
 
 
 class PythonNotation(ArgumentNotation):
-    """The notation of a Python call."""
+    """The notation for a Python function call."""
 
     catalogue = "`axiscast ops` lists them"
 
@@ -81,7 +81,7 @@ class PythonNotation(ArgumentNotation):
 
 
 class MapNotation(JsonNotation):
-    """The notation of a map in Python, such as a request of a batch."""
+    """The notation for a Python map, such as one request in a batch."""
 
     catalogue = PythonNotation.catalogue
     request = PythonNotation.request

@@ -1,4 +1,4 @@
-"""Corrections of tensors and windows that were sent in a common but invalid form."""
+"""Corrections for tensors and windows that were sent in a common but invalid form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .invalid_field import MAX_SHOWN_SIZES, InvalidField, is_short
 
 
 def tensor(fault: InvalidField) -> str | None:
-    """Return the correction of a list in place of a tensor, and of a tensor without `shape` or `data`."""
+    """Return the correction for a list instead of a tensor, or for a tensor that has no `shape` or `data`."""
     place, found = fault.place, fault.found
     if place[:1] not in (("inputs",), ("gradients",)):
         return None
@@ -37,7 +37,7 @@ def tensor(fault: InvalidField) -> str | None:
 
 
 def _rows(value: Any) -> str:
-    """Return the `requests` for the `inputs` of a batch, as one check of all of them or one of each."""
+    """Return the `requests` that replace the `inputs` of a batch: one check of all inputs, or one check per input."""
     op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
     if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
         return '[{"inputs": [[3], [4]]}]'
@@ -46,7 +46,7 @@ def _rows(value: Any) -> str:
 
 
 def _nested_shape(data: Any) -> list[int] | None:
-    """Return the shape of a nested list of numbers, by its first elements. For other values, return None."""
+    """Return the shape of a nested list of numbers, based on its first elements. Return None for any other value."""
     shape: list[int] = []
     while isinstance(data, list) and len(shape) < MAX_SHOWN_SIZES:
         shape.append(len(data))
@@ -60,7 +60,7 @@ _SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
 
 
 def window(fault: InvalidField) -> str | None:
-    """Return the correction of a window that is a text, a flat pair or a map, or that has steps or null."""
+    """Return the correction for a window that is a string, a flat pair or a map, or that contains steps or null."""
     if fault.place[:1] != ("window",):
         return None
     found, sent = fault.found, fault.request["window"]
@@ -89,7 +89,10 @@ def window(fault: InvalidField) -> str | None:
 
 
 def _bounds_written(found: Any) -> str:
-    """Return the bounds on one axis in a map or a text, as JSON. For other values, describe the form of bounds."""
+    """Return the bounds on one axis as JSON, if they are given as a map or a string.
+
+    Otherwise, describe the valid form.
+    """
     if isinstance(found, dict) and _are_integers(bounds := [*found.values()]):
         return json.dumps(bounds)
     pair = _SLICE.fullmatch(found) if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""The models of requests and responses with tensors: broadcast, backprop, and batches of checks."""
+"""The models for requests and responses with tensors: broadcast, backprop, and batches of checks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .base import AnswerModel, ListOf, RequestModel
 __all__ = ["CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
-"""The bounds [start, stop] of a window on an axis."""
+"""The bounds [start, stop] of a window on one axis."""
 Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input_type=list[CheckRequest])]
-"""Requests of checks. Each is validated later, so that an invalid request does not affect the others."""
+"""The check requests in a batch. Each request is validated later, so an invalid request does not affect the others."""
 
 
 class CheckBatchRequest(RequestModel):
-    """A batch of checks: rows (`requests`), or columns (`op` and `inputs`)."""
+    """A batch of checks, given either as rows (`requests`) or as columns (`op` and `inputs`)."""
 
     requests: Rows | None = Field(
         default=None,
@@ -45,13 +45,13 @@ class CheckBatchRequest(RequestModel):
 
 
 class Failed(AnswerModel):
-    """The result of a row that is not a valid request."""
+    """The result for a row that is not a valid request."""
 
     error: ProblemDetails = Field(description="The problem of the row.")
 
 
 class CheckBatchAnswer(AnswerModel):
-    """The response of a batch. Rows: `results`. Columns: `compatible`, `outputs` and `conflict_axis`."""
+    """The response to a batch: `results` for rows; `compatible`, `outputs` and `conflict_axis` for columns."""
 
     results: ListOf[CheckAnswer | Failed] | None = Field(
         default=None, description="Rows: the response or the problem of each row, in order."
@@ -66,20 +66,23 @@ class CheckBatchAnswer(AnswerModel):
 
 
 class CheckedColumns(NamedTuple):
-    """The results of n checks of an op, as arrays. Outputs with equal shapes may be the same array."""
+    """The results of n checks of one op, as arrays. Outputs with equal shapes may share the same array."""
 
     compatible: Array
-    """bool (n,)"""
+    """A bool array of shape (n,): whether the shapes in each row broadcast."""
     outputs: list[Array]
-    """For each output, int64 (n, rank): its shape, or -1 for rows that do not broadcast."""
+    """An int64 array of shape (n, rank) per output.
+
+    Each row is the output's shape, or -1 if the shapes do not broadcast.
+    """
     conflict_axis: Array
-    """int64 (n,): the lowest output axis with a conflict, or -1."""
+    """An int64 array of shape (n,): the lowest output axis that has a conflict, or -1."""
 
 
 def column(values: Any) -> Array:
-    """Return a column of shapes as an int64 array (n, rank).
+    """Return a column of shapes as an int64 array of shape (n, rank).
 
-    Raises ValueError if it is not an integer array with two axes.
+    Raises ValueError if the value is not an integer array with two axes.
     """
     form = "a column of shapes is an integer array (n, rank) with a shape in each row"
     try:
@@ -97,7 +100,7 @@ def column(values: Any) -> Array:
 
 
 class BroadcastRequest(IntegerRequest):
-    """The request of a broadcast."""
+    """A broadcast request."""
 
     inputs: Annotated[list[Tensor], StopAtFirstError()] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
@@ -115,13 +118,13 @@ class BroadcastRequest(IntegerRequest):
 
 
 class BroadcastAnswer(AnswerModel):
-    """The response of a broadcast."""
+    """The response to a broadcast request."""
 
     outputs: ListOf[Tensor] = Field(description="The outputs, in the order of the op.")
 
 
 class BackpropRequest(IntegerRequest):
-    """The request of a backprop."""
+    """A backprop request, which asks for the gradients of the inputs."""
 
     inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
         description="The shape of each input.", examples=[[[3]]]
@@ -141,7 +144,7 @@ class BackpropRequest(IntegerRequest):
 
 
 class BackpropAnswer(AnswerModel):
-    """The response of a backprop."""
+    """The response to a backprop request."""
 
     gradients: ListOf[Tensor] = Field(
         description="The gradient of each input, in order. It has the shape of the input."

@@ -1,4 +1,4 @@
-"""Advice about functions of frameworks that are not ops: their meaning, and what to check instead."""
+"""Advice about framework functions that are not ops: what each function does, and what to check instead."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ _WHAT: Mapping[str, str] = {
     ),
     "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
 }  # fmt: skip
-"""The meanings of functions by the last part of their names. {into}, {together}, {by_element}, {matmul} are ops."""
+"""The effect of each function, keyed by the last part of its name.
+
+The placeholders {into}, {together}, {by_element} and {matmul} are replaced by the names of ops.
+"""
 _OWN: Mapping[str, str] = {
     "torch.equal": "compares two whole tensors and returns one bool, False if their shapes differ: check "
     "torch.eq, which compares element by element",
@@ -88,11 +91,11 @@ _OWN: Mapping[str, str] = {
     ),
     "mxnet.where": "takes two arrays of equal shapes and does not broadcast them: check mxnet.np.where",
 }
-"""The meanings of functions whose names have a different meaning in this framework."""
+"""The effect of each function whose name has a different meaning in this framework."""
 
 
 def advice_on(name: str, framework: str | None) -> str | None:
-    """Return what a function of a framework does, and what to check instead. None for an unknown function."""
+    """Return what a framework's function does and what to check instead, or None if the function is unknown."""
     full = full_name(name).lower()
     short = full.replace("torch.tensor.", "torch.").replace("mxnet.nd.", "mxnet.")
     tail = full.rpartition(".")[2].partition("-")[0]
@@ -103,13 +106,13 @@ def advice_on(name: str, framework: str | None) -> str | None:
 
 
 def _is_in_place(name: str) -> bool:
-    """Return whether a name is that of an elementwise function that changes its input, such as torch.add_."""
+    """Return whether a name denotes an elementwise function that changes its input in place, such as torch.add_."""
     rule = op_class(name[:-1]) if name.endswith("_") else None
     return rule is not None and issubclass(rule, Multidirectional)
 
 
 def _ops_of(framework: str) -> dict[str, str]:
-    """Return the ops that the texts name. They are of the framework, or of NumPy if the framework has no such op."""
+    """Return the op name for each placeholder in the advice. If the framework has no such op, NumPy's op is used."""
     return {
         "into": _first(framework, ("broadcast_to", "expand", "Expand", "Broadcast-3", "broadcast_in_dim", "repeat")),
         "together": _first(

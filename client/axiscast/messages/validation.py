@@ -1,4 +1,4 @@
-"""Validation of plain values, with error messages for the user."""
+"""Validation of plain values, and the error messages that users read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def find_problem(model: type[BaseModel], value: Any, notation: JsonNotation) -> Problem | None:
-    """Return the problem of a plain value, in a notation. If the value is valid, return None."""
+    """Return the Problem that a plain value causes, written in the given notation, or None if the value is valid."""
     try:
         validate(model, value, notation)
     except Problem as problem:
@@ -35,7 +35,7 @@ def find_problem(model: type[BaseModel], value: Any, notation: JsonNotation) -> 
 
 
 def validate(model: type[M], value: Any, notation: JsonNotation | None = None) -> M:
-    """Return a plain value as a model. Raises Problem (invalid-request, unknown-op), in a notation."""
+    """Convert a plain value to a model. Raises Problem (invalid-request, unknown-op), written in the given notation."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -45,7 +45,7 @@ def validate(model: type[M], value: Any, notation: JsonNotation | None = None) -
 def problem_from_errors(
     error: ValidationError, model: type[BaseModel], value: Any, notation: JsonNotation | None = None
 ) -> Problem:
-    """Return the problem of an invalid request. Its pointer is that of the first error."""
+    """Return the Problem for an invalid request. The problem's pointer locates the first error."""
     notation = notation or JsonNotation()
     found = error.errors(include_url=False)
     beside = [("op", name) for error in found if error["type"] == "extra_forbidden" for name in _names_in(error)]
@@ -63,32 +63,36 @@ def problem_from_errors(
 
 
 def _names_in(error: ErrorDetails) -> list[str]:
-    """Return the names of the attributes in an unknown field: the field itself, or the keys of a map in `op`."""
+    """Return the attribute names in an unknown field: its own name, or its keys if the field is a map in `op`."""
     if len(error["loc"]) == 1:
         return [str(error["loc"][0])]
     return [*error["input"]] if error["loc"][0] == "op" and isinstance(error["input"], dict) else []
 
 
 _MAX_ERRORS = 8
-"""The largest number of errors in the detail of a problem."""
+"""The maximum number of errors in a problem's `detail`."""
 _MAX_CHARACTERS = 1000
-"""The largest length of the message of an error, which may contain values of the request."""
+"""The maximum length of one error message in characters. A message may contain values from the request."""
 
 
 def _sentence(error: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> str:
-    """Return the location and the message of an error."""
+    """Return the location of an error, followed by its message."""
     location = _location(error)
     return f"{notation.location(location)[:200]}: {_message(error, location, model, value, notation)[:_MAX_CHARACTERS]}"
 
 
 def _location(error: ErrorDetails) -> tuple[int | str, ...]:
-    """Return the location of an error in the request."""
+    """Return the location of an error in the request, as the steps to the field."""
     field = error.get("ctx", {}).get("field")
     return (*error["loc"], *([field] if field else []))
 
 
 def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = None) -> Problem:
-    """Return the problem of an unknown op. It explains a known function that does not broadcast, or suggests names."""
+    """Return the Problem for an unknown op.
+
+    If the name is a known function that does not broadcast, the problem explains this function. Otherwise, the problem
+    suggests similar names.
+    """
     framework = _framework(name)
     known = advice_on(name[:MAX_NAME_CHARACTERS], framework)
     text = f": {known};" if known else did_you_mean(close_ops(name)) or _ops_note(framework)
@@ -100,20 +104,21 @@ def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = 
 
 
 def _ops_note(framework: str | None) -> str:
-    """Return the first ops of a framework, for an unknown name without similar names."""
+    """Return a list of the framework's first ops, for an unknown name that has no similar names."""
     own = [op for op in _names()[1] if op.partition(".")[0] == framework]
     return f": {framework} has {', '.join(own[:6])}{', ...' if own[6:] else ''};" if own else ":"
 
 
 def _framework(name: str) -> str | None:
-    """Return the framework of the name of an op, or None."""
+    """Return the framework in an op's name, or None if the framework is unknown."""
     return _names()[0].get(full_name(name[:MAX_NAME_CHARACTERS]).lower().partition(".")[0])
 
 
 def close_ops(name: str) -> list[str]:
-    """Return the ops with similar names.
+    """Return the ops whose names are similar to an unknown name.
 
-    They are ops of the framework in the name. Without a framework, the last part of the names is compared.
+    If the name includes a framework, only this framework's ops are returned. Otherwise, the last parts of the names are
+    compared.
     """
     full = full_name(name[:MAX_NAME_CHARACTERS]).lower()
     head, _, tail = full.partition(".")
@@ -129,7 +134,7 @@ def close_ops(name: str) -> list[str]:
 
 
 def _close_last_parts(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
-    """Return up to three ops whose last part is similar to that of a name. Ops of the same module are first."""
+    """Return up to three ops whose name has a last part similar to `name`. Ops in the same module are first."""
     module, _, last = name.rpartition(".")
     by_last: dict[str, list[str]] = {}
     for op in ops:
@@ -140,7 +145,7 @@ def _close_last_parts(name: str, ops: Sequence[str], cutoff: float) -> list[str]
 
 @cache
 def _names() -> tuple[dict[str, str], list[str]]:
-    """Return the frameworks by name and by import name, such as tf, and the names of all ops."""
+    """Return the frameworks, keyed by name and by import name (such as tf), and the names of all ops."""
     frameworks = {name: name for name in FRAMEWORKS}
     for name, framework in FRAMEWORKS.items():
         if imported := re.search(rf"^import {name}(?:\.\w+)? as (\w+)$", framework.preamble, re.MULTILINE):
@@ -151,7 +156,7 @@ def _names() -> tuple[dict[str, str], list[str]]:
 def _message(
     error: ErrorDetails, location: Sequence[int | str], top: type[BaseModel], value: Any, notation: JsonNotation
 ) -> str:
-    """Return what is wrong in a request `value` of the model `top`, and what is expected."""
+    """Return the error message for a request `value` of the model `top`: what is wrong, and what is expected."""
     kind, found = error["type"], error["input"]
     if text := correction_of(InvalidField(kind, found, tuple(location), top, value, notation)):
         return text
@@ -178,7 +183,7 @@ def _message(
 
 
 def _other_op_note(value: Any, location: Sequence[int | str]) -> str:
-    """Return a note about another op whose attribute has this value. If there is none, return an empty text."""
+    """Return a note about a different op that accepts this attribute value, or an empty string."""
     if len(location) == 2 and location[0] == "op" and isinstance(value, str):
         for name, op in OPS.items():
             field = op.model_fields.get(str(location[1]))
@@ -188,13 +193,13 @@ def _other_op_note(value: Any, location: Sequence[int | str]) -> str:
 
 
 def _model_at(model: type[BaseModel], location: Sequence[int | str], value: Any) -> type[BaseModel] | None:
-    """Return the model with the field at a location: the op, a tensor, or the model of the request."""
+    """Return the model that has the field at a location: the op, a tensor, or the model of the request."""
     if len(location) == 1:
         return model
     if len(location) == 2 and location[0] == "op":
         return op_class(value["op"] if isinstance(value["op"], str) else value["op"]["name"])
     if len(location) == 3 and location[0] in ("inputs", "gradients") and isinstance(location[2], str):
-        from ..wire.tensors import Tensor  # imports NumPy, which requests without tensors do not need
+        from ..wire.tensors import Tensor  # this module imports NumPy, which requests without tensors do not need
 
         return Tensor
     return None

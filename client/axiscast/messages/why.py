@@ -1,4 +1,4 @@
-"""The models of the diagnosis of an error message."""
+"""The models for requests that diagnose an error message, and for their responses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .base import AnswerModel, ListOf, RequestModel
 __all__ = ["WhyAnswer"]
 
 MAX_CHARACTERS = 2**16
-"""The largest length of a text in an HTTP request."""
+"""The maximum number of characters of an error text in an HTTP request."""
 
 
 class WhyRequest(RequestModel):
-    """The request of a diagnosis, with the text of an error, such as the last lines of a traceback."""
+    """A request to diagnose an error. It contains the text of the error, such as the last lines of a traceback."""
 
     text: str = Field(
         max_length=MAX_CHARACTERS,
@@ -29,7 +29,7 @@ class WhyRequest(RequestModel):
 
 
 class WhyAnswer(AnswerModel):
-    """The diagnosis of an error message. `op` and `inputs` are those of a check. Unknown fields are null."""
+    """The diagnosis of an error message. `op` and `inputs` can be sent as a check request. Unknown fields are null."""
 
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule the failed call follows, with its attributes."

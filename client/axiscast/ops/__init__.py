@@ -1,4 +1,4 @@
-"""The ops, in one file for each framework. discovery.py finds the files, so no list has to be kept."""
+"""The ops of all frameworks, in one file per framework. discovery.py finds these files, so no list is necessary."""
 
 from .base import Op
 from .discovery import ALIASES, FRAMEWORKS, OPS, list_error_messages, op_class, read_op

@@ -1,4 +1,7 @@
-"""Aliases: everyday functions that follow the rule of an op. Each framework's module lists its own in ALIASES."""
+"""Aliases, which are common functions that follow an op's rule.
+
+Each framework's module lists its aliases in ALIASES.
+"""
 
 from types import new_class
 from typing import NamedTuple, cast
@@ -6,21 +9,24 @@ from typing import NamedTuple, cast
 from .base import Op
 
 IMPORT_NAMES = {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
-"""Common import names, with the start of an op's name that they replace."""
+"""The full module name for each common import name, such as "numpy" for "np"."""
 
 
 class Alias(NamedTuple):
-    """A function that broadcasts its inputs by the rule of an op."""
+    """A function that broadcasts its inputs by an op's rule."""
 
     rule: type[Op]
     inputs: int | None = None
-    """The number of inputs of the function, or None if it is that of the rule."""
+    """The number of inputs of the function, or None if the function has the same number as the rule."""
     max_rank: int | None = None
-    """The largest rank that the function takes, or None if it is that of the rule."""
+    """The maximum rank that the function accepts, or None if the rule's limit applies."""
 
 
 def aliases(rule: type[Op], functions: str, *modules: str, **limits: int) -> dict[str, Alias]:
-    """Return an alias of `rule` for each function in each module. `functions` is a string of names and spaces."""
+    """Return an alias of `rule` for each function in each module.
+
+    `functions` is a string of names separated by spaces.
+    """
     alias = Alias(rule, **limits)
     return {f"{module}.{function}": alias for module in modules for function in functions.split()}
 
@@ -32,7 +38,7 @@ def full_name(name: str) -> str:
 
 
 def named(name: str, alias: Alias) -> type[Op]:
-    """Return the class of an alias: a subclass of its rule with the name and the limits of the alias."""
+    """Return the class for an alias: a subclass of the alias's rule that has the alias's name and limits."""
     own: dict[str, object] = {"__module__": alias.rule.__module__, "__doc__": alias.rule.__doc__, "alias": name}
     if alias.inputs is not None:
         own |= {"min_inputs": alias.inputs, "max_inputs": alias.inputs}

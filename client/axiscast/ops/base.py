@@ -1,7 +1,7 @@
-"""Op, the base class of all broadcasting operations: what the other packages know about an operation.
+"""Op, the base class of all broadcasting operations. It defines the properties that other packages use.
 
-No file in ops/ has `from __future__ import annotations`, because pydantic would compile the annotations of Op again for
-each subclass. That takes a tenth of the time of a first check.
+No file in ops/ uses `from __future__ import annotations`. With this import, pydantic would compile Op's annotations
+again for each subclass, which takes a tenth of the time of a first check.
 """
 
 import sys
@@ -24,7 +24,10 @@ from .help import documentation, missing, signature
 
 
 class OpMeta(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export its metaclass
-    """The metaclass of ops. It makes help() show the rule, the attributes and an example, not pydantic's methods."""
+    """The metaclass of ops.
+
+    The metaclass makes help() show an op's rule, attributes and an example instead of pydantic's methods.
+    """
 
     def __dir__(cls) -> list[str]:
         return [*cls.model_fields, "example", "link"]
@@ -44,56 +47,56 @@ if TYPE_CHECKING:
 else:
 
     class _Model(BaseModel, metaclass=OpMeta):
-        """The pydantic base of ops."""
+        """The pydantic base class of ops."""
 
         model_config = ConfigDict(defer_build=True)
         name: str
 
 
 class Op(_Model):
-    """One broadcasting operation of one framework, with its attributes.
+    """One broadcasting operation in one framework, with its attributes.
 
-    An op is frozen and hashable. Its class and its attributes have the names that the framework uses. An invalid
-    attribute raises InvalidRequest, a ValueError.
+    An op is frozen and hashable. The names of its class and attributes are the names that the framework uses. An
+    invalid attribute raises InvalidRequest, which is a ValueError.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     min_inputs: ClassVar[int] = 1
     max_inputs: ClassVar[int | None] = 1
-    """The largest number of inputs, or None for any number."""
+    """The maximum number of inputs, or None if any number is accepted."""
     outputs: ClassVar[str] = "1"
-    """The number of outputs, in words: "none", "1", "2", "as many as inputs"."""
+    """The number of outputs in words: "none", "1", "2", "as many as inputs"."""
     has_common_output_axes: ClassVar[bool] = True
     """Whether all outputs have the same axes.
 
-    This is False for matrix products: a comparison lists them only if the shapes fit, and no warning is given about
-    their inputs.
+    This is False for matrix products. A comparison lists a matrix product only if the shapes fit. No warning is given
+    about the inputs of a matrix product.
     """
     replicates: ClassVar[bool] = True
-    """Whether the op can replicate elements. This is False if it only adds axes of size 1."""
+    """Whether the op can replicate elements. This is False if the op only adds axes of size 1."""
     selects_shape_axes: ClassVar[bool] = False
     """Whether attributes can select single axes of an input that is used only for its shape."""
     transposes: ClassVar[tuple[str, ...]] = ()
-    """The attributes that transpose input 0 and input 1, if the op has them."""
+    """The attributes that transpose input 0 and input 1, if the op has such attributes."""
     target: ClassVar[str | None] = None
-    """The attribute with the target shape, if the op has one."""
+    """The name of the attribute that holds the target shape, or None if the op has no such attribute."""
     named_axes: ClassVar[Mapping[str, int | None]] = {}
-    """The attributes that name axes, each with the number of the input whose axes it names.
+    """The attributes that name axes, each with the number of the input that has these axes.
 
     The number is None if the attribute has an entry for each axis of every input. A hint must not move these axes.
     """
     max_rank: ClassVar[int | None] = None
-    """The largest rank that the framework accepts, or None if it has no limit."""
+    """The maximum rank that the framework accepts, or None if the framework has no limit."""
     alias: ClassVar[str | None] = None
-    """The alias that a request used for the op, or None."""
+    """The alias that a request used for the op, or None if the request used no alias."""
     link: ClassVar[str]
-    """The URL of the framework's documentation of the op."""
+    """The URL of the framework's documentation for the op."""
     snippets: ClassVar[tuple[str, ...]] = ()
-    """Templates of the op as source code, whose fields answers/snippets.py lists.
+    """Templates that show the op as source code. answers/snippets.py lists the fields of a template.
 
-    A translation uses the first template whose fields all have a value. An op without a template, such as an op that
-    computes with its inputs, is not a target of translations.
+    A translation uses the first template for which all fields have a value. If an op has no template, no request can be
+    translated to the op. For example, ops that compute with their inputs have no templates.
     """
     name: str
     """The name of the op in requests. The part before the first dot is the name of the framework's file."""
@@ -133,71 +136,72 @@ class Op(_Model):
 
     @classmethod
     def summary(cls) -> str:
-        """Return the docstring of the class, or that of its base class."""
+        """Return the docstring of this class, or of its nearest base class that has a docstring."""
         return cleandoc(next(kind.__dict__["__doc__"] for kind in cls.__mro__ if kind.__dict__.get("__doc__")))
 
     # --- what every op must define
 
     @abstractmethod
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Return which sizes of the inputs meet on which axes: the rule of the op.
+        """Return the alignment of the input shapes by the op's rule: the sizes that are combined on each axis.
 
-        The number of shapes is one that the op accepts. Raises ShapeMismatch if the framework refuses the request for
-        another reason than the sizes, such as its ranks.
+        The caller ensures that the op accepts the number of shapes. Raises ShapeMismatch if the framework refuses the
+        request for a reason other than the sizes, such as the ranks.
         """
 
     @classmethod
     @abstractmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        """Return an op and input shapes that broadcast under it."""
+        """Return an example: an op, and input shapes that broadcast under this op."""
 
     # --- what an op can define
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """Return the only op of this class that can lower to `plan`, or None if there is none.
+        """Return the only op of this class that can lower to `plan`, or None if no such op exists.
 
-        The plan has at least one output and a number of inputs that the op accepts. `ops.from_plan` verifies that the
+        The plan has at least one output, and the op accepts its number of inputs. `ops.from_plan` verifies that the
         returned op lowers to the plan.
         """
         return None
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
-        """Return the rank of a request that `max_rank` limits."""
+        """Return the rank to compare with `max_rank` for a request."""
         return self.highest_rank(shapes)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        """Return a sentence on how the tested release differs from the rule for this request, or None if it does not.
+        """Return a sentence that describes how the tested release differs from the rule for this request, or None.
 
         `conflict` is the reason why the rule refuses the request, or None if the shapes broadcast.
         """
         return None
 
     def attribute_warning(self) -> tuple[str, str] | None:
-        """Return the code and the sentence of a warning if the attributes are valid but often a mistake, or None."""
+        """Return a warning (code, sentence) if the attributes are valid but often a mistake. Otherwise, return None."""
         return None
 
     def compares_sizes(self) -> bool:
         """Return whether `align` compares integers to choose the axis that a conflict names.
 
-        The relations still decide whether the sizes fit. For columns, the axis is then searched row by row.
+        The relations still decide whether the sizes fit. For columns, the axis in the conflict is then searched row by
+        row.
         """
         return False
 
     def needs_integers(self) -> bool:
-        """Return whether `align` needs every size as an integer, because no relation in plan/relations.py fits.
+        """Return whether `align` needs every size as an integer because no relation in plan/relations.py fits the rule.
 
-        Requests with columns or symbolic sizes are then refused. tests/ops/test_known_sizes.py finds an op that needs
+        If so, requests with columns or symbolic sizes are refused. tests/ops/test_known_sizes.py fails if an op needs
         integers but returns False.
         """
         return False
 
     def output_dims(self) -> list[list[str]] | None:
-        """Return the names of each output's dimensions, or None if the framework does not name dimensions."""
+        """Return the dimension names for each output, or None if the framework does not name dimensions."""
         return None
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
-        """Return the largest rank in a request: of an input, of the target attribute or of an output."""
+        """Return the highest rank in a request, among all inputs, the target attribute and the outputs."""
         rank = max(map(len, shapes), default=0)
         if self.target is None or (target := getattr(self, self.target)) is None:
             return rank
@@ -209,7 +213,7 @@ class Op(_Model):
         return count >= cls.min_inputs and (cls.max_inputs is None or count <= cls.max_inputs)
 
     def input_count_problem(self, count: int) -> str | None:
-        """Return a sentence on why the op does not accept this number of inputs, or None if it does."""
+        """Return a sentence that explains why the op does not accept this number of inputs, or None if it does."""
         if self.takes(count):
             return None
         low, high = self.min_inputs, self.max_inputs
@@ -220,7 +224,7 @@ class Op(_Model):
     # --- what follows from the definitions
 
     def names_axis(self, number: int, moved: Sequence[int], rank: int) -> bool:
-        """Return whether an attribute names one of the axes `moved` of input `number`, whose rank is `rank`."""
+        """Return whether an attribute names one of the axes `moved` in input `number`, whose rank is `rank`."""
         for attribute, named in self.named_axes.items():
             value = getattr(self, attribute)
             if not value and value != 0:
@@ -233,19 +237,19 @@ class Op(_Model):
         return False
 
     def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
-        """Yield every symbolic size in the attributes as (attribute, axis, symbol)."""
+        """Yield every symbolic size in the attributes as a tuple (attribute, axis, symbol)."""
         for attribute, value in self.__dict__.items():
             if type(value) is tuple:
                 yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
 
     @classmethod
     def output_count(cls, inputs: int) -> int:
-        """Return the number of outputs for this number of inputs."""
+        """Return the number of outputs of the op for this number of inputs."""
         return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)
 
 
 def _list_ops(module: str) -> None:
-    """Limit dir() of a framework's module to its op classes, and suggest them for unknown names."""
+    """Limit dir() of a framework's module to its op classes. For unknown names, suggest these classes."""
     names = vars(sys.modules[module])
     if "__dir__" in names:
         return
@@ -262,7 +266,10 @@ def _list_ops(module: str) -> None:
 
 
 def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> InvalidRequest:
-    """Return the error for invalid attributes of an op: the first invalid attribute, its value and what is expected."""
+    """Return the error for an op with invalid attributes.
+
+    The message names the first invalid attribute and the expected value.
+    """
     fault = merge_renamed_fields(error.errors(include_url=False))[0]
     place = [str(step) for step in (*fault["loc"], fault.get("ctx", {}).get("field")) if step is not None]
     field = kind.model_fields.get(place[0]) if place else None

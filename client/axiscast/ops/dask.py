@@ -1,4 +1,4 @@
-"""Dask: dask.array, which has NumPy's rules and takes at most 64 axes, as NumPy's arrays do."""
+"""Dask: dask.array follows NumPy's rules and accepts at most 64 axes, like NumPy's arrays."""
 
 from typing import Literal
 
@@ -46,10 +46,10 @@ class broadcast_arrays(Multidirectional):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["dask.array.matmul"] = "dask.array.matmul"
-    max_rank = 63  # Dask adds an axis during the product
+    max_rank = 63  # Dask adds one axis during the product
     link = f"{_LINK}.matmul.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:

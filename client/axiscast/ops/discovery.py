@@ -1,6 +1,7 @@
-"""Discovery of the frameworks' files in this folder, and of their ops and aliases. No file lists them.
+"""Discovery of the frameworks' files in this folder, and of the ops and aliases in these files.
 
-A file with a FRAMEWORK is that of a framework. Its ops are the classes in it, in the order of their definition.
+Every file that defines FRAMEWORK is a framework's file. The framework's ops are the op classes in the file, in the
+order in which they are defined.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,10 +23,10 @@ _NAMES = [module.name for module in iter_modules([str(Path(__file__).parent)])]
 
 
 class _Files(Mapping[str, T]):
-    """A mapping of what the frameworks' files define, in the order of the catalogue.
+    """A mapping from names to the objects that the frameworks' files define, in the order of the catalogue.
 
-    The part of a key before the first dot is the name of the file. Loading a file takes milliseconds, so a lookup loads
-    only the file of its key. Iteration loads all files.
+    The part of a key before the first dot is the name of the file. Loading a file takes milliseconds. Therefore, a
+    lookup loads only the file named in its key. Iteration loads all files.
     """
 
     def __init__(self, entries: Callable[[str, ModuleType], dict[str, T]]) -> None:
@@ -70,23 +71,27 @@ def _aliases(_: str, module: ModuleType) -> dict[str, Alias]:
 
 
 FRAMEWORKS: Mapping[str, Framework] = _Files(_framework)
-"""Every framework by the name of its file, in the order of the catalogue."""
+"""All frameworks, keyed by the names of their files, in the order of the catalogue."""
 OPS: Mapping[str, type[Op]] = _Files(_ops)
-"""Every op class by the name of the op, in the order of the catalogue."""
+"""All op classes, keyed by the names of the ops, in the order of the catalogue."""
 ALIASES: Mapping[str, Alias] = _Files(_aliases)
-"""Every alias by its name, without the names that begin with an import name such as `np`."""
+"""All aliases, keyed by name. Names that begin with an import name such as `np` are not included."""
 _KINDS: dict[str, type[Op]] = {}
-"""The cache of `op_class`: the classes of ops and aliases by name. The number of names that exist limits its size."""
+"""The cache of `op_class`: op and alias classes, keyed by name.
+
+The cache stays small because only existing names are cached.
+"""
 
 
 _BARE: dict[str, Op] = {}
-"""Ops without attributes, by a name that `op_class` accepts. An op is immutable, so all requests share one object."""
+"""Ops without attributes, keyed by a name that `op_class` accepts. All requests share these immutable objects."""
 
 
 def op_class(name: str) -> type[Op] | None:
-    """Return the class of the op with this name or alias, or None if there is no such op.
+    """Return the op class for a name or an alias, or None if no such op exists.
 
-    The class of an alias is a subclass of its rule: its `alias` is the name as it was given, and its `name` the rule's.
+    The class for an alias is a subclass of the alias's rule. Its `alias` is the given name, and its `name` is the
+    rule's name.
     """
     kind = _KINDS.get(name)
     if kind is None and (kind := OPS.get(name) or _by_alias(name)) is not None:
@@ -102,9 +107,9 @@ def _by_alias(name: str) -> type[Op] | None:
 
 
 def read_op(fields: Mapping[str, Any]) -> Op | None:
-    """Return the op that a mapping of its name and its attributes describes, or None if the name is unknown.
+    """Return the op for a mapping that holds its name and attributes, or None if the name is unknown.
 
-    Raises ValidationError if its attributes are not valid.
+    Raises ValidationError if the attributes are not valid.
     """
     name = fields["name"]
     if len(fields) == 1 and (bare := _BARE.get(name)) is not None:
@@ -119,5 +124,5 @@ def read_op(fields: Mapping[str, Any]) -> Op | None:
 
 
 def list_error_messages() -> list[ErrorMessage]:
-    """Return the patterns of error messages in the MESSAGES of all files, in the order of the catalogue."""
+    """Return the error message patterns from MESSAGES in all files, in the order of the catalogue."""
     return [message for name in FRAMEWORKS for message in getattr(_module(name), "MESSAGES", ())]

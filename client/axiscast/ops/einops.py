@@ -1,12 +1,13 @@
-"""einops: repeat, whose pattern names the axes of the input on the left and those of the output on the right.
+"""einops: repeat, whose pattern names the input's axes on the left and the output's axes on the right.
 
-A name that is only on the right is a new axis, along which the input is replicated. Its length is in `axes_lengths`.
-Parentheses split an axis on the left and merge axes on the right, and `...` stands for the axes without a name. No axis
-expands: a 1 on the left is removed, and a name on both sides is one axis of one length.
+A name that appears only on the right is a new axis, along which the input is replicated. The length of a new axis is in
+`axes_lengths`. Parentheses on the left split an axis, and parentheses on the right merge axes. `...` stands for the
+axes that have no name. No axis expands: a 1 on the left is removed. A name on both sides is a single axis with one
+length.
 """
 
-# `repeat.sides` parses a pattern to two tuples of groups, and `repeat.align` places the names. `repeat.from_plan` goes
-# the other way: it names the input's axes a0, a1, ... and writes a pattern.
+# `repeat.sides` parses a pattern into two tuples of groups, and `repeat.align` assigns the names to axes.
+# `repeat.from_plan` does the reverse: it names the input's axes a0, a1, and so on, and writes a pattern.
 
 import re
 from collections.abc import Sequence
@@ -37,21 +38,24 @@ FRAMEWORK = Framework(
     executed="einops 0.8.2",
 )
 ELLIPSIS = "..."
-"""The token for the axes that a pattern does not name, if they stay separate axes."""
+"""The token for the axes that a pattern does not name and that stay separate axes."""
 MERGED_ELLIPSIS = "(...)"
-"""The token for the axes that a pattern does not name, if parentheses merge them."""
+"""The token for the axes that a pattern does not name and that parentheses merge."""
 NAMED_ELLIPSIS = "…"
-"""The character U+2026, which einops reads as the name of one axis."""
+"""The ellipsis character U+2026, which einops reads as the name of a single axis."""
 Groups = tuple[tuple[str, ...], ...]
-"""One side of a pattern: for each axis, the names that it consists of. A 1 or () on the left has no names."""
+"""One side of a pattern: a group of names per axis. A 1 or () on the left is an empty group."""
 
 _WRITTEN = 10**6
-"""Lengths below this are written in the pattern, whose length is bounded, and others in axes_lengths."""
+"""The limit for lengths that are written in the pattern, whose length is limited.
+
+Larger lengths are in axes_lengths.
+"""
 _TOKEN = re.compile(r"[()]|[^ ()]+")
 
 
 class repeat(Op):
-    """Rearrange the named axes of an input: new names are replicated, and parentheses split (left) or merge (right)."""
+    """Rearrange an input's named axes: new names are replicated, and parentheses split (left) or merge (right)."""
 
     name: Literal["einops.repeat"] = "einops.repeat"
     link = "https://einops.rocks/api/repeat/"
@@ -71,7 +75,10 @@ class repeat(Op):
         return hash((self.pattern, *sorted(self.axes_lengths.items())))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Make an axis of every name on the right. Parentheses split the input's axes and merge the output's axes."""
+        """Create an axis for every name on the right.
+
+        Parentheses split the input's axes and merge the output's axes.
+        """
         (shape,) = shapes
         self._check_names()
         for name, length in self.axes_lengths.items():
@@ -81,7 +88,7 @@ class repeat(Op):
                 )
         left, right = self._expanded(shape)
         sizes: dict[str, int] = {}
-        requirements: list[Axis] = []  # conditions on sizes that are not integers; they are not output axes
+        requirements: list[Axis] = []  # conditions on sizes that are not integers; these conditions are not output axes
         for axis, group in enumerate(left):
             lengths, demands = self._split(group, axis, shape)
             sizes |= lengths
@@ -107,7 +114,7 @@ class repeat(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """Return the op that names the input's axes a0, a1, and so on, with 1 for an axis that expands."""
+        """Return the op that names the input's axes a0, a1, and so on, and writes 1 for an axis that expands."""
         output = plan.outputs[0]
         groups = _grouped(output.input_shape, plan.input_shapes[output.input])
         if groups is None:
@@ -117,7 +124,9 @@ class repeat(Op):
         for group in groups:
             kept = [axis for axis in group if output.input_shape[axis] == output.output_shape[output.output_axes[axis]]]
             left.append(_group_text([f"a{axis}" for axis in kept]))
-            # einops infers one length of a group. An axis of size 0 comes first, because 0 divides no size.
+            # einops infers one length per group. It cannot infer a length if another axis in the group has size 0,
+            # because nothing can be divided by 0. The axis of size 0 is therefore placed first, so that its length is
+            # inferred.
             given = sorted(kept, key=lambda axis: output.input_shape[axis] != 0)[1:]
             lengths |= {f"a{axis}": output.input_shape[axis] for axis in sorted(given)}
         names = {
@@ -149,7 +158,10 @@ class repeat(Op):
         return None
 
     def _torch_takes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Return whether the release returns a tensor: it passes negative lengths to PyTorch's expand and reshape."""
+        """Return whether the release returns a tensor.
+
+        The release passes negative lengths to PyTorch's expand and reshape, which may accept them.
+        """
         negative = {name: length for name, length in self.axes_lengths.items() if length < 0}
         positive = self.model_copy(update={"axes_lengths": self.axes_lengths | dict.fromkeys(negative, 1)})
         try:
@@ -169,16 +181,16 @@ class repeat(Op):
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         try:
             left, right = self.sides()
-        except ShapeMismatch:  # the pattern is invalid and makes no axes
+        except ShapeMismatch:  # the pattern is invalid and creates no axes
             return super().highest_rank(shapes)
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
 
     def sides(self) -> tuple[Groups, Groups]:
-        """Return the left and the right side of the pattern.
+        """Return the left side and the right side of the pattern.
 
-        The name of a new axis of fixed length is that number, with a suffix that makes it unique. Raises ShapeMismatch
-        for a pattern that einops does not accept.
+        If a new axis has a fixed length, its name is this length, with a suffix that makes the name unique. Raises
+        ShapeMismatch if einops does not accept the pattern.
         """
         return _sides(self.pattern)
 
@@ -203,7 +215,7 @@ class repeat(Op):
                 raise _unreadable(fault, "axes_lengths")
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:
-        """Return both sides of the pattern with a name for each axis of `...`."""
+        """Return both sides of the pattern, with a name for each axis that `...` stands for."""
         left, right = self.sides()
         named = len(left) - ((ELLIPSIS,) in left)
         rest = len(shape) - named
@@ -217,7 +229,7 @@ class repeat(Op):
         return _expanded_side(left, unnamed), _expanded_side(right, unnamed)
 
     def _split(self, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
-        """Return the length of each name in the group of one input axis, and the conditions on a symbolic size."""
+        """Return the length of each name in one input axis's group, and the conditions on the axis's symbolic size."""
         size = shape[axis]
         lengths = {name: self.axes_lengths[name] for name in group if name in self.axes_lengths}
         product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
@@ -243,7 +255,7 @@ class repeat(Op):
 
 
 def _expanded_side(side: Groups, unnamed: tuple[str, ...]) -> Groups:
-    """Return a side of a pattern with the names `unnamed` in place of `...`."""
+    """Return one side of a pattern, in which the names `unnamed` replace `...`."""
     groups: list[tuple[str, ...]] = []
     for group in side:
         if group == (ELLIPSIS,):
@@ -257,7 +269,7 @@ def _expanded_side(side: Groups, unnamed: tuple[str, ...]) -> Groups:
 
 
 def _reshapes(elements: int, shape: Sequence[int]) -> bool:
-    """Return whether PyTorch can reshape a tensor with this number of elements to `shape`, which may have one -1."""
+    """Return whether PyTorch can reshape a tensor with this number of elements to `shape`, which may contain one -1."""
     known = prod(size for size in shape if size != -1)
     if min(shape) < -1 or shape.count(-1) > 1:
         return False
@@ -265,12 +277,12 @@ def _reshapes(elements: int, shape: Sequence[int]) -> bool:
 
 
 def length_of(name: str) -> int:
-    """Return the fixed length that a name of `sides` stands for: 3 for 3'1, the second 3 of a pattern."""
+    """Return the fixed length in a name that `sides` returned: 3 for "3'1", the name of the second 3 in a pattern."""
     return int(name.partition("'")[0])
 
 
 def is_fixed(name: str) -> bool:
-    """Return whether a name of `sides` stands for a fixed length."""
+    """Return whether a name that `sides` returned stands for a fixed length."""
     return name.partition("'")[0].isdecimal()
 
 
@@ -335,13 +347,17 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> 
 
 
 def _is_name(text: str) -> bool:
-    """Return whether einops accepts a name: letters and digits of any script without marks, and inner underscores."""
+    """Return whether einops accepts a name.
+
+    A name consists of letters and digits from any script, without combining marks. Underscores are allowed only inside
+    a name.
+    """
     letters = text.replace("_", "a")
     return text.isidentifier() and letters.isalnum() and not text.startswith("_") and not text.endswith("_")
 
 
 def _unique(number: str, seen: dict[str, int]) -> str:
-    """Return a unique name for an axis of fixed length. `seen` counts the axes of this side by their text."""
+    """Return a unique name for an axis of fixed length. `seen` counts the axes on this side, keyed by their text."""
     times = seen.get(number, 0)
     seen[number] = times + 1
     return f"{number}'{times}" if times else number
@@ -352,15 +368,19 @@ def _unreadable(fault: str, attribute: str = "pattern") -> ShapeMismatch:
 
 
 def _group_text(names: list[str]) -> str:
-    """Return one axis of a pattern as text."""
+    """Return one axis of a pattern as a string."""
     return " ".join(names or ["1"]) if len(names) < 2 else f"({' '.join(names)})"
 
 
 def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
-    """Return, for each axis of `shape`, the consecutive `factors` with that product, or None if there are none."""
+    """Return, for each axis in `shape`, the consecutive `factors` whose product is its size.
+
+    Return None if no such factors exist.
+    """
     if factors == shape:
         return [range(axis, axis + 1) for axis in range(len(shape))]
-    # For each axis, the possible ends of its factors, each with the start that leads to this end.
+    # For each axis, the possible ends of its factors. Each end is a key, and the value is the start that leads to this
+    # end.
     ways: list[dict[int, int]] = [{0: 0}]
     for size in shape:
         reached: dict[int, int] = {}

@@ -1,6 +1,6 @@
-"""Families: rules that many frameworks share, as base classes of their ops.
+"""Families of ops: rules that many frameworks share. Each family is a base class for ops.
 
-An op of a family defines its name, its link, its snippets, and whatever differs from the family's rule.
+An op in a family defines its name, its link, its snippets, and any differences from the family's rule.
 """
 
 from typing import ClassVar, Self
@@ -27,7 +27,7 @@ from .base import Op
 
 
 class Multidirectional(Op):
-    """Any number of inputs that broadcast against each other: right-aligned, and size 1 expands.
+    """Any number of inputs that broadcast against each other. Shapes are right-aligned, and size 1 expands.
 
     Each input has an output, and all outputs have the common shape.
     """
@@ -50,8 +50,8 @@ class Multidirectional(Op):
 class Elementwise(Multidirectional):
     """Two inputs that broadcast against each other before an operation computes with their elements.
 
-    The outputs are the inputs after the broadcast. The result of the operation is not one of them, so these ops are not
-    targets of translations.
+    The outputs are the inputs after the broadcast. The operation's result is not an output, so no request can be
+    translated to these ops.
     """
 
     min_inputs: ClassVar[int] = 2
@@ -70,11 +70,11 @@ class Choice(Elementwise):
 
 
 class MatrixProduct(Op):
-    """Two stacks of matrices, (..., M, K) and (..., K, N), which broadcast before their product.
+    """Two stacks of matrices, (..., M, K) and (..., K, N), which broadcast before they are multiplied.
 
-    The axes before the last two are right-aligned, and size 1 expands there. A vector is a row on the left and a column
-    on the right. The outputs are the operands after the broadcast. The result is (..., M, N), without the axis that a
-    vector lacks. Products are not targets of translations.
+    The axes before the last two are right-aligned, and size 1 expands on these axes. A vector is a row on the left and
+    a column on the right. The outputs are the operands after the broadcast. The result has the shape (..., M, N). If an
+    operand is a vector, its M or N axis is omitted. No request can be translated to a product.
     """
 
     min_inputs: ClassVar[int] = 2
@@ -82,7 +82,7 @@ class MatrixProduct(Op):
     outputs: ClassVar[str] = "2"
     has_common_output_axes: ClassVar[bool] = False
     min_rank: ClassVar[int] = 1
-    """The smallest rank of an operand."""
+    """The minimum rank of an operand."""
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, shape in enumerate(shapes):
@@ -95,7 +95,7 @@ class MatrixProduct(Op):
         left, right = shapes
         stacked = align_right((left[:-2], right[:-2])).axes
         rank, every = len(stacked), tuple(range(len(stacked) + 2))
-        # For each axis of an operand, its position in the stacks of matrices (..., M, K) and (..., K, N).
+        # For each operand axis, its position in the stacks of matrices (..., M, K) and (..., K, N).
         placed = [every[-len(left) :], every[-len(right) :] if len(right) > 1 else (rank,)]
         for number, attribute in enumerate(self.transposes):
             if getattr(self, attribute):
@@ -104,7 +104,7 @@ class MatrixProduct(Op):
             {place: Term(number, axis, shape[axis]) for axis, place in enumerate(own)}
             for number, (shape, own) in enumerate(zip(shapes, placed, strict=True))
         ]
-        # The axes M and N. A vector lacks its axis, which then has no term.
+        # These are the axes M and N. If an operand is a vector, its axis M or N does not exist and has no term.
         rows = tuple(term for place, term in terms[0].items() if place == rank)
         columns = tuple(term for place, term in terms[1].items() if place == rank + 1)
         axes = (
@@ -123,12 +123,15 @@ class MatrixProduct(Op):
 
 
 def summed(name: str, *terms: Term) -> Axis:
-    """Return the axis over which a product sums: the sizes must be equal, and the axis is not in the result."""
+    """Return the axis over which a product sums.
+
+    The sizes must be equal, and the axis does not appear in the result.
+    """
     return Axis(Relation.EQUAL, terms, f"{name} sums over these axes, so their sizes must be equal")
 
 
 class Unidirectional(Op):
-    """One input that broadcasts to `shape`: right-aligned, size 1 expands, and no axis is removed."""
+    """One input that broadcasts to `shape`. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     target: ClassVar[str | None] = "shape"
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
@@ -146,7 +149,7 @@ class Unidirectional(Op):
 
 
 class UnidirectionalKeeping(Unidirectional):
-    """One input that broadcasts to `shape`, in which -1 keeps the input's size and must not be a new axis."""
+    """One input that broadcasts to `shape`. A -1 in `shape` keeps the input's size and is not allowed on a new axis."""
 
     shape: Dimensions = Field(description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]])
 

@@ -1,4 +1,4 @@
-"""The types of fields that hold an op: an object with the op's name and its attributes, or a bare name."""
+"""The types of fields that hold an op. The value is an object with the op's name and attributes, or only the name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from .base import Op
 from .discovery import OPS, read_op
 
 _LONGEST = 100
-"""The number of characters of an unknown name that an error message shows. The names of all ops are shorter."""
+"""The maximum number of characters that an error message shows of an unknown name. All op names are shorter."""
 
 
 @dataclass(frozen=True)
 class UnionByName:
-    """A pydantic annotation that validates a mapping by the class whose default `name` is the mapping's `name`.
+    """A pydantic annotation that validates a mapping with the class whose default `name` is the mapping's `name`.
 
-    The classes are those of the ops and `others`. An object of such a class is returned as it is. pydantic's own union
-    with a discriminator does the same, but builds all classes first, which delays the first check by 30 ms.
+    The classes are all op classes and `others`. An object of such a class is returned unchanged. pydantic's own union
+    with a discriminator does the same, but it builds all classes first. This would delay the first check by 30 ms.
     """
 
     others: tuple[type[BaseModel], ...] = ()
@@ -51,7 +51,7 @@ class UnionByName:
             return op
         kind = self._kind(name)
         if kind is None:
-            tag = name[:_LONGEST].encode(errors="replace").decode()  # a name from JSON can have a lone surrogate
+            tag = name[:_LONGEST].encode(errors="replace").decode()  # a name from JSON can contain a lone surrogate
             raise PydanticKnownError("union_tag_invalid", {"discriminator": "name", "tag": tag, "expected_tags": ""})
         return kind.model_validate(value)
 
@@ -71,8 +71,8 @@ def _in_integers(op: Op) -> Op:
 
 
 OpMapField = Annotated[Op, UnionByName()]
-"""The type of a field with an op as a mapping or as an object."""
+"""The type of a field that holds an op as a mapping or as an object."""
 OpField = Annotated[Op, UnionByName(takes_bare_names=True)]
-"""The type of a field with an op as a mapping, a bare name or an object."""
+"""The type of a field that holds an op as a mapping, a bare name or an object."""
 IntegerOpField = Annotated[OpField, AfterValidator(_in_integers)]
-"""The type of a field with an op whose sizes are all integers, as a broadcast of tensors needs."""
+"""The type of a field that holds an op whose sizes are all integers. Broadcasting tensors requires integers."""

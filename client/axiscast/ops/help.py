@@ -1,4 +1,4 @@
-"""Python names, signatures and help() of ops, and suggestions for unknown names."""
+"""Python names, signatures and help() texts for ops, and suggestions for unknown names."""
 
 from collections.abc import Mapping
 from inspect import Parameter, Signature, cleandoc
@@ -16,7 +16,7 @@ def python_name(kind: type[BaseModel]) -> str:
 
 
 def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
-    """Return the call that creates an op of this class, with example values for missing required attributes."""
+    """Return the source code that creates an op of this class. Missing required attributes get example values."""
     required = {
         name: field.examples[0] for name, field in kind.model_fields.items() if field.is_required() and field.examples
     }
@@ -26,12 +26,12 @@ def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return the value of an attribute as Python source code. A list becomes a tuple."""
+    """Return an attribute's value as Python source code. A list is written as a tuple."""
     return repr(tuple(value)) if isinstance(value, list) else repr(value)
 
 
 def signature(kind: type[BaseModel]) -> Signature:
-    """Return the signature of an op class: its attributes as keyword-only parameters."""
+    """Return the signature of an op class, in which the attributes are keyword-only parameters."""
     parameters = []
     for name, field in kind.model_fields.items():
         if name != "name":
@@ -42,9 +42,9 @@ def signature(kind: type[BaseModel]) -> Signature:
 
 
 def documentation(kind: Any, docstring: str, rules: str) -> str:
-    """Return the text that help() shows for an op class: its rule, its attributes, an example and links.
+    """Return the help() text for an op class: its rule, its attributes, an example and links.
 
-    `rules` is the docstring of its framework's file.
+    `rules` is the docstring of the framework's file.
     """
     lines = [cleandoc(docstring), ""]
     attributes = {name: field for name, field in kind.model_fields.items() if name != "name"}
@@ -74,8 +74,7 @@ def _described(field: FieldInfo) -> str:
 def missing(module: str, name: str, ops: Mapping[str, str], aliases: Mapping[str, type[BaseModel]]) -> AttributeError:
     """Return the AttributeError for an unknown name in a framework's module, with suggestions.
 
-    `ops` maps the names of the module's ops in requests to the names of their classes. `aliases` maps the names of its
-    aliases to their rules.
+    `ops` maps each op's name in requests to the name of its class. `aliases` maps each alias in the module to its rule.
     """
     framework = module.rpartition(".")[2]
     alias = next((alias for alias in aliases if alias in (f"{framework}.{name}", f"{framework}.numpy.{name}")), None)

@@ -1,7 +1,7 @@
-"""JAX: jax.numpy, which has NumPy's rules and no limit of the rank, and jax.lax, which aligns no ranks.
+"""JAX: jax.numpy follows NumPy's rules without a rank limit, and jax.lax does not align ranks.
 
-jax.lax.broadcast adds leading axes and expands no existing axis. The class of jax.lax.add is `lax_add`, because
-jax.numpy.add has the class `add`.
+jax.lax.broadcast adds leading axes and expands no existing axis. The class for jax.lax.add is `lax_add`, because `add`
+is the class for jax.numpy.add.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _LINK = "https://docs.jax.dev/en/latest/_autosummary"
 
 
 class broadcast(Op):
-    """Add new leading axes of these sizes, and replicate the operand along them."""
+    """Add new leading axes with these sizes, and replicate the operand along the new axes."""
 
     name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
     link = f"{_LINK}/jax.lax.broadcast.html"
@@ -48,7 +48,7 @@ class broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose `sizes` are those of the leading axes that the operand lacks."""
+        """Return the op whose `sizes` are the sizes of the new leading axes."""
         output = plan.outputs[0]
         return cls(sizes=output.output_shape[: len(output.new_axes)])
 
@@ -111,7 +111,7 @@ class lax_add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["jax.numpy.matmul"] = "jax.numpy.matmul"
     link = f"{_LINK}/jax.numpy.matmul.html"

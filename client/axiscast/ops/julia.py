@@ -1,8 +1,8 @@
 """Julia: broadcast, which aligns shapes on their first axes.
 
-An array with fewer axes than another gets further axes of size 1 at its end, and size 1 expands. So a vector is
-combined with the columns of a matrix in Julia, and with its rows in NumPy. Axes count from 0 here, as for every other
-framework, although Julia counts from 1.
+If arrays differ in rank, the array with fewer axes gets axes of size 1 at its end. Size 1 expands. Therefore, Julia
+combines a vector with each column of a matrix, and NumPy combines it with each row. Here, axes are counted from 0, as
+for all frameworks. Julia itself counts from 1.
 """
 
 from typing import Literal, Self
@@ -20,7 +20,7 @@ FRAMEWORK = Framework(
     language=Language("julia", "#", repr),
     preamble="",
     transpose="{y} = permutedims({x}, {permutation} .+ 1)",
-    # Julia's reshape reads elements column by column, but a step of a translation reads them row by row.
+    # Julia's reshape reads elements column by column, but a translation step must read them row by row.
     reshape="{y} = permutedims(reshape(permutedims({x}, ndims({x}):-1:1), reverse({shape})), length({shape}):-1:1)",
 )
 
@@ -51,6 +51,6 @@ class broadcast(Multidirectional):
 
 
 MESSAGES = (
-    # From base/broadcast.jl: not raised here.
+    # This message is from base/broadcast.jl. No test raises this error.
     ErrorMessage("arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>"),
 )

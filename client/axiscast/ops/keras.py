@@ -1,7 +1,7 @@
-"""Keras: keras.ops.broadcast_to with NumPy's one-way rule, and binary operations.
+"""Keras: keras.ops.broadcast_to, which follows NumPy's one-way rule, and binary operations.
 
-For a KerasTensor, Keras 3.15 infers a shape even if the target has fewer axes, or size 1 where the input has a larger
-size. It refuses both when it runs.
+For a KerasTensor, Keras 3.15 infers a shape in two cases that fail at run time. In the first case, the target has fewer
+axes than the input. In the second case, the target has size 1 on an axis where the input has a larger size.
 """
 
 from typing import Literal
@@ -38,9 +38,9 @@ class broadcast_to(Unidirectional):
 
 
 def _bias_axis(one: Shape, other: Shape) -> int | None:
-    """Return the axis of `one` along which Keras on TensorFlow adds `other` as a bias, or None if it does not.
+    """Return the axis of `one` along which Keras on TensorFlow adds `other` as a bias, or None if it adds no bias.
 
-    The TensorFlow backend then calls `tf.nn.bias_add`.
+    To add a bias, the TensorFlow backend calls `tf.nn.bias_add`.
     """
     sizes = [size for size in other if size > 1]
     if len(sizes) != 1 or len(one) < 2 or sizes[0] not in (one[1], one[-1]):
@@ -71,7 +71,7 @@ class add(Elementwise):
 
 
 class where(Choice):
-    """Broadcast a condition and the two tensors to choose from against each other."""
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
     name: Literal["keras.ops.where"] = "keras.ops.where"
     link = "https://keras.io/api/ops/numpy/#where-function"
@@ -81,7 +81,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
     link = "https://keras.io/api/ops/numpy/#matmul-function"

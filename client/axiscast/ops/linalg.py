@@ -1,4 +1,4 @@
-"""MLIR's linalg dialect: broadcast, which names the new axes. The sizes of the other axes must be equal."""
+"""MLIR's linalg dialect: broadcast, whose attribute names the new axes. On all other axes, the sizes must be equal."""
 
 from typing import Literal, Self
 
@@ -25,7 +25,7 @@ FRAMEWORK = Framework(
 
 
 class broadcast(Op):
-    """Replicate the input along the new axes `dimensions`. Its shape must be the output's shape without them."""
+    """Replicate the input along the new axes `dimensions`. On all other axes, the sizes must be equal."""
 
     name: Literal["linalg.broadcast"] = "linalg.broadcast"
     target = "shape"
@@ -54,7 +54,7 @@ class broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose `dimensions` are the axes that the input lacks."""
+        """Return the op whose `dimensions` are the axes that do not exist in the input."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, dimensions=output.new_axes)
 

@@ -1,4 +1,4 @@
-"""Lowering of a request to its plan, and the way back from a plan to an op of a framework."""
+"""Conversion of a request to its plan (lowering), and of a plan to a framework's op."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from .base import Op
 
 
 def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
-    """Return the plan of an op on inputs of these shapes. Their number is one that the op accepts.
+    """Return the plan for an op with inputs of these shapes. The op must accept the number of shapes.
 
     Raises ShapeMismatch if the framework refuses the request.
 
@@ -24,9 +24,9 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 
 
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
-    """Return which sizes of a request meet on which axes, whether they fit or not.
+    """Return the alignment of a request: the sizes that are combined on each axis, even if they do not fit.
 
-    Raises ShapeMismatch if the request does not broadcast whatever its sizes are.
+    Raises ShapeMismatch if the request does not broadcast, whatever its sizes are.
     """
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
@@ -37,14 +37,14 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
 
 
 def exceeds_rank(op: Op, shapes: tuple[Shape, ...]) -> bool:
-    """Return whether a rank of this request is larger than the framework accepts."""
+    """Return whether a rank in this request exceeds the framework's limit."""
     return op.max_rank is not None and op.limited_rank(shapes) > op.max_rank
 
 
 def from_plan(kind: type[Op], plan: Plan) -> Op | None:
-    """Return the op of this class that lowers to `plan`, or None if no op of the class does.
+    """Return the op of this class that lowers to `plan`, or None if no op of this class does so.
 
-    The op may remove an axis of size 1 and add it again instead of expanding it, as einops does.
+    The op may remove an axis of size 1 and add the axis again instead of expanding the axis, as einops does.
 
     >>> from axiscast.ops import ngraph, numpy
     >>> from_plan(ngraph.Broadcast, lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)))
@@ -62,7 +62,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
 
 
 def _without_expanded_axes(plan: Plan) -> Plan:
-    """Return the plan as if each input lacked its axes of size 1 that expand."""
+    """Return the plan without those input axes of size 1 that expand."""
     return replace(plan, outputs=tuple(map(_without_expanded, plan.outputs)))
 
 

@@ -1,4 +1,4 @@
-"""MindSpore: NumPy's rules. In a target, -1 keeps the input's size and must not be the size of a new axis."""
+"""MindSpore: NumPy's rules. In a target shape, -1 keeps the input's size and is not allowed on a new axis."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ FRAMEWORK = Framework(
 
 
 class broadcast_to(UnidirectionalKeeping):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size. The size of a new axis must not be -1."""
+    """Broadcast a tensor to a shape, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
     name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
@@ -62,14 +62,14 @@ class maximum(Elementwise):
 
 
 class where(Choice):
-    """Broadcast a condition and the two tensors to choose from against each other."""
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
     name: Literal["mindspore.where"] = "mindspore.where"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.where.html"
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["mindspore.matmul"] = "mindspore.matmul"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"

@@ -1,4 +1,4 @@
-"""MLX: mlx.core, which has NumPy's rules. Sizes must not be negative, and ranks have no limit."""
+"""MLX: mlx.core, which follows NumPy's rules. Sizes must not be negative, and ranks have no limit."""
 
 from typing import Literal
 
@@ -35,14 +35,14 @@ class add(Elementwise):
 
 
 class where(Choice):
-    """Broadcast a condition and the two arrays to choose from against each other."""
+    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
     name: Literal["mlx.core.where"] = "mlx.core.where"
     link = f"{_LINK}.where.html"
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["mlx.core.matmul"] = "mlx.core.matmul"
     link = f"{_LINK}.matmul.html"

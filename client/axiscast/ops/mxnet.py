@@ -1,9 +1,9 @@
-"""MXNet: operations that expand named axes of size 1, and operations with NumPy's rules.
+"""MXNet: operations that expand named axes of size 1, and operations that follow NumPy's rules.
 
-`broadcast_axis` expands its axes to given sizes, and `broadcast_like` to the sizes of another input. Without axes,
-`broadcast_like` expands `lhs` to the shape of `rhs`, which has the same rank. Neither adds an axis. `broadcast_to` adds
-no axis either, and a size 0 in its shape keeps the input's size. `mx.np.broadcast_to` has NumPy's rule, and -2 keeps a
-size. Binary operations have NumPy's rule.
+`broadcast_axis` expands its axes to given sizes, and `broadcast_like` expands its axes to another input's sizes. If no
+axes are given, `broadcast_like` expands `lhs` to the shape of `rhs`, which must have the same rank. Neither operation
+adds an axis. `broadcast_to` does not add an axis either, and a 0 in its shape keeps the input's size.
+`mx.np.broadcast_to` follows NumPy's rule, and -2 keeps the input's size. Binary operations follow NumPy's rule.
 """
 
 from itertools import zip_longest
@@ -82,7 +82,7 @@ class broadcast_axis(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op with the axes that expand and their sizes."""
+        """Return the op with the axes that expand, and the new sizes of these axes."""
         output = plan.outputs[0]
         axes = output.broadcast_axes
         return cls(axis=axes, size=[output.output_shape[axis] for axis in axes])
@@ -97,7 +97,7 @@ class broadcast_axis(Op):
 
 
 class broadcast_like(Op):
-    """Expand `lhs` to the shape of `rhs`, or only its axes `lhs_axes` to the sizes of `rhs_axes`."""
+    """Expand `lhs` to the shape of `rhs`, or expand only the axes `lhs_axes` to the sizes of the axes `rhs_axes`."""
 
     name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
     min_inputs = 2
@@ -117,7 +117,10 @@ class broadcast_like(Op):
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Align `lhs_axes` with `rhs_axes`, or all axes of `lhs` with those of `rhs` if one attribute is missing."""
+        """Align `lhs_axes` with `rhs_axes`.
+
+        If one of these attributes is missing, align all axes of `lhs` with those of `rhs`.
+        """
         lhs, rhs = shapes
         if self.lhs_axes is None or self.rhs_axes is None:
             if len(lhs) != len(rhs):
@@ -140,14 +143,15 @@ class broadcast_like(Op):
             if not -len(rhs) <= other < len(rhs):
                 raise _outside(other, "rhs_axes", 1, rhs)
             axis = other % len(rhs)
-            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # the last entry of a repeated axis counts
+            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # if an axis is repeated, its last entry wins
         return _expanded(shapes, terms)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
         """Return the op without axes if the output has the shape of `rhs`.
 
-        Else it has the axes of size 1 of `lhs`, each with an axis of `rhs` that has the new size.
+        Otherwise, the op names the axes of size 1 in `lhs`. For each axis, it also names an axis of `rhs` that has the
+        new size.
         """
         output, (lhs, rhs) = plan.outputs[0], plan.input_shapes
         if output.output_shape == rhs:
@@ -174,7 +178,7 @@ class broadcast_to(Op):
     target = "shape"
     link = f"{_LINK}.broadcast_to"
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
-    shape: Integers = Field(  # without symbolic sizes, because a size that can be 0 could keep the input's size
+    shape: Integers = Field(  # no symbolic sizes, because a size that can be 0 could keep the input's size
         description="The shape of the output. 0 keeps the input's size.", examples=[[0, 3]]
     )
 
@@ -201,7 +205,7 @@ class broadcast_to(Op):
 
 
 class np_broadcast_to(Unidirectional):
-    """Broadcast an array to a shape in which -2 keeps the input's size. The size of a new axis must not be -2."""
+    """Broadcast an array to a shape, in which -2 keeps the input's size. The size of a new axis must not be -2."""
 
     name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
@@ -216,7 +220,7 @@ class np_broadcast_to(Unidirectional):
         return cls(shape=(4, -2, 3)), ((2, 1),)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        is_empty = 0 in shapes[0] or 0 in self.shape  # then MXNet runs no kernel
+        is_empty = 0 in shapes[0] or 0 in self.shape  # for empty tensors, MXNet runs no kernel
         return None if conflict or is_empty else _expansion_deviation(self, shapes)
 
 
@@ -231,10 +235,10 @@ class broadcast_add(Elementwise):
 
 
 def _merged_axes(small: Shape, big: Shape) -> list[tuple[int, int]]:
-    """Return the sizes of input and output on the merged axes on which MXNet's CPU kernel works.
+    """Return the (input size, output size) pairs for the merged axes that MXNet's CPU kernel processes.
 
-    The kernel merges neighbouring axes that all expand or all do not. It drops a last merged axis of size 0 or 1, and
-    does not merge across an axis of size 1.
+    The kernel merges adjacent axes if all of them expand, or if none of them expands. The kernel drops a last merged
+    axis of size 0 or 1, and does not merge across an axis of size 1.
     """
     if prod(small) == 1:
         return [(1, prod(big))]
@@ -250,7 +254,10 @@ def _merged_axes(small: Shape, big: Shape) -> list[tuple[int, int]]:
 
 
 def _kernel_deviation(small: Shape, big: Shape) -> str | None:
-    """Return a sentence on how the release fails to expand the shape `small` to the shape `big` of the same rank."""
+    """Return a sentence that describes how this release fails to expand `small` to `big`, or None if it succeeds.
+
+    Both shapes have the same rank.
+    """
     if len(big) <= _MAX_RUNS and 0 not in big:
         return None
     runs = _merged_axes(small, big)
@@ -264,15 +271,18 @@ def _kernel_deviation(small: Shape, big: Shape) -> str | None:
 
 
 def _expansion_deviation(op: Op, shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence on how the release fails to expand input 0, although the shapes broadcast by the op's rule."""
+    """Return a sentence that describes how this release fails to expand input 0, or None if it succeeds.
+
+    The shapes must broadcast by the op's rule.
+    """
     reached = resolve(op.align(shapes)).outputs[0].output_shape
     return _kernel_deviation((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
 
 
 def _operands_deviation(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence on how the release fails to broadcast two operands against each other.
+    """Return a sentence that describes how this release fails to broadcast two operands, or None if it succeeds.
 
-    It merges axes as for one operand, but by products of both operands' sizes.
+    The release merges axes as it does for one operand, but it compares products of both operands' sizes.
     """
     rank = max(map(len, shapes))
     if rank <= _MAX_RUNS or shapes[0] == shapes[1] or any(0 in shape for shape in shapes):
@@ -286,7 +296,7 @@ def _operands_deviation(shapes: tuple[Shape, ...]) -> str | None:
 
 
 def _expanded(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
-    """Return the alignment in which each axis of input 0 expands from size 1 to the other sizes of its terms."""
+    """Return the alignment in which each axis of input 0 expands from size 1 to the sizes in its other terms."""
     axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
     every = tuple(range(len(axes)))
     return Alignment(shapes, None, axes, (Output(0, every, every),))
@@ -310,7 +320,7 @@ def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMisma
 
 
 class np_where(Choice):
-    """Broadcast a condition and the two arrays to choose from against each other."""
+    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
     name: Literal["mxnet.np.where"] = "mxnet.np.where"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
@@ -328,7 +338,7 @@ class np_where(Choice):
 
 
 def _expands_to_0(shapes: tuple[Shape, ...]) -> bool:
-    """Return whether an input expands to size 0, which means that another input has size 0 on that axis."""
+    """Return whether an input expands to size 0. In this case, another input has size 0 on the axis."""
     axes = zip_longest(*map(reversed, shapes), fillvalue=1)
     return any(0 in sizes and set(sizes) != {0} for sizes in axes)
 

@@ -1,7 +1,8 @@
-"""nGraph: an attribute names the new axes of the output, and the sizes of the other axes must be equal.
+"""nGraph: an attribute names the output's new axes. On all other axes, the sizes must be equal.
 
-Size 1 does not expand. `BroadcastLike` can infer the new axes, and then aligns `arg` on the left. An axis is new if
-`arg` has no such axis, or has size 1 there while the output has a larger size. So this rule compares sizes too.
+Size 1 does not expand. `BroadcastLike` can infer the new axes, and then aligns `arg` on the left. An axis is new if it
+does not exist in `arg`. It is also new if `arg` has size 1 and the output has a larger size. This rule therefore also
+compares sizes.
 """
 
 from typing import Literal, Self
@@ -30,7 +31,7 @@ _SOURCE = "https://github.com/NervanaSystems/ngraph/blob/v0.26.0"
 
 
 class Broadcast(Op):
-    """Replicate `arg` along `broadcast_axes`. Its shape must be `shape` without those axes."""
+    """Replicate `arg` along `broadcast_axes`. The shape of `arg` must be `shape` without these axes."""
 
     name: Literal["ngraph.Broadcast"] = "ngraph.Broadcast"
     target = "shape"
@@ -53,7 +54,7 @@ class Broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose `broadcast_axes` are the axes that `arg` lacks."""
+        """Return the op whose `broadcast_axes` are the axes that do not exist in `arg`."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_axes=output.new_axes)
 
@@ -78,14 +79,14 @@ class BroadcastLike(Op):
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Align `arg` as Broadcast does to the shape of `like_arg`, with the given axes or inferred ones."""
+        """Align `arg` to the shape of `like_arg` as Broadcast does, with the given axes or inferred axes."""
         arg, like = shapes
         axes = tuple(self.initial_broadcast_axes) or _inferred_axes(arg, like)
         return align_mapped(shapes, like, _kept_axes(arg, like, axes, self.name), Relation.EQUAL, shape_source=1)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose axes are those that `arg` lacks. `like_arg` determines the shape."""
+        """Return the op whose axes are those that do not exist in `arg`. `like_arg` determines the shape."""
         return cls(initial_broadcast_axes=plan.outputs[0].new_axes)
 
     @classmethod
@@ -105,9 +106,10 @@ class BroadcastLike(Op):
 
 
 def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
-    """Return the axes that `arg` lacks, and those where it has size 1 while `like` has a larger size.
+    """Return the axes that do not exist in `arg`, and the axes on which `arg` has size 1 and `like` has a larger size.
 
-    An inferred axis changes the number of remaining axes, so a symbolic size is never inferred and must be equal.
+    Each inferred axis reduces the number of remaining axes. A symbolic size is therefore never inferred, and must be
+    equal.
     """
     return tuple(
         axis
@@ -117,7 +119,10 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
 
 
 def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Return the axes of `shape` without `broadcast_axes`. Raises ShapeMismatch if `arg` has another number of axes."""
+    """Return the axes of `shape` that are not in `broadcast_axes`.
+
+    Raises ShapeMismatch if `arg` has a different rank.
+    """
     check_mapping(broadcast_axes, shape, "the set of broadcast axes")
     kept = tuple(axis for axis in range(len(shape)) if axis not in broadcast_axes)
     if len(kept) != len(arg):

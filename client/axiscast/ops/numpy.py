@@ -1,7 +1,7 @@
-"""NumPy: a broadcast of arrays against each other, or of one array to a shape.
+"""NumPy: arrays broadcast against each other, or one array broadcasts to a shape.
 
-Shapes are right-aligned. `broadcast_arrays` expands size 1 of each array. `broadcast_to` expands the array only. It can
-add axes but not remove them.
+Shapes are right-aligned. `broadcast_arrays` expands each array on axes of size 1. `broadcast_to` expands only the
+array, and can add axes but not remove them.
 """
 
 from typing import Literal
@@ -26,7 +26,7 @@ class broadcast_arrays(Multidirectional):
     """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
     name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
-    max_rank = 32  # the limit of NumPy's iterator, although an array can have 64 axes
+    max_rank = 32  # the limit of NumPy's iterator; an array itself can have 64 axes
     link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html"
     snippets = ("[{ys}] = np.broadcast_arrays({xs})",)
 
@@ -57,7 +57,7 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["numpy.matmul"] = "numpy.matmul"
     max_rank = 64
@@ -65,7 +65,7 @@ class matmul(MatrixProduct):
 
 
 class where(Choice):
-    """Broadcast a condition and the two arrays to choose from against each other."""
+    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
     name: Literal["numpy.where"] = "numpy.where"
     max_rank = 64

@@ -1,7 +1,7 @@
 """ONNX: Expand, and the broadcast of inputs in other operators.
 
-In the multidirectional rule, right-aligned shapes expand to each other. In the unidirectional rule, one input expands
-to a fixed shape. Expand has the multidirectional rule, so `shape` expands too.
+In the multidirectional rule, right-aligned shapes expand each other. In the unidirectional rule, one input expands to a
+fixed shape. Expand follows the multidirectional rule, so `shape` expands too.
 """
 
 from typing import Literal, Self
@@ -113,14 +113,14 @@ class Mean(_Variadic):
 
 
 class Where(Choice):
-    """Broadcast a condition and the two tensors to choose from against each other."""
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
     name: Literal["onnx.Where"] = "onnx.Where"
     link = f"{_LINK}Where.html"
 
 
 class PRelu(Elementwise):
-    """Broadcast the slope, input 1, to the shape of X, input 0. The shapes are right-aligned."""
+    """Broadcast the slope (input 1) to the shape of X (input 0). The shapes are right-aligned."""
 
     name: Literal["onnx.PRelu"] = "onnx.PRelu"
     link = f"{_LINK}PRelu.html"
@@ -145,17 +145,17 @@ class PRelu(Elementwise):
 
 
 class MatMul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product."""
+    """Broadcast two stacks of matrices, then multiply them."""
 
     name: Literal["onnx.MatMul"] = "onnx.MatMul"
     link = f"{_LINK}MatMul.html"
 
 
 class Gemm(Op):
-    """Broadcast C, input 2, to the shape (M, N) of the product of A and B, inputs 0 and 1. C is optional."""
+    """Broadcast C (input 2, optional) to the shape (M, N) of the product of A (input 0) and B (input 1)."""
 
     name: Literal["onnx.Gemm"] = "onnx.Gemm"
-    min_inputs = 2  # since opset 11
+    min_inputs = 2  # C is optional since opset 11
     max_inputs = 3
     outputs = "1 with C"
     has_common_output_axes = False
@@ -171,7 +171,7 @@ class Gemm(Op):
     beta: Number | None = Field(default=None, description="The factor of C. The default is 1.")
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Align C on the right with the axis M of A and the axis N of B. The axes K of A and B must be equal."""
+        """Align C on the right with A's axis M and B's axis N. The axes K of A and B must have equal sizes."""
         a, b, *added = shapes
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:

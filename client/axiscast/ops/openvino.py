@@ -64,7 +64,7 @@ def _snippets(opset: str) -> tuple[str, ...]:
 
 
 class _Broadcast(Op):
-    """The common base of both versions, with the modes numpy, explicit and bidirectional."""
+    """The common base class of both versions, with the modes numpy, explicit and bidirectional."""
 
     target = "target_shape"
     named_axes = {"axes_mapping": None}
@@ -92,7 +92,7 @@ class _Broadcast(Op):
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Align the input with `target_shape` by the rule of `mode`."""
+        """Align the input with `target_shape` by the rule that `mode` selects."""
         (shape,), target = shapes, tuple(self.target_shape)
         if self.mode == "explicit":
             return _explicit(shape, target, tuple(self.axes_mapping or ()))
@@ -103,7 +103,7 @@ class _Broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return an op in mode numpy if the input is right-aligned, else in mode explicit."""
+        """Return an op in mode numpy if the input is right-aligned. Otherwise, return an op in mode explicit."""
         output = plan.outputs[0]
         rank = len(output.output_shape)
         if output.output_axes == tuple(range(rank - len(output.output_axes), rank)):
@@ -116,7 +116,7 @@ class _Broadcast(Op):
         return self._run_deviation(shape) if conflict is None else self._inference_deviation(shape)
 
     def _run_deviation(self, shape: Shape) -> str | None:
-        """Return a sentence on how the CPU plugin differs for a request that broadcasts."""
+        """Return a sentence that describes how the CPU plugin fails to run a valid broadcast, or None."""
         inferred = "OpenVINO 2026.4 infers this shape, but its CPU plugin"
         if 0 in shape:
             return f"{inferred} crashes, hangs or fails on an input with a size 0."
@@ -128,7 +128,7 @@ class _Broadcast(Op):
         return None
 
     def _inference_deviation(self, shape: Shape) -> str | None:
-        """Return a sentence on how shape inference differs for a request that does not broadcast."""
+        """Return a sentence if shape inference accepts shapes that the rule refuses. Otherwise, return None."""
         pairs = self._compared(shape)
         if pairs is None or not all(self._infers(have, want) for have, want in pairs):
             return None
@@ -144,7 +144,10 @@ class _Broadcast(Op):
         return "OpenVINO 2026.4 accepts this in shape inference, and fails or returns undefined values when it runs."
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """Return the sizes of input and target that shape inference compares, or None if it refuses ranks or axes."""
+        """Return the (input size, target size) pairs that shape inference compares.
+
+        Return None if shape inference refuses the ranks or the axes.
+        """
         target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
         if self.mode != "explicit":
             new = len(target) - len(shape)
@@ -160,13 +163,13 @@ class _Broadcast(Op):
         return list(zip(shape, (target[axis] for axis in mapping), strict=True))
 
     def _infers(self, have: int, want: int) -> bool:
-        """Return whether shape inference accepts a size of the input for a size of the target."""
+        """Return whether shape inference accepts an input size `have` for a target size `want`."""
         both_ways = self.mode in ("bidirectional", "pdpd")
         return have == 1 or want in (have, -1) or (want == 1 and both_ways)
 
 
 class Broadcast1(_Broadcast):
-    """Broadcast-1: to `target_shape`, right-aligned (numpy), by mapped axes (explicit) or from `axis` (pdpd)."""
+    """Broadcast to `target_shape`: right-aligned (numpy), by mapped axes (explicit) or starting at `axis` (pdpd)."""
 
     name: Literal["openvino.Broadcast-1"] = "openvino.Broadcast-1"
     link = f"{_LINK}/broadcast-1.html"
@@ -202,7 +205,7 @@ class Broadcast1(_Broadcast):
         return cls(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)), ((16,),)
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """Return the compared sizes. Mode pdpd compares the axes of the target from `axis` on, and no others."""
+        """Return the pairs of sizes that are compared. Mode pdpd compares only the target's axes from `axis` on."""
         if self.mode != "pdpd":
             return super()._compared(shape)
         target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
@@ -213,7 +216,7 @@ class Broadcast1(_Broadcast):
 
 
 class Broadcast3(_Broadcast):
-    """Broadcast-3: to `target_shape`, right-aligned (numpy), by mapped axes (explicit) or both ways (bidirectional)."""
+    """Broadcast to `target_shape`: right-aligned (numpy), by mapped axes (explicit) or two-sided (bidirectional)."""
 
     name: Literal["openvino.Broadcast-3"] = "openvino.Broadcast-3"
     link = f"{_LINK}/broadcast-3.html"
@@ -230,7 +233,7 @@ class Broadcast3(_Broadcast):
 
 
 class Add1(Elementwise):
-    """Broadcast two tensors against each other (numpy), the second to the first from `axis` on (pdpd), or not (none).
+    """Broadcast both tensors (numpy), only the second tensor, starting at `axis` (pdpd), or neither (none).
 
     Every binary operation with the attribute `auto_broadcast` has this rule.
     """
@@ -319,7 +322,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
         )
     check_sizes(target, "target_shape", "OpenVINO")
     if shape == () and mapping:
-        # The release compares a scalar's one mapped axis with the size 1 and then ignores it.
+        # The release compares the one mapped axis of a scalar with size 1, and then ignores this axis.
         placed = align_mapped(((),), target, (), Relation.EQUAL)
         one = Axis(Relation.EQUAL, (Term(0, None, 1), Term(None, mapping[0], target[mapping[0]])))
         axes = (*placed.axes[: mapping[0]], one, *placed.axes[mapping[0] + 1 :])
@@ -328,7 +331,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
 
 
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
-    """Align the input with the target's axes from `axis` to the last one. Both expand, and -1 aligns right."""
+    """Align the input with the target's axes from `axis` to the last axis. Both expand, and -1 aligns on the right."""
     rank = len(target)
     if axis < -1:
         raise ShapeMismatch("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
@@ -343,7 +346,7 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
             f"the target {format_shape(target)}. Mode pdpd needs {max(rank - max(start, 0), 0)} input axes there, or "
             "axis=-1 to align right.",
         )
-        # The release compares the sizes that meet before it reports the missing axes.
+        # The release compares the sizes on shared axes before it reports the missing axes.
         return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
     check_sizes(target, "target_shape", "OpenVINO")
     return placed

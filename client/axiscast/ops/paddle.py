@@ -1,7 +1,7 @@
 """PaddlePaddle: NumPy's one-way rule, in which -1 keeps the input's size, and NumPy's two-way rule.
 
-expand keeps its input if the shape is empty, and accepts at most 8 sizes, whatever the rank of the input is.
-broadcast_tensors accepts at most 6 axes, and a tensor of Paddle has at most 9.
+If the shape is empty, expand returns its input unchanged. expand accepts at most 8 sizes, whatever the input's rank is.
+broadcast_tensors accepts at most 6 axes. A Paddle tensor has at most 9 axes.
 """
 
 from typing import Literal, Self
@@ -25,11 +25,11 @@ FRAMEWORK = Framework(
 )
 _LINK = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle"
 MAX_RANK = 8
-"""The largest number of sizes in `shape` that Paddle accepts."""
+"""The maximum number of sizes in `shape` that Paddle accepts."""
 
 
 class _Expand(UnidirectionalKeeping):
-    """The common base of expand and broadcast_to, which differ only in their names."""
+    """The common base class of expand and broadcast_to, which differ only in their names."""
 
     max_rank = MAX_RANK
 
@@ -41,7 +41,7 @@ class _Expand(UnidirectionalKeeping):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op with the output's shape. A shape that is too long becomes empty, which keeps the input."""
+        """Return the op with the output's shape. A shape that is too long is replaced by (), which keeps the input."""
         shape = plan.outputs[0].output_shape
         return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
@@ -57,7 +57,7 @@ class _Expand(UnidirectionalKeeping):
 
 
 class expand(_Expand):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size. An empty shape keeps the tensor as it is."""
+    """Broadcast a tensor to a shape, in which -1 keeps the input's size. An empty shape keeps the tensor unchanged."""
 
     name: Literal["paddle.expand"] = "paddle.expand"
     link = f"{_LINK}/expand_en.html"
@@ -73,7 +73,7 @@ class broadcast_to(_Expand):
 
 
 class expand_as(UnidirectionalLike):
-    """Broadcast a tensor to the shape of another."""
+    """Broadcast a tensor to the shape of another tensor."""
 
     name: Literal["paddle.expand_as"] = "paddle.expand_as"
     max_rank = MAX_RANK
@@ -104,7 +104,7 @@ class add(Elementwise):
 
 
 class where(Choice):
-    """Broadcast a condition and the two tensors to choose from against each other."""
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
     name: Literal["paddle.where"] = "paddle.where"
     max_rank = 8
@@ -112,7 +112,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["paddle.matmul"] = "paddle.matmul"
     max_rank = 9

@@ -1,7 +1,8 @@
-"""Poplar's poputil: NumPy's rule for one, two or three tensors, and its parts.
+"""Poplar's poputil: NumPy's rule for one, two or three tensors, and functions that apply parts of this rule.
 
-`expandToMatchRanks` makes the ranks equal and compares no sizes. `broadcastToMatch` has the whole rule.
-`canBroadcastToMatch` checks the rule, but the release tests a * b < a + b, which is true for a size 0 or an overflow.
+`expandToMatchRanks` makes the ranks equal and does not compare sizes. `broadcastToMatch` applies the whole rule.
+`canBroadcastToMatch` checks the rule. However, the release tests whether a * b < a + b, which is also true for a size 0
+or an overflow.
 """
 
 from typing import Literal, Self
@@ -38,7 +39,7 @@ _LINK = "https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil
 
 
 class expandToMatchRanks(Op):
-    """Insert leading axes of size 1 in the tensor of lower rank, without a comparison of sizes."""
+    """Insert leading axes of size 1 in the tensor of lower rank, without comparing sizes."""
 
     name: Literal["poputil.expandToMatchRanks"] = "poputil.expandToMatchRanks"
     min_inputs = 2
@@ -49,7 +50,7 @@ class expandToMatchRanks(Op):
     snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Align nothing: both outputs have the larger rank, and the axes that an input lacks have size 1."""
+        """Return an alignment that compares no sizes. Both outputs have the larger rank, and new axes have size 1."""
         rank = max(map(len, shapes))
         axes: list[Axis] = []
         outputs = []
@@ -70,7 +71,7 @@ class expandToMatchRanks(Op):
 
 
 class broadcastToMatch(Op):
-    """Broadcast one tensor to `shape`, or two or three tensors to match one another."""
+    """Broadcast one tensor to `shape`, or two or three tensors to match each other."""
 
     name: Literal["poputil.broadcastToMatch"] = "poputil.broadcastToMatch"
     max_inputs = 3
@@ -94,7 +95,7 @@ class broadcastToMatch(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op with `shape` for one input, or without it for two or three inputs."""
+        """Return the op with `shape` for one input, and without `shape` for two or three inputs."""
         return cls(shape=plan.outputs[0].output_shape if len(plan.input_shapes) == 1 else None)
 
     @classmethod
@@ -110,7 +111,7 @@ class broadcastToMatch(Op):
 
 
 class canBroadcastToMatch(Op):
-    """Check whether broadcastToMatch would match two tensors. It has no outputs, so it is for `check` only."""
+    """Check whether broadcastToMatch would match two tensors. This op has no outputs, so only `check` supports it."""
 
     name: Literal["poputil.canBroadcastToMatch"] = "poputil.canBroadcastToMatch"
     min_inputs = 2
@@ -119,7 +120,7 @@ class canBroadcastToMatch(Op):
     link = _LINK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Align as broadcastToMatch does, without outputs. A conflict names an axis that the release refuses too."""
+        """Align the inputs as broadcastToMatch does. A conflict names an axis that the release also refuses."""
         alignment = replace_fields(align_right(shapes), outputs=())
         refused = tuple(Axis(Relation.BROADCAST, ()) if _passes(axis) else axis for axis in alignment.axes)
         resolve(replace_fields(alignment, axes=refused))
@@ -142,7 +143,7 @@ class canBroadcastToMatch(Op):
 
 
 def _passes(axis: Axis) -> bool:
-    """Return the result of the release's test of two sizes, a * b < a + b in 64 bits."""
+    """Return whether two sizes pass the release's test, which computes a * b < a + b in 64 bits."""
     sizes = [term.size for term in axis.terms]
     if len(sizes) == 1 or not are_integers(*sizes) or sizes[0] == sizes[1]:
         return True

@@ -1,4 +1,4 @@
-"""StableHLO: broadcast_in_dim, to which XLA lowers every broadcast. It can express every placement of a plan."""
+"""StableHLO: broadcast_in_dim, to which XLA lowers every broadcast. It can express every placement in a plan."""
 
 from typing import Literal, Self
 
@@ -50,7 +50,7 @@ class broadcast_in_dim(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op with the placement's output shape and output axes."""
+        """Return the op that has the placement's output shape and output axes."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_dimensions=output.output_axes)
 

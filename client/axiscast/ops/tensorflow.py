@@ -1,6 +1,6 @@
-"""TensorFlow: NumPy's rules, one-way to a shape and two-way between two tensors or shapes.
+"""TensorFlow: NumPy's one-way rule to a shape, and NumPy's two-way rule for two tensors or shapes.
 
-Its CPU kernels accept at most 5 axes, after neighbouring axes that are broadcast alike are merged.
+The CPU kernels accept at most 5 axes. Before axes are counted, adjacent axes that are broadcast alike are merged.
 """
 
 from itertools import groupby
@@ -60,7 +60,7 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. Vectors are not accepted."""
+    """Broadcast two stacks of matrices, then multiply them. Vectors are not accepted."""
 
     name: Literal["tensorflow.matmul"] = "tensorflow.matmul"
     min_rank: ClassVar[int] = 2
@@ -74,7 +74,7 @@ class matmul(MatrixProduct):
 
 
 class where(Choice):
-    """Broadcast a condition and the two tensors to choose from against each other."""
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
     name: Literal["tensorflow.where"] = "tensorflow.where"
     link = "https://www.tensorflow.org/api_docs/python/tf/where"
@@ -84,24 +84,24 @@ class where(Choice):
 
 
 def missing_product(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence if TensorFlow's CPU kernel cannot multiply matrices of these shapes, else None."""
+    """Return a sentence if TensorFlow's CPU kernel cannot multiply matrices of these shapes. Otherwise, return None."""
     if max(map(len, shapes)) <= _MAX_PRODUCT_RANK:
         return None
     return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
 
 
 def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence if TensorFlow's CPU kernel of `where` does not accept tensors of these shapes, else None."""
+    """Return a sentence if TensorFlow's CPU kernel for `where` does not accept tensors of these shapes, or None."""
     if max(map(len, shapes)) <= _MAX_CHOICE_RANK or any(0 in shape for shape in shapes):
         return None
     return f"TensorFlow 2.21 fails when it runs this: its CPU kernel of where takes at most {_MAX_CHOICE_RANK} axes."
 
 
 def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence if TensorFlow's CPU kernels do not accept tensors of these shapes, else None.
+    """Return a sentence if TensorFlow's CPU kernels do not accept tensors of these shapes. Otherwise, return None.
 
-    The shapes broadcast. The kernels merge neighbouring axes on which the same tensors have size 1, and leave out axes
-    on which all tensors have size 1. They do not compute a result without elements.
+    The shapes must broadcast. The kernels merge adjacent axes on which the same tensors have size 1. They omit axes on
+    which all tensors have size 1. The kernels do not run if the result has no elements.
     """
     rank = max(map(len, shapes))
     if rank <= _MAX_AXES or any(0 in shape for shape in shapes):

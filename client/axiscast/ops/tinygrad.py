@@ -1,7 +1,7 @@
-"""tinygrad: expand, in which -1 keeps the input's size, and operations with NumPy's rules.
+"""tinygrad: expand, in which -1 keeps the input's size, and operations that follow NumPy's rules.
 
-The shorter of the two shapes of expand gets leading axes of size 1. So a target may have fewer axes than the input,
-whose further axes must have size 1 and are kept. The size -1 of a new axis means 1.
+The shorter of expand's two shapes gets leading axes of size 1. Therefore, a target may have fewer axes than the input.
+The input's additional axes must then have size 1, and are kept. On a new axis, the size -1 means 1.
 """
 
 from typing import Literal
@@ -26,7 +26,7 @@ _LINK = "https://docs.tinygrad.org/tensor"
 
 
 class expand(UnidirectionalKeeping):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size, or means 1 for a new axis."""
+    """Broadcast a tensor to a shape, in which -1 keeps the input's size, or means 1 for a new axis."""
 
     name: Literal["tinygrad.expand"] = "tinygrad.expand"
     link = f"{_LINK}/movement/#tinygrad.Tensor.expand"
@@ -51,14 +51,14 @@ class add(Elementwise):
 
 
 class where(Choice):
-    """Broadcast a condition and the two tensors to choose from against each other."""
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
     name: Literal["tinygrad.where"] = "tinygrad.where"
     link = f"{_LINK}/elementwise/#tinygrad.Tensor.where"
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["tinygrad.matmul"] = "tinygrad.matmul"
     link = f"{_LINK}/ops/#tinygrad.Tensor.matmul"

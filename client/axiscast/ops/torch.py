@@ -29,13 +29,16 @@ FRAMEWORK = Framework(
 
 
 def is_unchecked(sizes: Sequence[int]) -> bool:
-    """Return whether PyTorch accepts these sizes although some are negative: their product is 0, without overflow."""
+    """Return whether PyTorch accepts these sizes although some are negative.
+
+    PyTorch accepts the sizes if their product is 0 and does not overflow before it becomes 0.
+    """
     elements = list(accumulate((size % 2**64 for size in sizes), operator.mul))
     return bool(elements[-1] == 0 and max(elements) < 2**64)
 
 
 class _Expand(Op):
-    """The common base of expand and broadcast_to, which differ only in their names."""
+    """The common base class of expand and broadcast_to, which differ only in their names."""
 
     target = "size"
     size: Dimensions = Field(description="The size of the output. -1 keeps the input's size.", examples=[[3, -1]])
@@ -61,7 +64,7 @@ class _Expand(Op):
 
 
 class expand(_Expand):
-    """Broadcast a tensor to a size in which -1 keeps the input's size. The size of a new axis must not be -1."""
+    """Broadcast a tensor to a size, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
     name: Literal["torch.expand"] = "torch.expand"
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
@@ -69,7 +72,7 @@ class expand(_Expand):
 
 
 class expand_as(UnidirectionalLike):
-    """Broadcast a tensor to the size of another."""
+    """Broadcast a tensor to the size of another tensor."""
 
     name: Literal["torch.expand_as"] = "torch.expand_as"
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html"
@@ -107,14 +110,14 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["torch.matmul"] = "torch.matmul"
     link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
 
 
 class masked_fill(Elementwise):
-    """Broadcast a tensor and a mask against each other. The optional input 2, the value, is a scalar."""
+    """Broadcast a tensor and a mask against each other. The value (input 2, optional) must be a scalar."""
 
     name: Literal["torch.masked_fill"] = "torch.masked_fill"
     max_inputs = 3

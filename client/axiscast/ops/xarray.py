@@ -1,7 +1,8 @@
-"""xarray: broadcast, which aligns axes by the names of dimensions.
+"""xarray: broadcast, which aligns axes by the names of their dimensions.
 
-Axes with the same name are combined, whatever their order is. Their sizes must be equal: size 1 does not expand. Every
-output has the names of all inputs in the order of their first appearance. The input's own names in `exclude` follow.
+Axes with the same name are combined, whatever their order is. Their sizes must be equal, because size 1 does not
+expand. Every output has the names of all inputs, in the order in which they first appear. The names of the input's own
+axes in `exclude` follow.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,10 @@ Names = Annotated[tuple[Name, ...], StopAtFirstError()]
 
 
 def _as_text(value: Any, names: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a list of names, or return a string as it is: the rule decides what a string excludes."""
+    """Validate a list of names.
+
+    A string is returned unchanged, because the rule decides which names a string excludes.
+    """
     if not isinstance(value, str):
         return names(value)
     if len(value) > MAX_CHARACTERS:
@@ -107,8 +111,9 @@ class broadcast(Op):
     def from_plan(cls, plan: Plan) -> Self | None:
         """Return the op that names the output axes d0, d1, and so on.
 
-        If that op does not lower to the plan, return one that excludes the axes after the last axis that an input
-        lacks. The sizes of excluded axes are not compared, and their order is free.
+        If this op does not lower to the plan, return an op that excludes some axes. Each excluded axis comes after the
+        last axis that does not exist in some input. The sizes of excluded axes are not compared, and their order is
+        free.
         """
         if [output.input for output in plan.outputs] != list(range(len(plan.input_shapes))):
             return None
@@ -159,25 +164,26 @@ class broadcast(Op):
             return False
 
     def _shared(self) -> list[str]:
-        """Return the names that every output has."""
+        """Return the names that appear in every output."""
         held = self._held()
         return [name for name in dict.fromkeys(name for names in self.dims for name in names) if name not in held]
 
     def _apart(self) -> dict[str, int]:
-        """Return the names of inputs that are not broadcast, numbered in the order of `exclude` or its characters."""
+        """Return the input names that are not broadcast, numbered in the order of `exclude` or of its characters."""
         present = {name for names in self.dims for name in names}
         return {
             name: number for number, name in enumerate(name for name in dict.fromkeys(self.exclude) if name in present)
         }
 
     def _held(self) -> str | frozenset[str]:
-        """Return the container that excludes each name in it. A string contains all its substrings."""
+        """Return `exclude` as a container for tests with the `in` operator. A string contains all its substrings."""
         return self.exclude if isinstance(self.exclude, str) else frozenset(self.exclude)
 
     def _compares_all(self) -> bool:
         """Return whether the sizes of excluded names are compared.
 
-        xarray does not align a name that equals `exclude`, and no single character equals a longer string.
+        xarray skips the alignment of a name that equals `exclude`. If `exclude` is a string of several characters, no
+        single character equals it, so the sizes are compared.
         """
         return isinstance(self.exclude, str) and len(self.exclude) > 1
 
@@ -200,7 +206,7 @@ class broadcast(Op):
                     )
 
     def _passes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Return whether the release accepts a name that an input has twice."""
+        """Return whether the release accepts that an input has the same name twice."""
         held, apart, shared = self._held(), self._apart(), set(self._shared())
         free = {self.exclude} if isinstance(self.exclude, str) else set(self.exclude)
         sizes: dict[tuple[str, int | None], int] = {}
@@ -208,7 +214,7 @@ class broadcast(Op):
             if any(name in held and name not in apart for name in names):
                 return False
             if len(set(names)) < len(names) and len(shared.union(_own(names, apart))) > 1:
-                return False  # xarray would have to move its axes or insert others
+                return False  # xarray would have to move the input's axes or insert new axes
             for name, size in zip(names, shape, strict=True):
                 of = number if name in free else None
                 if len(shapes) > 1 and sizes.setdefault((name, of), size) != size:

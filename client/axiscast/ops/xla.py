@@ -1,8 +1,8 @@
-"""XLA: the binary operations of its client library, XlaBuilder.
+"""XLA: the binary operations in XlaBuilder, XLA's client library.
 
-Operands of equal rank are combined axis by axis. XLA does not align different ranks: for each axis of the smaller
-operand, `broadcast_dimensions` names the axis of the larger one, in ascending order. A scalar needs no axes. Then size
-1 of each operand expands.
+Operands of equal rank are combined axis by axis. XLA does not align different ranks. Instead, `broadcast_dimensions`
+names an axis of the larger operand for each axis of the smaller operand, in ascending order. A scalar needs no axes.
+After this mapping, both operands expand on axes of size 1.
 """
 
 from typing import Literal, Self
@@ -19,11 +19,11 @@ from .framework import CPP, Framework
 
 FRAMEWORK = Framework(
     order=105, reference=("jaxlib", "0.4.38"), language=CPP, preamble="", transpose="", reshape=""
-)  # these operations compute, so they are not targets of translations
+)  # these operations compute new values, so no request can be translated to them
 
 
 class Add(Elementwise):
-    """Broadcast two operands against each other: axis by axis, or the smaller one on named axes of the larger one."""
+    """Broadcast two operands axis by axis, or broadcast the smaller operand on named axes of the larger operand."""
 
     name: Literal["xla.Add"] = "xla.Add"
     link = "https://openxla.org/xla/broadcasting"
@@ -52,7 +52,7 @@ class Add(Elementwise):
         return cls(broadcast_dimensions=(0,)), ((2, 3), (2,))
 
     def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
-        """Return the axis of the larger operand for each axis of the smaller one."""
+        """Return the axis of the larger operand for each axis of the smaller operand."""
         mapping = tuple(self.broadcast_dimensions)
         words = f"broadcast_dimensions {shorten(mapping)}"
         if not mapping and len(smaller) == len(larger):

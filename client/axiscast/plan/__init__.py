@@ -1,1 +1,4 @@
-"""Plans, and their derivation from shapes: alignment, relations and resolution. Nothing here knows a framework."""
+"""Plans, and the steps that derive a plan from shapes: alignment, relations and resolution.
+
+No module in this package depends on a framework.
+"""

@@ -1,7 +1,8 @@
-"""Alignment: which sizes meet on which output axis, and by which relation. Its resolution is a plan.
+"""Alignments: which sizes are combined on each output axis, and by which relation. A resolved alignment is a plan.
 
-A framework's rule aligns axes by ranks and attributes alone. relations.py states when the sizes on one axis fit. A size
-may be an integer, a symbolic size or a Column, so a rule compares sizes only if `are_integers` is true for them.
+A framework's rule aligns axes based only on ranks and attributes. relations.py defines when the sizes on one axis fit.
+A size may be an integer, a symbolic size or a Column. Therefore, a rule compares sizes only if `are_integers` returns
+True for them.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from .relations import Relation
 class Conflict:
     """The reason why shapes do not broadcast. `code` is one of the codes in docs/wire.md.
 
-    `sizes[i]` is the size of `inputs[i]`, which is None for the target. If the sizes do not meet on an output axis,
-    `axis` is None and `axes[i]` is the axis of `inputs[i]`.
+    `sizes[i]` is the size from `inputs[i]`, or from the target if `inputs[i]` is None. If the sizes are not combined on
+    an output axis, `axis` is None and `axes[i]` is the axis in `inputs[i]`.
     """
 
     code: str
@@ -35,7 +36,7 @@ class Conflict:
 
 
 class ShapeMismatch(Exception):
-    """These shapes do not broadcast under this op. A check reports it as its result, not as an error."""
+    """The shapes do not broadcast under this op. A check reports this exception as its result, not as an error."""
 
     def __init__(self, code: str, message: str, **fields: Any) -> None:
         super().__init__(message)
@@ -43,7 +44,7 @@ class ShapeMismatch(Exception):
 
 
 class Term(NamedTuple):
-    """One size on an output axis: the size of an axis of an input, or of the target if `input` is None."""
+    """One size on an output axis. The size is from an input's axis, or from the target if `input` is None."""
 
     input: int | None
     axis: int | None
@@ -51,38 +52,38 @@ class Term(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One output axis and the sizes that meet there.
+    """One output axis and the sizes that are combined on this axis.
 
-    If the relation has a target, the last term is the target or the divisor.
+    If the relation has a target, the last term is the target's size or the divisor.
     """
 
     relation: Relation
     terms: tuple[Term, ...]
     requirement: str | None = None
-    """A condition on axes of inputs in words, if this is not an output axis."""
+    """A sentence that states a condition on input axes, if this object does not represent an output axis."""
 
 
 class Output(NamedTuple):
-    """One output: its input, the output axis of each input axis, and the axes of the alignment in its shape."""
+    """One output: its input, the output axis for each input axis, and the alignment's axes in the output's shape."""
 
     input: int
     output_axes: tuple[int, ...]
     axes: Sequence[int]
     split_shape: Shape | None = None
-    """The shape of the input after the op splits its axes, or None if the op splits no axis."""
+    """The input's shape after the op splits axes, or None if the op splits no axis."""
     merges: tuple[int, ...] | None = None
-    """The number of axes that each axis of the output merges, or None if no axes are merged."""
+    """The number of merged axes for each output axis, or None if no axes are merged."""
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The axes of the alignment that each axis of the output merges."""
+        """The alignment's axes that are merged into each output axis."""
         counts = (1,) * len(self.axes) if self.merges is None else self.merges
         return tuple(tuple(self.axes[end - count : end]) for end, count in zip(accumulate(counts), counts, strict=True))
 
 
 @dataclass(slots=True)
 class Alignment:
-    """The result of a framework's rule: which sizes meet on which axes, and what the outputs are."""
+    """The result of a framework's rule: the sizes that are combined on each axis, and the outputs."""
 
     input_shapes: tuple[Shape, ...]
     target: Shape | None
@@ -91,29 +92,32 @@ class Alignment:
     refusal: ShapeMismatch | None = None
     """The ShapeMismatch to raise even if all sizes fit, or None."""
     result: tuple[int, ...] | None = None
-    """The axes of the operation's result, such as a matrix product, if they differ from those of the outputs."""
+    """The axes of the operation's result, such as a matrix product, if they differ from the axes of the outputs."""
 
 
 def replace_fields(alignment: Alignment, **changes: Any) -> Alignment:
-    """Return a copy of an alignment with these fields changed, as a plain Alignment."""
+    """Return a copy of an alignment with some fields replaced. The copy has the type Alignment."""
     kept = {field.name: getattr(alignment, field.name) for field in fields(Alignment)}
     return Alignment(**(kept | changes))
 
 
 class RightAlignment(Alignment):
-    """Inputs that are aligned on their last axes. With BROADCAST_TO, one input and a target.
+    """Inputs that are aligned on their last axes. The relation BROADCAST_TO has one input and a target.
 
-    Most requests have such an alignment of integers that fit, and `broadcast_shape` resolves them in one loop. So
-    `axes` and `outputs` are computed on first use: for a conflict, a diagram, symbolic sizes or columns.
+    Most requests have such an alignment, with integers that fit. `broadcast_shape` resolves these requests in one loop.
+    `axes` and `outputs` are computed on first use, because only conflicts, diagrams, symbolic sizes and columns need
+    them.
     """
 
     relation: Relation
     effective_target: Shape | None
-    """The target, in which the input's own size replaces each -1."""
+    """The target after each -1 is replaced by the input's own size."""
     result = None
     nonunit_masks: list[int] | None = None
-    """A bit mask for each input and for the target: the axes whose size is not 1. The lowest bit is the last axis.
-    `broadcast_shape` sets it."""
+    """A bit mask for each input and for the target. A bit is 1 if the size of the axis is not 1.
+
+    The lowest bit represents the last axis. `broadcast_shape` sets this attribute.
+    """
 
     def __init__(
         self, shapes: tuple[Shape, ...], relation: Relation, target: Shape | None = None, effective: Shape | None = None
@@ -151,10 +155,10 @@ class RightAlignment(Alignment):
         return self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
 
     def broadcast_shape(self) -> Shape | None:
-        """Return the common shape of integer sizes, or None if a size is symbolic or does not fit.
+        """Return the common shape if all sizes are integers that fit. Otherwise, return None.
 
-        This is the fast path of resolution.try_resolve for Relation.BROADCAST and BROADCAST_TO: the sizes that are not
-        1 must be equal. It also sets `nonunit_masks`.
+        This method is the fast path of resolution.try_resolve for Relation.BROADCAST and BROADCAST_TO: all sizes other
+        than 1 must be equal. The method also sets `nonunit_masks`.
         """
         everyone = self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
         rank = max(map(len, everyone))
@@ -164,7 +168,7 @@ class RightAlignment(Alignment):
             for size in shape:
                 mask += mask
                 if size != 1:
-                    if type(size) is not int or size < 0:  # law P1; right alignment guarantees the other laws
+                    if type(size) is not int or size < 0:  # law P1 in plan.py; right alignment ensures the others
                         return None
                     mask += 1
                     if sizes[axis] != size:
@@ -180,7 +184,7 @@ class RightAlignment(Alignment):
         return common
 
     def plan(self) -> Plan | None:
-        """Return the plan of integer sizes, or None if a size is symbolic or does not fit."""
+        """Return the plan if all sizes are integers that fit. Otherwise, return None."""
         common = self.broadcast_shape()
         if common is None:
             return None
@@ -202,19 +206,22 @@ def are_integers(*sizes: int) -> bool:
 
 
 def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
-    """Align shapes on their last axes, so that they broadcast to each other, and with a target if there is one."""
+    """Align shapes, and the target if one is given, on their last axes. They all broadcast against each other."""
     return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
 def align_to_target(shape: Shape, target: Shape) -> Alignment:
-    """Align one input with a target on their last axes. The target must not have a lower rank: see `check_rank`."""
+    """Align one input with a target on their last axes.
+
+    The target's rank must be at least the input's (see `check_rank`).
+    """
     return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
 
 def align_to_checked_target(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
-    """Align one input to a target, by NumPy's one-way rule.
+    """Align one input to a target by NumPy's one-way rule: only the input expands.
 
-    Raises ShapeMismatch if the target has a lower rank than the input, or a negative size.
+    Raises ShapeMismatch if the target's rank is lower than the input's, or if the target has a negative size.
     """
     check_rank(shape, target, framework)
     check_sizes(target, attribute, framework)
@@ -222,9 +229,10 @@ def align_to_checked_target(shape: Shape, target: Shape, attribute: str, framewo
 
 
 def align_keeping(shape: Shape, target: Shape, attribute: str, framework: str, keep: int = -1) -> Alignment:
-    """Align one input to a target in which `keep` (-1) keeps the input's size.
+    """Align one input to a target in which the value `keep` (-1) keeps the input's size.
 
-    Raises ShapeMismatch if the target has a lower rank, `keep` on a new axis, or another negative size.
+    Raises ShapeMismatch if the target's rank is lower than the input's. The same error is raised for `keep` on a new
+    axis and for any other negative size.
     """
     check_rank(shape, target, framework)
     new = len(target) - len(shape)
@@ -247,7 +255,7 @@ def align_keeping(shape: Shape, target: Shape, attribute: str, framework: str, k
 def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
     """Align one input to a target of any rank, in which -1 keeps the input's size.
 
-    The shorter of the two shapes gets leading axes of size 1. Raises ShapeMismatch for another negative size.
+    The shorter of the two shapes gets leading axes of size 1. Raises ShapeMismatch for any other negative size.
     """
     rank = max(len(shape), len(target))
     own, wanted = ((1,) * (rank - len(sizes)) + sizes for sizes in (shape, target))
@@ -257,9 +265,9 @@ def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -
 
 
 def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape:
-    """Return the output's sizes in a framework that does not check negative sizes, or () if other sizes do not fit.
+    """Return the output sizes in a framework that does not check negative sizes, or () if other sizes do not fit.
 
-    A size `keep` keeps the input's size. If `keep` is None, no size does.
+    The value `keep` in the target keeps the input's size. If `keep` is None, no value keeps the input's size.
     """
     new = len(target) - len(shape)
     own = tuple(_kept(have, want, keep) for have, want in zip(shape, target[max(new, 0) :], strict=False))
@@ -268,7 +276,7 @@ def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape
 
 
 def _kept(have: int, want: int, keep: int | None = -1) -> int:
-    """Return the size of the target, or the input's size if the target has `keep`."""
+    """Return the target's size, or the input's size if the target's size is `keep`."""
     if isinstance(want, Column) and keep is not None:
         return want.keeping(have, keep)
     return have if want == keep else want
@@ -282,9 +290,9 @@ def align_mapped(
     shape_source: int | None = None,
     number: int = 0,
 ) -> Alignment:
-    """Align axis `i` of input `number` with axis `output_axes[i]` of a target. The target's other axes are new.
+    """Align axis `i` of input `number` with axis `output_axes[i]` of a target. All other target axes are new.
 
-    `shape_source` is the input whose shape is the target, or None if the target is an attribute.
+    `shape_source` is the number of the input whose shape is the target, or None if the target is an attribute.
     """
     input_axis = {axis: own for own, axis in enumerate(output_axes)}
     axes = []
@@ -297,7 +305,10 @@ def align_mapped(
 
 
 def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
-    """Align two inputs, so that the second broadcasts to the first from its axis `start` on. Both are outputs."""
+    """Align two inputs so that the second broadcasts to the first, starting at axis `start`.
+
+    Both inputs are outputs.
+    """
     whole, shape = shapes
     placed = align_mapped(
         shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, shape_source=0, number=1
@@ -318,7 +329,7 @@ def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> 
 
 
 def check_sizes(target: Shape, attribute: str, framework: str) -> None:
-    """Raise ShapeMismatch (invalid-dimension) if an attribute has a negative size."""
+    """Raise ShapeMismatch (invalid-dimension) if a shape attribute has a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
             raise ShapeMismatch(

@@ -1,4 +1,4 @@
-"""Columns: the sizes of one axis in many requests. In a shape, a Column takes the place of an integer."""
+"""Columns, which hold the sizes of one axis in many requests. A shape may contain a Column instead of an integer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..wire.shapes import MAX_SIZE
 
-if TYPE_CHECKING:  # so that importing the rules, and with them the command line, does not load NumPy
+if TYPE_CHECKING:  # not imported at run time, so that the rules and the command line do not load NumPy
     import numpy as np
 
     Values = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class IntegerSizeRequired(TypeError):
-    """A rule compares a Column or computes with it, although that is possible for integers only."""
+    """Raised if a rule compares a Column or computes with a Column, although this is possible only for integers."""
 
 
 def _refuse(*_: object) -> Any:
@@ -25,14 +25,14 @@ def _refuse(*_: object) -> Any:
 class Column:
     """The size of one axis in every row of a vectorized batch.
 
-    Comparisons, arithmetic and bool() raise IntegerSizeRequired, because their results differ from row to row. Division
-    returns a Column.
+    Comparisons, arithmetic and bool() raise IntegerSizeRequired, because their results would differ between rows. Only
+    division returns a Column.
     """
 
     values: Values
 
     def keeping(self, own: Column | int, keep: int) -> Column:
-        """Return this target column with the input's size in each row that has `keep`."""
+        """Return a Column that contains the input's size in each row where this target has `keep`."""
         import numpy as np
 
         return Column(np.where(self.values == keep, own.values if isinstance(own, Column) else own, self.values))

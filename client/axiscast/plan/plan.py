@@ -1,12 +1,12 @@
-"""The plan, to which the broadcast of every framework is lowered. It has integers only and knows no framework.
+"""The plan, which is the common form of every framework's broadcast.
 
-These laws are checked when a Placement is built. P2 to P5 are the constraints C2 to C5 of broadcast_in_dim in
-StableHLO.
+A plan contains only integers and does not depend on a framework. The following laws are checked when a Placement is
+created. P2 to P5 are the constraints C2 to C5 of StableHLO's broadcast_in_dim.
 
     P1  sizes are integers >= 0 (a bool is not an integer)
-    P2  one output axis for each input axis
-    P3  each output axis is inside the output's rank
-    P4  one input does not map two axes to the same output axis
+    P2  each input axis has one output axis
+    P3  each output axis is less than the output's rank
+    P4  an input does not map two axes to the same output axis
     P5  each input size is 1 or equals the size of its output axis
 """
 
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 
 class PlanLawError(ValueError):
-    """A placement breaks one of the laws P1 to P5, because the rule that lowered the request is wrong."""
+    """A placement breaks one of the laws P1 to P5. The cause is a bug in the rule that created the placement."""
 
     def __init__(self, law: str, placement: Placement) -> None:
         super().__init__(f"law {law} does not hold for {placement}")
@@ -29,21 +29,21 @@ class PlanLawError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How one output reads one input: input axis `i` maps to output axis `output_axes[i]`."""
+    """The mapping from one input to one output: input axis `i` becomes output axis `output_axes[i]`."""
 
     input: int
-    """The number of the input that the output reads."""
+    """The number of the input from which the output reads its elements."""
     input_shape: Shape
-    """The shape of the input, after the op splits its axes if it does."""
+    """The input's shape after the op splits axes, if the op does so."""
     output_shape: Shape
-    """The shape of the output before axes are merged. `shape` is its shape afterwards."""
+    """The output's shape before axes are merged. `shape` is the output's shape after axes are merged."""
     output_axes: tuple[int, ...]
     merges: tuple[int, ...] | None = None
-    """The number of axes of `output_shape` that each axis of the output merges, or None if no axes are merged."""
+    """The number of `output_shape` axes that are merged into each output axis, or None if no axes are merged."""
 
     def __post_init__(self) -> None:
         shape, axes, sizes, rank = self.input_shape, self.output_axes, self.output_shape, len(self.output_shape)
-        for size in sizes:  # explicit loops, because they are faster and every check runs them
+        for size in sizes:  # explicit loops are faster, and every check runs these loops
             if type(size) is not int or size < 0:
                 raise PlanLawError("P1", self)
         if len(axes) != len(shape):
@@ -63,14 +63,14 @@ class Placement:
 
     @property
     def new_axes(self) -> tuple[int, ...]:
-        """The output axes that the input lacks, in ascending order."""
+        """The output axes that do not exist in the input, in ascending order."""
         return tuple(axis for axis in range(len(self.output_shape)) if axis not in self.output_axes)
 
     @property
     def broadcast_axes(self) -> tuple[int, ...]:
         """The output axes along which the input is replicated, in ascending order.
 
-        The input lacks these axes, or has size 1 there while the output has another size.
+        Either the axis does not exist in the input, or the input has size 1 and the output has another size.
         """
         is_replicated = [True] * len(self.output_shape)
         for axis, size in zip(self.output_axes, self.input_shape, strict=True):
@@ -79,7 +79,7 @@ class Placement:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the output: `output_shape` after axes are merged."""
+        """The output's shape: `output_shape` after axes are merged."""
         if self.merges is None:
             return self.output_shape
         ends = list(accumulate(self.merges))
@@ -87,16 +87,16 @@ class Placement:
 
     @property
     def elements(self) -> int:
-        """The number of elements of the output: the product of its shape."""
+        """The number of elements in the output: the product of its sizes."""
         return prod(self.output_shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an op does to inputs of these shapes: one placement for each output."""
+    """The effect of an op on inputs of these shapes: one placement per output."""
 
     input_shapes: tuple[Shape, ...]
-    """The shapes of all inputs, also of an input that is only used for its shape."""
+    """The shapes of all inputs, including an input that is used only for its shape."""
     outputs: tuple[Placement, ...]
     result: Shape | None = None
     """The shape of the operation's result, such as a matrix product, if it differs from the outputs' shape."""

@@ -1,8 +1,8 @@
-"""The relations between the sizes on one axis: a table with a row for each relation.
+"""The possible relations between the sizes on one axis, as a table with one row per relation.
 
-A row states its condition once, for every kind of size. Integers evaluate the condition to a bool, NumPy arrays to an
-array of bools, and symbolic sizes (solver.SymbolicSize) to a Clause. Three loops read the table: resolution.py has the
-one for integers, answers/batch_columns.py the one for arrays, and answers/symbolic.py the one for symbolic sizes.
+Each row states its condition once, for every kind of size. With integers, the condition returns a bool. With NumPy
+arrays, it returns an array of bools, and with symbolic sizes (size_solver.SymbolicSize), a Clause. Three modules read
+the table: resolution.py for integers, answers/batch_columns.py for arrays, and answers/symbolic.py for symbolic sizes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import Any
 
 
 class AxisSize(Enum):
-    """Which of the sizes on an axis becomes the size of the axis."""
+    """The rule that selects the size of an axis from the sizes that are combined on the axis."""
 
     ANY = auto()
     """All sizes on the axis are equal, so any of them is the size of the axis."""
     NONUNIT = auto()
-    """The axis has the size that is not 1, because each input may expand to the others."""
+    """The size that is not 1 becomes the size of the axis, because each input may expand to the other inputs."""
     TARGET = auto()
-    """The axis has the last size. All other sizes are compared with it, and a conflict names it."""
+    """The last size becomes the size of the axis.
+
+    All other sizes are compared with the last size, and a conflict names the last size.
+    """
 
 
 class Relation(Enum):
@@ -55,6 +58,6 @@ class Relation(Enum):
     def __init__(self, requirement: str, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
         self.requirement = requirement
         self.holds = holds
-        """The condition on two sizes. The types are Any, because each kind of size returns another type of result."""
+        """The condition on two sizes. The types are Any, because the type of the result depends on the kind of size."""
         self.has_target = axis_size is AxisSize.TARGET
         self.is_two_sided = axis_size is AxisSize.NONUNIT

@@ -1,4 +1,4 @@
-"""Resolution of integer sizes: the plan of an alignment, or the conflict if its sizes do not fit."""
+"""Resolution of integer sizes: an alignment whose sizes fit becomes a plan. Otherwise, the conflict is reported."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from .plan import Placement, Plan
 
 
 def resolve(alignment: Alignment) -> Plan:
-    """Return the plan of an alignment. Raises ShapeMismatch (size-mismatch on the lowest axis, or the refusal)."""
+    """Return the plan for an alignment.
+
+    Raises ShapeMismatch: size-mismatch for the first output axis whose sizes do not fit, or the alignment's refusal.
+    """
     if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
         return plan
     return resolve_axes(alignment)
 
 
 def resolve_axes(alignment: Alignment) -> Plan:
-    """Return the plan of an alignment as `resolve` does, but without the fast path of right-aligned shapes."""
+    """Return the plan for an alignment as `resolve` does, but without the fast path for right-aligned shapes."""
     sizes = [check_axis(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     if alignment.refusal is not None:
         raise alignment.refusal
@@ -25,7 +28,10 @@ def resolve_axes(alignment: Alignment) -> Plan:
 
 
 def try_resolve(alignment: Alignment) -> Plan | None:
-    """Return the plan of an alignment, or None if `resolve` would raise: this avoids the cost of the error message."""
+    """Return the plan for an alignment, or None if `resolve` would raise an exception.
+
+    Returning None avoids the cost of the error message.
+    """
     if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
         return plan
     sizes = []
@@ -37,7 +43,7 @@ def try_resolve(alignment: Alignment) -> Plan | None:
 
 
 def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
-    """Return the plan of an alignment whose axes have these sizes."""
+    """Return the plan for an alignment, given the size of each axis."""
     whole = tuple(sizes)
     return Plan(
         alignment.input_shapes,
@@ -58,7 +64,7 @@ def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
 
 
 def check_axis(alignment: Alignment, number: int, axis: Axis) -> int:
-    """Return the size of output axis `number`, whose sizes are integers. Raises ShapeMismatch (size-mismatch)."""
+    """Return the size of output axis `number`. All sizes must be integers. Raises ShapeMismatch (size-mismatch)."""
     size = _common_size(axis)
     if size is None:
         raise mismatch(alignment, number, axis, _conflicting_terms(axis))
@@ -66,18 +72,18 @@ def check_axis(alignment: Alignment, number: int, axis: Axis) -> int:
 
 
 def check_integers(alignment: Alignment, number: int, axis: Axis) -> None:
-    """Raise ShapeMismatch (size-mismatch) if the integers of an axis do not fit, whatever its symbolic sizes are."""
+    """Raise ShapeMismatch (size-mismatch) if an axis has integers that do not fit, whatever its symbolic sizes are."""
     if (integers := _integers_of(axis)) is not None:
         check_axis(alignment, number, integers)
 
 
 def has_integer_mismatch(alignment: Alignment) -> bool:
-    """Return whether there are integers on an axis that do not fit, whatever the symbolic sizes are."""
+    """Return whether the integers on some axis do not fit, whatever values the symbolic sizes have."""
     return any((integers := _integers_of(axis)) and _common_size(integers) is None for axis in alignment.axes)
 
 
 def _integers_of(axis: Axis) -> Axis | None:
-    """Return the axis with its integers only, or None if they can't be compared because the target is symbolic."""
+    """Return the axis without its symbolic sizes, or None if the target is symbolic and nothing can be compared."""
     relation, terms, requirement = axis
     if relation.has_target and not (terms and are_integers(terms[-1].size)):
         return None
@@ -85,7 +91,7 @@ def _integers_of(axis: Axis) -> Axis | None:
 
 
 def _common_size(axis: Axis) -> int | None:
-    """Return the size of an axis of integers, or None if they do not fit."""
+    """Return the size of an axis that has only integers, or None if these integers do not fit."""
     relation, terms, _ = axis
     if len(terms) < 2:
         return terms[0].size if terms else 1
@@ -99,7 +105,7 @@ def _common_size(axis: Axis) -> int | None:
 
 
 def integer_axes(alignment: Alignment) -> Alignment:
-    """Return a copy of an alignment without the sizes on each axis that has a symbolic size."""
+    """Return a copy of an alignment in which every axis with a symbolic size has no sizes."""
     axes = (
         axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
         for axis in alignment.axes
@@ -108,9 +114,10 @@ def integer_axes(alignment: Alignment) -> Alignment:
 
 
 def _conflicting_terms(axis: Axis) -> list[Term]:
-    """Return the terms that a conflict names: the first one that does not fit and the target.
+    """Return the terms that a conflict names: the first term that does not fit, and the target.
 
-    If the relation has no target, return the first term of each size. BROADCAST leaves out the size 1, which fits.
+    If the relation has no target, return the first term for each distinct size. BROADCAST omits size 1, which always
+    fits.
     """
     relation, (*others, target) = axis.relation, axis.terms
     if relation.has_target:
@@ -125,7 +132,8 @@ def _conflicting_terms(axis: Axis) -> list[Term]:
 def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> ShapeMismatch:
     """Return the error for terms that do not fit on output axis `number`.
 
-    `because` is a clause for the message with the facts about symbolic sizes that cause the mismatch.
+    `because` is a clause for the error message. It states what is known about the symbolic sizes that cause the
+    mismatch.
     """
 
     def owner(term: Term) -> str:

@@ -1,18 +1,19 @@
-"""A solver for clauses about sizes: which sizes are possible, and what follows from the clauses.
+"""A solver for clauses about sizes. It finds the possible sizes and the consequences of the clauses.
 
-A clause states that two sizes are equal unless one of certain sizes is 1, or that a number divides a size.
+A clause states that two sizes are equal unless one of certain sizes is 1. Or it states that a number divides a size.
 
-Equal sizes form a class in a union-find structure, as types do when a compiler unifies them (Tarjan, Efficiency of a
-good but not linear set union algorithm, 1975). Each class has bounds, a number that divides its size, and whether the
-size can be 1. Joining two classes relabels the smaller one. A trail records every change, so that the end of a trial
-undoes its changes. Path compression is left out, because it would change more than the trail records.
+Equal sizes form a class in a union-find structure, like types that a compiler unifies (Tarjan, Efficiency of a good but
+not linear set union algorithm, 1975). Each class has bounds, a number that divides its size, and a flag that states
+whether the size can be 1. When two classes are joined, the smaller class is relabelled. A trail records every change,
+so that the changes in a trial can be undone. Path compression is not used, because it would make changes that the trail
+does not record.
 
-Unit propagation finds what follows, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time algorithms
-for testing the satisfiability of propositional Horn formulae, 1984). Once no exception of a clause can be 1, its
-equation holds and joins two classes. Then further sizes may be unable to be 1, and the clauses that have them as
-exceptions are examined again. No search is necessary: a clause whose exception can be 1 requires nothing, so the
-remaining sizes are possible if they are possible with each of these exceptions set to 1. The time is polynomial in the
-number of clauses, which limits.py bounds, and every answer is exact.
+Unit propagation finds the consequences, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time algorithms
+for testing the satisfiability of propositional Horn formulae, 1984). Once no exception in a clause can be 1, the
+equation of the clause holds and joins two classes. As a result, more sizes may be unable to be 1. The clauses that have
+these sizes as exceptions are then examined again. No search is necessary, because a clause with an exception that can
+be 1 requires nothing. If the remaining sizes are possible, they are also possible with each of these exceptions set to
+1. The run time is polynomial in the number of clauses, which limits.py limits. Every result is exact.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from ..wire.shapes import MAX_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A statement about sizes, which are given as the numbers of variables.
+    """A statement about sizes. Each size is given as the number of a variable.
 
-    The two sizes of `equation` are equal unless one of `unless` is 1. Without an equation, one of `unless` is 1. If
-    `divides` is True, the second size of `equation`, an integer, divides the first one.
+    The two sizes in `equation` are equal unless one of the sizes in `unless` is 1. If there is no equation, one of the
+    sizes in `unless` is 1. If `divides` is True, the second size in `equation` is an integer that divides the first
+    size.
     """
 
     equation: tuple[int, int] | None
@@ -40,11 +42,11 @@ class Clause:
 
     @property
     def key(self) -> tuple[frozenset[int], frozenset[int], bool]:
-        """A key that is equal for two clauses that state the same in another order."""
+        """A key that is equal for two clauses that state the same in a different order."""
         return frozenset(self.equation or ()), frozenset(self.unless), self.divides
 
     def __or__(self, other: Clause) -> Clause:
-        """Return the clause that this one holds or `other` does, which states that a variable is 1."""
+        """Return the clause that holds if this clause or `other` holds. `other` must state that a variable is 1."""
         assert other.equation is not None
         number, one = other.equation
         assert one == ONE
@@ -70,7 +72,7 @@ class SymbolicSize:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Remainder:
-    """The remainder of the division of a symbolic size. Its comparison with 0 returns a Clause."""
+    """The remainder when a symbolic size is divided. A comparison of the remainder with 0 returns a Clause."""
 
     variable: int
     divisor: int
@@ -81,12 +83,12 @@ class _Remainder:
 
 
 class SizeSolver:
-    """What is known about each variable: its bounds, its divisor, whether it can be 1, and which others it equals."""
+    """The known properties of each variable: bounds, divisor, whether it can be 1, and the variables that it equals."""
 
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         count = len(bounds)
         self._root = list(range(count))
-        """The representative of the class of each variable. The following lists are indexed by representatives."""
+        """The representative of each variable's class. Representatives are the indices of the following lists."""
         self._members: list[tuple[int, ...]] = [(number,) for number in range(count)]
         self._low = [low for low, _ in bounds]
         self._high = [high for _, high in bounds]
@@ -95,14 +97,14 @@ class SizeSolver:
         self._divisor = [1] * count
         """The greatest number that is known to divide the size."""
         self._clauses: dict[int, list[Clause]] = {}
-        """The clauses by each variable that is in their `unless`."""
+        """The clauses that have a variable in `unless`, keyed by that variable."""
         self.ignored: set[Clause] = set()
         self._trail: list[tuple[list[Any], int, Any]] = []
         """The record of all changes as (list, index, previous value), for `trial`."""
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Return a context at whose end all changes made in it are undone.
+        """Return a context manager that undoes all changes made inside the context.
 
         >>> sizes = SizeSolver([(1, 1), (2, 5), (3, 9)])
         >>> with sizes.trial():
@@ -120,22 +122,22 @@ class SizeSolver:
                 values[number] = previous
 
     def add(self, clause: Clause) -> bool:
-        """Add a clause. Return whether any sizes are possible then."""
+        """Add a clause. Return whether any solution remains."""
         for number in clause.unless:
             self._clauses.setdefault(number, []).append(clause)
         return self._propagate([clause])
 
     def allows(self, clause: Clause) -> bool:
-        """Return whether any sizes are possible with this clause, without adding it."""
+        """Return whether any solution would remain if this clause were added. The clause is not added."""
         with self.trial():
             return self._propagate([clause])
 
     def equate(self, one: int, other: int) -> bool:
-        """Make two sizes equal. Return whether any sizes are possible then."""
+        """Make two sizes equal. Return whether any solution remains."""
         return self._propagate([Clause((one, other))])
 
     def exclude_one(self, number: int) -> bool:
-        """Exclude the value 1 of a size. Return whether any sizes are possible then."""
+        """Exclude the value 1 for a size. Return whether any solution remains."""
         if self.excludes_one(number):
             return True
         root = self._root[number]
@@ -158,7 +160,7 @@ class SizeSolver:
         return self._divisor[self._root[number]]
 
     def members(self, number: int) -> tuple[int, ...]:
-        """Return the variables that are known to equal this one, including itself."""
+        """Return the variables that are known to equal this variable, including the variable itself."""
         return self._members[self._root[number]]
 
     def are_equal(self, one: int, other: int) -> bool:
@@ -167,12 +169,12 @@ class SizeSolver:
         return self._root[one] == self._root[other] or (low == high and self.bounds(other) == (low, high))
 
     def admits(self, ones: Iterable[int] = (), others: Iterable[int] = ()) -> bool:
-        """Return whether any sizes are possible in which `ones` are 1 and `others` are not."""
+        """Return whether a solution exists in which all sizes in `ones` are 1 and no size in `others` is 1."""
         with self.trial():
             return all(self.equate(number, ONE) for number in ones) and all(map(self.exclude_one, others))
 
     def entails(self, clause: Clause) -> bool:
-        """Return whether a clause holds for all sizes that are possible."""
+        """Return whether a clause holds in every solution."""
         if clause.divides and clause.equation:
             (low, high), (divisor, _) = map(self.bounds, clause.equation)
             return (low if low == high else self.divisor(clause.equation[0])) % divisor == 0
@@ -182,7 +184,7 @@ class SizeSolver:
             return clause.equation is not None and not self._can_differ(*clause.equation)
 
     def _can_differ(self, one: int, other: int) -> bool:
-        # Two sizes that differ are not both 1. Then the second is 1, or not determined, or bound to another size.
+        # If two sizes differ, one of them is not 1. The other size can be 1, or is not known to equal the first size.
         for first, second in ((one, other), (other, one)):
             with self.trial():
                 if self.exclude_one(first) and not (self.excludes_one(second) and self.are_equal(first, second)):
@@ -190,12 +192,12 @@ class SizeSolver:
         return False
 
     def _propagate(self, clauses: Iterable[Clause]) -> bool:
-        """Apply all that follows from these clauses. Return whether any sizes are possible then."""
+        """Apply all consequences of these clauses. Return whether any solution remains."""
         pending = list(clauses)
         while pending:
             clause = pending.pop()
             if (self.ignored and clause in self.ignored) or not all(map(self.excludes_one, clause.unless)):
-                continue  # the clause does not count, or one of its exceptions can be 1
+                continue  # the clause is ignored, or one of its exceptions can be 1
             if clause.equation is None:
                 return False
             one, other = (self._root[number] for number in clause.equation)
@@ -208,12 +210,15 @@ class SizeSolver:
         return True
 
     def _divide(self, root: int, divisor: int) -> tuple[int, ...] | None:
-        """Make a number divide a size. Return the variables that can no longer be 1, or None if no size is possible."""
+        """Require that a number divides a size.
+
+        Return the variables that can no longer be 1, or None if no solution remains.
+        """
         changed = () if self.excludes_one(root) else self._members[root]
         return changed if self._narrow(root, 0, MAX_SIZE, divisor=divisor) else None
 
     def _join(self, one: int, other: int) -> tuple[int, ...] | None:
-        """Join two classes. Return the variables that can no longer be 1, or None if no size is possible."""
+        """Join two classes. Return the variables that can no longer be 1, or None if no solution remains."""
         if len(self._members[one]) < len(self._members[other]):
             one, other = other, one
         could_be_one = [
@@ -231,7 +236,7 @@ class SizeSolver:
             yield from self._clauses.get(number, ())
 
     def _narrow(self, root: int, low: int, high: int, is_not_one: bool = False, divisor: int = 1) -> bool:
-        """Narrow the possible values of a class. Return whether any value is possible then."""
+        """Narrow the possible values of a class. Return whether any value remains possible."""
         low, high = max(low, self._low[root]), min(high, self._high[root])
         is_not_one = is_not_one or self._is_not_one[root]
         divisor = lcm(divisor, self._divisor[root])
@@ -251,6 +256,6 @@ class SizeSolver:
         return low <= high
 
     def _set(self, values: list[Any], number: int, value: Any) -> None:
-        """Change an entry of a list, and record the previous value on the trail."""
+        """Change one entry in a list, and record the previous value on the trail."""
         self._trail.append((values, number, values[number]))
         values[number] = value

@@ -1,4 +1,5 @@
-"""Shapes, dimensions, dtypes, tensors, codecs (JSON, MessagePack) and problems, shared by client and service.
+"""Data types and codecs that the client and the service share.
 
-Knows neither side: nothing here imports the client, the service or a web framework.
+They cover shapes, dimensions, dtypes, tensors, JSON, MessagePack and problems.
+No module in this package imports the client, the service or a web framework.
 """

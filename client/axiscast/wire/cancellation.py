@@ -1,8 +1,9 @@
-"""Cooperative cancellation of long work on a thread.
+"""Cooperative cancellation of long-running work on a worker thread.
 
-A thread can't be stopped from outside. Long work therefore runs in steps of at most about 50 ms and calls
-`checkpoint()` between them, which raises if the work was cancelled or has taken too long. Outside a CancellableWork,
-on the event loop or in the user's own program, `checkpoint()` does nothing.
+Python cannot stop a thread from outside. Long-running work is therefore split into steps of at most about 50 ms, and
+calls `checkpoint()` between two steps. `checkpoint()` raises an exception if the work was cancelled or has run for too
+long. Outside a CancellableWork, for example on the event loop or in the user's own program, `checkpoint()` does
+nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Any
 from .problems import Problem
 
 MAX_SECONDS = 10
-"""The time after which work is stopped: several times what the limits of a request admit."""
+"""The time in seconds after which work is stopped. The limits of a request allow only a fraction of this time."""
 
 _thread = local()
 
 
 class WorkCancelled(Exception):
-    """The work was cancelled, because its client has disconnected."""
+    """Raised at a checkpoint if the work was cancelled because its client has disconnected."""
 
 
 class CancellableWork:
-    """A call of a function that another thread can cancel."""
+    """A function call that another thread can cancel."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._call: tuple[Callable[..., Any], tuple[Any, ...]] | None = (function, arguments)
@@ -33,14 +34,15 @@ class CancellableWork:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Stop the work at its next checkpoint. Any thread may call this."""
+        """Stop the work at its next checkpoint. Any thread may call this method."""
         self._cancelled = True
 
     def run(self) -> tuple[Any, Exception | None]:
-        """Return the result, or None and the exception.
+        """Call the function and return (result, None), or (None, exception) if the function raises an exception.
 
-        An exception that is raised on the thread would form a reference cycle with the caller that waits for it. The
-        memory that its frames hold, such as a body, would then stay until the next full garbage collection.
+        The exception is returned because an exception raised on this thread would form a reference cycle with the
+        waiting caller. The memory that the exception's frames hold, such as a request body, would then stay allocated
+        until the next full garbage collection.
         """
         assert self._call is not None
         (function, arguments), self._call = self._call, None
@@ -55,7 +57,7 @@ class CancellableWork:
             _thread.work = None
 
     def checkpoint(self) -> None:
-        """Raise WorkCancelled if the work was cancelled, and Problem (work-too-large) if it has taken too long."""
+        """Raise WorkCancelled if the work was cancelled, or Problem (work-too-large) if it has run for too long."""
         if self._cancelled:
             raise WorkCancelled
         if monotonic() > self._end:
@@ -63,7 +65,7 @@ class CancellableWork:
 
 
 def checkpoint() -> None:
-    """Raise an exception if the work of this thread must stop. See CancellableWork.checkpoint."""
+    """Raise an exception if the work on this thread must stop. CancellableWork.checkpoint lists the exceptions."""
     work: CancellableWork | None = getattr(_thread, "work", None)
     if work is not None:
         work.checkpoint()

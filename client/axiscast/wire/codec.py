@@ -1,4 +1,4 @@
-"""MessagePack and JSON codecs for plain values, with limits that are checked before and during parsing."""
+"""Codecs that convert plain values to and from MessagePack and JSON. They check limits before and during parsing."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from .prescan import (
 from .problems import Problem
 
 MAX_KEY = 1000
-"""The largest length of a key of a map. All names of fields are shorter."""
+"""The maximum number of characters in a map key. All field names are shorter."""
 MAX_FIELDS = 2000
-"""The largest number of keys of a map: twice the number of names in `assume`. Each key may cause an error."""
+"""The maximum number of keys in a map: twice the maximum number of names in `assume`. Each key may cause an error."""
 MAX_DEPTH = 500
-"""The largest depth of nested JSON lists and maps. The limit of Python's own parser depends on its release."""
+"""The maximum nesting depth of JSON lists and maps. The limit of Python's own parser depends on its release."""
 
 MAX_DIGITS = 400
-"""The largest number of digits of an integer in a long body. No finite float has more than 309."""
+"""The maximum number of digits of an integer in a long body. No finite float has more than 309 digits."""
 SHORT_JSON_BYTES = 4 * 2**10
-"""The size in bytes up to which any JSON text is parsed in a fraction of a millisecond."""
+"""The size in bytes up to which every JSON string is parsed in a fraction of a millisecond."""
 PACKER_BUFFER_BYTES = 4 * 2**10
-"""The initial buffer of a packer in bytes. With the default of 256 KiB, each value costs calls of the system."""
+"""The initial buffer size of a packer in bytes. The default size of 256 KiB requires system calls for each value."""
 
 
 class Encoding(Enum):
-    """The encoding of a body, with its canonical media type."""
+    """An encoding of request and response bodies. The value is the canonical media type."""
 
     JSON = "application/json"
     MSGPACK = "application/vnd.msgpack"
 
-    __hash__ = object.__hash__  # faster than the hash of Enum, which is Python code
+    __hash__ = object.__hash__  # faster than the hash method of Enum, which is written in Python
 
 
 ENCODINGS = {
@@ -52,22 +52,26 @@ ENCODINGS = {
     "application/msgpack": Encoding.MSGPACK,
     "application/x-msgpack": Encoding.MSGPACK,
 }
-"""The encoding of each supported media type."""
+"""The encoding for each supported media type."""
 
 
-# json.dumps would create an encoder on each call. Plain values contain no reference cycles.
+# json.dumps would create an encoder on each call. The cycle check is disabled because plain values contain no reference
+# cycles.
 _TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def encode(value: Any, media: Encoding) -> bytes:
-    """Return a plain value as bytes. Plain values are maps, lists, strings, numbers and, in MessagePack, bytes."""
+    """Encode a plain value and return the bytes.
+
+    Plain values are maps, lists, strings, numbers, booleans and null. In MessagePack, bytes are plain values too.
+    """
     if media is Encoding.JSON:
         return _TO_JSON.encode(value).encode()
     return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKER_BUFFER_BYTES))
 
 
 def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> bytes:
-    """Return the bytes of {field: [item, ...], ...}, whose items are already encoded."""
+    """Return the encoded map {field: [item, ...], ...}. The items are already encoded."""
     if media is Encoding.JSON:
         lists = [encode(field, media) + b":[" + b",".join(items) + b"]" for field, items in fields.items()]
         return b"{" + b",".join(lists) + b"}"
@@ -79,16 +83,16 @@ def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> byte
 
 
 def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = unlimited_memory, is_answer: bool = False) -> Any:
-    """Return the plain value of a body. Long binary data in MessagePack are views of the body.
+    """Decode a body and return its plain value. Long MessagePack bins become views of the body.
 
-    `reserve` is called with the largest memory that the values need, before they are created. With `is_answer`, the
-    limits of a response in MessagePack apply. Raises Problem (malformed-body, body-too-large).
+    Before any values are created, `reserve` is called with the maximum number of bytes that the values need. If
+    `is_answer` is true, the limits for MessagePack responses apply. Raises Problem (malformed-body, body-too-large).
     """
     return _decode_json(body, reserve) if media is Encoding.JSON else _decode_msgpack(body, reserve, is_answer)
 
 
 def parse_json(text: str) -> Any:
-    """Return the plain value of JSON in a URL or a command. Raises ValueError if `decode` would refuse the text."""
+    """Parse JSON from a URL or a command line. Raises ValueError if `decode` would refuse the JSON string."""
     try:
         return decode(text.encode(), Encoding.JSON)
     except Problem as problem:
@@ -96,7 +100,7 @@ def parse_json(text: str) -> Any:
 
 
 def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> Any:
-    if bytes(body[:1]) in (b"{", b"["):  # in MessagePack, a single number
+    if bytes(body[:1]) in (b"{", b"["):  # in MessagePack, each of these bytes is a complete number
         raise malformed_body("the body looks like JSON: send Content-Type: application/json, or MessagePack")
     nbytes, bins = prescan_msgpack(body, is_answer)
     reserve(nbytes)
@@ -120,11 +124,11 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
 
 
 _PLACEHOLDER = b"\xd4\x00\x00"
-"""An extension value that replaces a bin that is not copied. Bodies with extension values are refused."""
+"""An extension value that replaces each bin that is not copied. Bodies that contain extension values are refused."""
 
 
 def _replace_bins(body: Buffer, bins: Bins) -> tuple[bytes, list[memoryview]]:
-    """Return the body with _PLACEHOLDER instead of each long bin, and views of the bins."""
+    """Return the body with each long bin replaced by _PLACEHOLDER, and the list of views of these bins."""
     whole = memoryview(body).toreadonly()
     pieces: list[Buffer] = []
     done = 0
@@ -140,7 +144,7 @@ def _reason(error: Exception) -> str:
 
 
 def _unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """Return a map of the pairs. Raises Problem for a key that is not a string or that occurs twice."""
+    """Return a dict of the key-value pairs. Raises Problem if a key is not a string or occurs twice."""
     if len(items) > MAX_FIELDS:
         raise malformed_body(f"a map has {len(items)} keys, and at most {MAX_FIELDS} are read")
     result: dict[str, Any] = {}
@@ -157,7 +161,7 @@ def _unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     first = bytes(body[:1])
-    if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # in MessagePack, a map
+    if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # in MessagePack, these bytes begin a map
         raise malformed_body("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
     nbytes, opened = prescan_json(body)
     reserve(nbytes)
@@ -173,17 +177,17 @@ def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     except json.JSONDecodeError as error:
         place, remedy = f"{error.msg} at byte {error.pos}", _json_remedy(error)
         raise malformed_body(f"the body is not JSON: {f'{remedy} ({place})' if remedy else place}") from None
-    except ValueError:  # an integer of thousands of digits
+    except ValueError:  # int() refuses an integer with thousands of digits
         raise _too_many_digits() from None
 
 
 _JSON_VALUES = {"None": "null", "True": "true", "False": "false", "undefined": "null", "nil": "null"}
-"""The JSON values for names of other languages."""
+"""The JSON value for each name that other languages use instead, such as None for null."""
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
 def _json_remedy(error: json.JSONDecodeError) -> str:
-    """Return how to correct a text that looks like JSON of another language. Otherwise, return an empty text."""
+    """Return advice on how to correct invalid JSON that resembles another language, or an empty string."""
     before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
     if error.msg.startswith("Illegal trailing comma"):  # Python 3.13 and later report the position of the comma
         before, after = ",", after[1:].lstrip()
@@ -220,7 +224,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _integer(text: str) -> int:
-    if len(text) > MAX_DIGITS:  # the time of int() grows with the square of the digits
+    if len(text) > MAX_DIGITS:  # the run time of int() grows with the square of the number of digits
         raise _too_many_digits()
     return int(text)
 
@@ -233,4 +237,7 @@ _FROM_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_re
 _FROM_LONG_JSON = json.JSONDecoder(
     object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_int=_integer, parse_float=_real
 )
-"""A decoder for long texts. It calls Python code for each number, so other threads can run; it is a third slower."""
+"""The decoder for long JSON strings, which calls Python functions for each number.
+
+These calls let other threads run. They make this decoder a third slower than _FROM_JSON.
+"""

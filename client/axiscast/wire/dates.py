@@ -1,4 +1,4 @@
-"""Conversion of ISO 8601 dates to exact counts of a datetime64 unit."""
+"""Conversion of ISO 8601 dates to exact integer counts of a datetime64 unit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _MONTH_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_count(text: str, unit: str, multiple: int) -> int | None:
-    """Return how many times `multiple` units lie between 1970 and a date, which may be before it.
+    """Return the number of steps of `multiple` units from 1970 to a date. The number is negative for earlier dates.
 
-    Return None if the text is not a date, if the date is finer than the unit, or if an int64 cannot hold the count.
-    NumPy's own conversion is not used: depending on its release, it raises or wraps around for distant dates.
+    Return None if the string is not a date, if the date is finer than the unit, or if an int64 cannot hold the number.
+    NumPy's own conversion is not used: for distant dates, some NumPy releases raise an exception and others wrap
+    around.
     """
     match = _ISO_DATE.fullmatch(text)
     if match is None:
@@ -48,7 +49,8 @@ def _days_in(year: int, month: int) -> int:
 
 
 def _days_before(year: int, month: int) -> int:
-    """Return the days from 1970-01-01 to the first of a month, in the Gregorian calendar."""
+    """Return the number of days from 1970-01-01 to the first day of a month, in the Gregorian calendar."""
     past = year - 1
-    days = 365 * past + past // 4 - past // 100 + past // 400 - 719_162  # the days of the years 1 to 1969
+    # 719,162 is the number of days in the years 1 to 1969.
+    days = 365 * past + past // 4 - past // 100 + past // 400 - 719_162
     return days + sum(_MONTH_DAYS[:month]) + (month > 2 and isleap(year))

@@ -1,4 +1,4 @@
-"""Dimensions of a check: integers, and symbols for unknown sizes."""
+"""The dimensions in check requests: integers, and symbols that stand for unknown sizes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PATTERN = rf"^(\?|{_NAME.pattern}|[0-9]+\.\.[0-9]*)$"
 
 
 class Symbol(str):
-    """An unknown size: ``?``, a range ``1..8`` or ``2..``, or a name.
+    """An unknown size, written as ``?``, as a range such as ``1..8`` or ``2..``, or as a name.
 
-    Symbols with the same name are the same size. Every other symbol is a separate size, compared by identity.
-    Raises ValueError for any other text.
+    Symbols with the same name stand for the same size. Every other symbol is a separate unknown size, so these symbols
+    are compared by identity. Raises ValueError for any other string.
     """
 
     __slots__ = ("high", "low", "name")
     low: int
     high: int
-    """The largest size. MAX_SIZE if the range is open."""
+    """The largest possible size. If the range has no upper end, the value is MAX_SIZE."""
     name: str | None
 
     def __new__(cls, text: str) -> Symbol:
@@ -49,7 +49,7 @@ class Symbol(str):
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """An unknown size divided by an integer: one part of an axis that an op splits."""
+    """An unknown size divided by an integer: the size of one part if an op splits an axis."""
 
     whole: Symbol
     divisor: int
@@ -59,7 +59,7 @@ class Quotient:
 
 
 def as_dimension(value: Any) -> int | Symbol:
-    """Return a size as an integer or a symbol. None, which Keras uses for an unknown size, becomes ``?``."""
+    """Return a size as an integer or a Symbol. None becomes ``?`` because Keras uses None for an unknown size."""
     if type(value) is int and 0 <= value <= MAX_SIZE:
         return value
     return _bounded(value, 0)
@@ -90,10 +90,10 @@ def _schema(lowest: int) -> WithJsonSchema:
 
 Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]
 DimensionShape = Annotated[tuple[Dimension, ...], StopAtFirstError(), BeforeValidator(as_list)]
-"""The shape of an input of a check, with integers and symbols."""
+"""The type of an input shape in a check request. A dimension is an integer or a symbol."""
 
 if TYPE_CHECKING:
-    # The constructor of an op takes any sequence. The op stores a tuple.
+    # An op's constructor accepts any sequence, and the op stores a tuple.
     Dimensions = Sequence[Any]
     DimensionOrDimensions = int | str | Sequence[Any]
 else:

@@ -1,4 +1,4 @@
-"""Names of dtypes in requests and responses, their NumPy dtypes, and their valid bit patterns."""
+"""The dtype names in requests and responses, their NumPy dtypes, and their valid bit patterns."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ ML_NAMES = [
     "float8_e3m4", "float8_e4m3", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
     "int2", "uint2", "int4", "uint4",
 ]  # fmt: skip
-"""The names of the dtypes of the package ml_dtypes."""
+"""The names of the dtypes that the ml_dtypes package defines."""
 _NAMES = [*NUMPY_NAMES, *ML_NAMES]
 _LARGEST_BYTE = {"bool": 1} | dict.fromkeys(["int2", "uint2"], 3)
 _LARGEST_BYTE |= dict.fromkeys(["int4", "uint4", "float4_e2m1fn"], 15)
 _LARGEST_BYTE |= dict.fromkeys(["float6_e2m3fn", "float6_e3m2fn"], 63)
-"""The largest byte of an element, for dtypes whose elements use only some bits of a byte."""
+"""The largest byte value of an element, for dtypes that use only some bits of each byte."""
 _SIZED = re.compile(r"(bytes|str)<([0-9]{1,7})>")
 _TIMED = re.compile(r"(datetime64|timedelta64)\[(|[1-9][0-9]{0,8})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 MAX_ITEM_BYTES = 2**20
-"""The largest size of an element in bytes."""
+"""The maximum size of one element in bytes."""
 
 DTYPE_EXAMPLES = "float32, int64, bool, bfloat16, complex64, datetime64[ns], str<8>"
 
 
 class UnknownDtype(ValueError):
-    """The name or the NumPy dtype is not supported."""
+    """The dtype name is unknown, or the NumPy dtype is not supported."""
 
 
 @lru_cache(256)
 def dtype_from_name(name: str) -> np.dtype[Any]:
-    """Return the little-endian NumPy dtype with a name. Raises UnknownDtype for an unknown name."""
+    """Return the little-endian NumPy dtype for a name. Raises UnknownDtype if the name is unknown."""
     if name in NUMPY_NAMES:
         return np.dtype(name).newbyteorder("<")
     if name in ML_NAMES:
-        import ml_dtypes  # imported here: it costs 60 ms, and few requests need it
+        import ml_dtypes  # imported here because the import takes 60 ms and few requests need ml_dtypes
 
         dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return dtype
@@ -65,14 +65,14 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
 
 
 def _suggested_names(name: str) -> list[str]:
-    """Return the names of the dtypes that a library calls by this name, or similar names."""
-    name = name.rpartition(".")[2]  # torch.float32
-    if name == "float":  # 64 bits in Python and NumPy, 32 bits in torch
+    """Return the dtype names that correspond to a library's name for a dtype, or similar dtype names."""
+    name = name.rpartition(".")[2]  # remove the module name, as in torch.float32
+    if name == "float":  # "float" has 64 bits in Python and NumPy, and 32 bits in torch
         return ["float32", "float64"]
     if name in _INCOMPLETE_NAMES:
         return [_INCOMPLETE_NAMES[name]]
     found: list[object] = [getattr(np.sctypeDict.get(name.lower()), "__name__", None)]
-    if match := _SHORT_NAME.fullmatch(name.lower()):  # NumPy counts bytes, other libraries bits
+    if match := _SHORT_NAME.fullmatch(name.lower()):  # NumPy's short names count bytes, and other libraries count bits
         kind, number = match[1], int(match[2])
         found += [f"{_KIND_NAMES[kind]}{bits}" for bits in (8 * number, number)]
     return [close for close in dict.fromkeys(found) if close in _NAMES] or close_matches(name, _NAMES)
@@ -80,16 +80,16 @@ def _suggested_names(name: str) -> list[str]:
 
 _INCOMPLETE_NAMES = {"string": "str<8>", "str": "str<8>", "bytes": "bytes<8>"}
 _INCOMPLETE_NAMES |= {kind: f"{kind}[ns]" for kind in ("datetime64", "timedelta64")}
-"""Names without a length or a unit, each with a complete example."""
+"""Dtype names that need a length or a unit, each with a complete example."""
 _KIND_NAMES = {"f": "float", "fp": "float", "bf": "bfloat", "i": "int", "s": "int", "u": "uint", "c": "complex"}
 _SHORT_NAME = re.compile(f"[<>=|]?({'|'.join(_KIND_NAMES)})([0-9]{{1,3}})")
 
 
 @lru_cache(256)
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """Return the name of a NumPy dtype, which does not depend on the byte order.
+    """Return the name of a NumPy dtype. The name does not depend on the byte order.
 
-    Raises UnknownDtype for objects and structs.
+    Raises UnknownDtype for object dtypes and structured dtypes.
     """
     if dtype.kind == "S":
         return f"bytes<{dtype.itemsize}>"
@@ -103,12 +103,18 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 @lru_cache(256)
 def storage_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned integer or void dtype of the same size. Elements are moved in it without interpretation."""
+    """Return the unsigned integer or void dtype of the same itemsize.
+
+    Elements of this dtype are copied as plain bytes.
+    """
     return np.dtype(f"<u{dtype.itemsize}" if dtype.itemsize in (1, 2, 4, 8) else f"V{dtype.itemsize}")
 
 
 def find_invalid_element(name: str, data: np.ndarray[Any, np.dtype[np.uint8]]) -> str | None:
-    """Return a message about an element in `data` (bytes) that is invalid for the dtype, or None."""
+    """Return a message about an element that is invalid for the dtype, or None.
+
+    `data` holds the bytes of all elements.
+    """
     largest = _LARGEST_BYTE.get(name)
     if largest is not None and data.size and int(data.max()) > largest:
         return f"an element of {name} is a byte from 0 to {largest}, and data contains {int(data.max())}"

@@ -1,4 +1,4 @@
-"""The exceptions that every layer may raise. axiscast/errors.py has the others, and the tree of all."""
+"""The exceptions that every layer may raise. axiscast/errors.py defines the other exceptions and lists all of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from typing import Any
 
 
 class AxiscastError(Exception):
-    """Base class of all exceptions of this package, except ValueError and TypeError for mistaken arguments."""
+    """Base class of all exceptions in this package, except ValueError and TypeError for invalid arguments."""
 
     request_id: str | None = None
-    """The X-Request-ID of the response, which the service writes to its log and traces. None without a response."""
+    """The X-Request-ID of the response, which also appears in the service's log and traces.
+
+    The value is None if there was no response.
+    """
 
 
 class ServiceProblem(AxiscastError):
-    """The request was refused: `code`, `status`, `detail`, a JSON `pointer` to the invalid field, and more `facts`.
+    """The service refused the request.
 
-    Codes without their own class raise this class.
+    `code`, `status` and `detail` describe the problem. `pointer` is a JSON Pointer to the invalid field, and `facts`
+    holds the additional members of the problem document. Problem codes that have no exception class of their own raise
+    this class.
     """
 
     code: str = ""
@@ -32,21 +37,21 @@ class ServiceProblem(AxiscastError):
 
 
 class InvalidRequest(ServiceProblem, ValueError):
-    """The request or the attributes of an op are not valid.
+    """The request, or an attribute of its op, is not valid.
 
-    It is a ValueError, which NumPy also raises for a negative size.
+    This exception is also a ValueError, because NumPy raises ValueError for errors such as a negative size.
     """
 
     code = "invalid-request"
 
 
 class UnknownOp(ServiceProblem):
-    """The op does not exist."""
+    """The requested op does not exist."""
 
     code = "unknown-op"
 
 
 def _text(document: Mapping[str, Any], member: str) -> str | None:
-    """Return a member of the document if it is a string, and otherwise None."""
+    """Return a member of the problem document if the member is a string. Otherwise, return None."""
     value = document.get(member)
     return value if isinstance(value, str) else None

@@ -1,8 +1,8 @@
-"""Conversion between JSON lists, nested or flat, and arrays.
+"""Conversion between arrays and JSON lists, either nested or flat.
 
-Complex numbers are pairs, NaN and infinities strings, integers beyond 2^53 decimal strings, bytes base64, datetimes
-ISO 8601 strings or integers, and timedeltas integers. A value outside the range of its dtype is an error: it is not
-rounded to infinity, clipped or wrapped.
+JSON represents complex numbers as pairs of numbers, and NaN and infinities as strings. Integers beyond 2^53 are decimal
+strings, and bytes are base64 strings. Datetimes are ISO 8601 strings or integers, and timedeltas are integers. A value
+outside the range of its dtype causes an error. The value is never rounded to infinity, clipped or wrapped.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .wording import count_of
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_AXES = 64
-"""The largest rank of a NumPy array."""
+"""The maximum rank of a NumPy array."""
 MAX_EXACT_INTEGER = 2**53
-"""The largest integer that readers with 64-bit floats keep exactly."""
+"""The largest integer up to which 64-bit floats represent every integer exactly."""
 NAT = -(2**63)
-"""The integer that represents NaT in datetimes and timedeltas."""
+"""The integer that represents NaT (not a time) in datetimes and timedeltas."""
 ELEMENT_BYTES = 80
-"""The memory in bytes for an element during conversion, in addition to three times its itemsize."""
+"""The bytes of memory needed per element during a conversion, in addition to three times the element's itemsize."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_FLOAT_END = 2**1024 - 2**970  # smaller integers round to a finite float64
+_FLOAT_END = 2**1024 - 2**970  # all smaller integers round to a finite float64
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 
 
 class InvalidData(ValueError):
-    """A tensor is not valid. The message begins after the location of the tensor."""
+    """The data or the layout of a tensor is not valid. The caller puts the tensor's location before the message."""
 
 
 def list_to_array(
@@ -45,10 +45,10 @@ def list_to_array(
     shape: tuple[int, ...],
     flat_size: int | None = None,
 ) -> Array:
-    """Return the flat array of a JSON value, which is nested like `shape` or flat in C order.
+    """Convert a JSON value to a flat array. The value is nested like `shape`, or is a flat list in C order.
 
-    With `flat_size`, only a flat list of this length is valid (strided tensors). If `name` is None, the dtype is the
-    one that NumPy infers. Raises InvalidData and UnknownDtype.
+    If `flat_size` is given (for strided tensors), only a flat list of this length is valid. If `name` is None, the
+    dtype is inferred as in NumPy. Raises InvalidData and UnknownDtype.
     """
     inferred = name is None
     name = name or _inferred(data)
@@ -59,7 +59,7 @@ def list_to_array(
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
         raise _wrong_count(len(values), shape, wanted, " with these strides" if flat_size is not None else "")
-    if inferred and dtype.kind != "b":  # NumPy counts booleans beside numbers as 0 and 1
+    if inferred and dtype.kind != "b":  # NumPy converts booleans in a list of numbers to 0 and 1
         values = [int(value) if type(value) is bool else value for value in values]
     return _elements(values, name, dtype)
 
@@ -70,7 +70,7 @@ def _wrong_count(count: int, shape: tuple[int, ...], wanted: int, strides: str =
 
 
 def _is_flat(data: Any, shape: tuple[int, ...], pairs: bool) -> bool:
-    """Return whether a list of several axes is flat: it contains elements, and not lists of them."""
+    """Return whether the data of a tensor with several axes is a flat list of elements instead of a nested list."""
     if not isinstance(data, list) or len(shape) == 1 or (pairs and shape == () and _is_pair(data)):
         return False
     first = data[0] if data else None
@@ -102,9 +102,10 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 def _inferred(data: Any) -> str:
-    """Return the dtype that NumPy infers for JSON booleans and numbers at any depth.
+    """Return the dtype that NumPy infers for nested lists of booleans and numbers.
 
-    An integer from 2^63 on is uint64. Together with a smaller integer the result is float64.
+    An integer of at least 2^63 is inferred as uint64. If such an integer is mixed with a smaller integer, the result is
+    float64.
     """
     names: set[str] = set()
     stack = [data]
@@ -137,7 +138,7 @@ def _inferred_element(value: Any) -> str:
 
 
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
-    """Return the flat array of JSON elements. Raises InvalidData for an element that is invalid for the dtype."""
+    """Convert JSON elements to a flat array. Raises InvalidData if an element is invalid for the dtype."""
     kind = _kind(dtype)
     convert, wanted = _READERS[kind]
     elements = []
@@ -169,7 +170,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3
 
 
 def _advice(value: Any, kind: str) -> str:
-    """Return the end of the message about an invalid element of a kind: its type, and what to write instead."""
+    """Return the end of the message about an invalid element: the type of the element, and the correct notation."""
     text = value.strip() if isinstance(value, str) else ""
     if kind == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
         return f": write {'true' if text.lower() == 'true' or value in (1, '1') else 'false'}"
@@ -183,7 +184,10 @@ def _advice(value: Any, kind: str) -> str:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """Return the kind of a dtype as in NumPy, but i for all integers, and i or f for the dtypes of ml_dtypes."""
+    """Return the kind of a dtype.
+
+    It is NumPy's kind, but "i" for all integers, and "i" or "f" for ml_dtypes' dtypes.
+    """
     if dtype.kind in "iu" or "int" in dtype.name:
         return "i"
     return "f" if dtype.kind == "V" else dtype.kind
@@ -195,7 +199,7 @@ def _bounds(name: str) -> tuple[int, int]:
 
 
 def _is_changed(wide: Array, array: Array) -> Array:
-    """Return for each element whether the conversion made it infinite or NaN, or clipped it."""
+    """Return, for each element, whether the conversion changed it to an infinity or NaN, or clipped it."""
     parts = 2 if array.dtype.kind == "c" else 1
     narrow = array.view(array.real.dtype) if parts == 2 else array
     back = narrow.astype(np.float64)
@@ -246,7 +250,7 @@ def _bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
 
 
 def _count(value: Any, dtype: np.dtype[Any]) -> int | None:
-    """Return a timedelta as the count of its unit. Return None for an invalid value."""
+    """Return the integer for a timedelta, counted in the dtype's unit, or None if the value is invalid."""
     if value == "NaT":
         return NAT
     count = _integer(value, dtype)
@@ -254,7 +258,10 @@ def _count(value: Any, dtype: np.dtype[Any]) -> int | None:
 
 
 def _date(value: Any, dtype: np.dtype[Any]) -> int | None:
-    """Return an integer or an ISO 8601 string as the count of a datetime unit. Return None for an invalid value."""
+    """Return the integer for a date, counted in the dtype's unit, or None if the value is invalid.
+
+    The value is an integer or an ISO 8601 string.
+    """
     if type(value) is int or value == "NaT":
         return _count(value, dtype)
     return date_count(value, *np.datetime_data(dtype)) if isinstance(value, str) else None
@@ -273,15 +280,16 @@ _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
 
 
 def array_to_list(array: Array) -> Any:
-    """Return an array as a nested list of JSON values, or as a single value if it has no axes."""
+    """Convert an array to a nested list of JSON values, or to a single value if the array has no axes."""
     kind = _kind(array.dtype)
     if kind == "c":
-        if array.ndim == MAX_AXES:  # an axis for the pairs would exceed the rank of NumPy
+        if array.ndim == MAX_AXES:  # one more axis for the pairs would exceed NumPy's maximum rank
             return [array_to_list(row) for row in array]
         return array_to_list(np.stack([array.real, array.imag], -1))
     if kind in "iu":
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
-        # Narrow integers are not compared: NumPy 2.0 crashes on a replicated array and a number beyond its range.
+        # Narrow integers are not compared: NumPy 2.0 crashes if a replicated array is compared with a number outside
+        # the range of its dtype.
         large = integers.itemsize == 8 and bool(
             ((integers > MAX_EXACT_INTEGER) | (integers < -MAX_EXACT_INTEGER)).any()
         )
@@ -301,7 +309,7 @@ def array_to_list(array: Array) -> Any:
 
 def _reals(array: Array) -> Any:
     if array.dtype.itemsize < 8 and array.size:
-        # NumPy prints the shortest decimals that are read as the same element.
+        # NumPy prints the shortest decimal number that is read back as the same element.
         narrow = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
         array = narrow.astype("U32").astype(np.float64)
     return array.tolist() if np.isfinite(array).all() else _map_nested(array.tolist(), _special_to_text)
@@ -314,7 +322,10 @@ def _special_to_text(value: float) -> float | str:
 
 
 def _dates(array: Array) -> Any:
-    """Return dates as ISO 8601 strings, or as counts of the unit if the string would not be read as the same date."""
+    """Return each date as an ISO 8601 string.
+
+    If reading the string back would give a different date, return the integer count of the unit instead.
+    """
     flat = array.reshape(-1)
     texts = np.datetime_as_string(flat).tolist()
     counts = flat.view(np.int64).tolist()

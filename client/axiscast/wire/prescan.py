@@ -1,16 +1,17 @@
-"""The prescan: the number of values in a body and the memory that they need, before they are created.
+"""The prescan, which counts the values in a body and estimates their memory before a parser creates the values.
 
-The parsers give no such figures. msgpack allocates as many list items as a header announces, at each level, and copies
-every bin: 62 MiB in 35 ms, in which no other thread runs. The prescan of MessagePack therefore walks over the first
-bytes of all values. It counts the values and finds the long bins, which are then read in place. It takes about 0.08 us
-for a value, and 10 ms for the largest body. For JSON, it only counts a few characters, since the length of the text
-bounds the work of the parser. A reader in Python that creates the values took 1.2 to 2.5 times as long as the prescan
-and msgpack together.
+The parsers do not report these numbers. At each nesting level, msgpack allocates as many list items as a header
+announces. msgpack also copies every bin: 62 MiB take 35 ms, during which no other thread runs. Therefore, the
+MessagePack prescan reads the first bytes of each value. It counts the values and finds the long bins, which are then
+read without copying. The prescan takes about 0.08 us per value, and 10 ms for the largest body. For JSON, the prescan
+counts only a few characters, because the length of the body limits the parser's work. A pure Python parser was also
+measured: it took 1.2 to 2.5 times as long as the prescan and msgpack together.
 
-msgspec cannot replace the prescan of MessagePack, although it decodes a batch of 10,000 checks in 5 ms instead of
-22 ms. It is optional, so all lines of the prescan would stay. It reads bins in place only in typed fields, and copies
-them in untyped values (62 MiB in 33 ms). It counts nothing: 1 MiB of empty maps takes 72 MiB before any limit applies.
-It accepts duplicate keys, integer keys and timestamps, which a body must not have.
+msgspec cannot replace the MessagePack prescan, although msgspec decodes a batch of 10,000 checks in 5 ms instead of 22
+ms. msgspec is an optional dependency, so the whole prescan would still be necessary. msgspec reads bins without copying
+only in typed fields, and copies the bins in untyped values (62 MiB in 33 ms). msgspec has no limit on the number of
+values: 1 MiB of empty maps takes 72 MiB before any limit applies. msgspec also accepts duplicate keys, integer keys and
+timestamps, which a body must not contain.
 """
 
 from __future__ import annotations
@@ -22,49 +23,53 @@ from .problems import Problem
 
 Buffer = bytes | bytearray | memoryview
 Bins = list[tuple[int, int, int]]
-"""The long bins of a MessagePack body: for each, the offsets of its header, of its bytes and of their end."""
+"""The long bins in a MessagePack body.
+
+Each entry holds three offsets: of the header, of the first byte, and of the end.
+"""
 
 ReserveMemory = Callable[[int], object]
-"""Is called with a number of bytes before they are allocated. Raises Problem if they are not available."""
+"""A function that is called with a number of bytes before they are allocated. It raises Problem if memory is short."""
 
 
 def unlimited_memory(nbytes: int) -> None:
-    """Reserve any number of bytes."""
+    """Accept any number of bytes. This function is the default if a caller reserves no memory."""
 
 
 MAX_VALUES = 2**17
-"""The largest number of values in a request, which is enough for a batch of 10,000 small checks.
+"""The maximum number of values in a request. The limit allows a batch of 10,000 small checks.
 
-The bytes of tensors are not values. The parsers hold the GIL while they create the values, for about 5 ms.
+The bytes of tensors do not count as values. The parsers hold the GIL while they create the values, for about 5 ms.
 """
 ANSWER_VALUES = 2**20
-"""The largest number of values in a response, which is enough for a batch of 10,000 checks."""
+"""The maximum number of values in a response. The limit allows the results of a batch of 10,000 checks."""
 MAX_TEXT_BYTES = 4 * 2**20
-"""The largest size in bytes of a JSON body, and of all strings and short tensors in MessagePack.
+"""The maximum size in bytes of a JSON body, and of all strings and short tensors together in MessagePack.
 
-Parsers copy these bytes, which takes about 5 ms.
+The parsers copy these bytes, which takes about 5 ms.
 """
-# The largest memory in bytes for a value while it is parsed and validated (tests/runtime/test_memory_estimates.py).
+# The maximum memory in bytes per value during parsing and validation. tests/runtime/test_memory_estimates.py checks
+# these constants.
 NUMBER_BYTES = 80
 STRING_BYTES = 240
 NULL_BYTES = 300
-"""The memory for null, which may be an unknown size, and then becomes an object."""
+"""The maximum memory in bytes per null. A null may be an unknown size, which becomes a Symbol object."""
 LIST_BYTES = 110
 MAP_BYTES = 700
 LONG_BIN_BYTES = 600
 MEMORY_PER_TEXT_BYTE = 5
-"""The largest memory in bytes for a byte of UTF-8.
+"""The maximum memory in bytes per byte of UTF-8 text.
 
-One wide character makes the whole string wide, and for a moment both the narrow and the wide string exist.
+A single wide character makes the whole string wide. For a moment, both the narrow string and the wide string exist.
 """
 MIN_VIEW_BYTES = 1024
-"""The size in bytes from which a bin is a view of the body. Shorter bins are copied."""
+"""The minimum size in bytes of a bin that becomes a view of the body. Shorter bins are copied."""
 _PIECE = 2**16
-"""The number of bytes that are copied and counted in one step."""
+"""The number of body bytes that are copied and counted in one step."""
 
 
 def malformed_body(detail: str) -> Problem:
-    """Return the problem of a body that cannot be parsed."""
+    """Return the Problem for a body that cannot be parsed."""
     return Problem("malformed-body", detail)
 
 
@@ -73,20 +78,23 @@ def malformed_body(detail: str) -> Problem:
 _NUMBERS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9} | {
     0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9,
 }  # fmt: skip
-"""The number of bytes of nil, booleans and numbers, by first byte."""
+"""The encoded length in bytes of nil, booleans and numbers, keyed by the first byte."""
 _BINS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
 _STRINGS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
 _WIDTHS = _BINS | _STRINGS | {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
-"""The number of bytes that hold the size, by first byte of a bin, a string, a list or a map."""
+"""The width in bytes of the size field in a bin, a string, a list or a map, keyed by the first byte."""
 _ITEM_VALUES = [0] * 256
 _ITEM_VALUES[0x80:0xA0] = [2] * 16 + [1] * 16
 _ITEM_VALUES[0xDC:0xE0] = [1, 1, 2, 2]
-"""The number of values in an item by first byte: 2 in a map, 1 in a list, 0 for all other values."""
+"""The number of values per item, indexed by the first byte: 2 for a map, 1 for a list, and 0 for any other value."""
 _EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4} | dict.fromkeys(range(0xD4, 0xD9), 0)
 
 _LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for first in range(256)]
 _LENGTHS[0xA0:0xC0] = range(1, 33)
-"""The number of bytes of a value by first byte, or 0 if the first byte does not determine it."""
+"""The encoded length of a value in bytes, indexed by the first byte.
+
+It is 0 if the first byte does not determine the length.
+"""
 _COSTS = [
     STRING_BYTES + MEMORY_PER_TEXT_BYTE * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES
     for first in range(256)
@@ -95,13 +103,14 @@ _COSTS[0xC0] = NULL_BYTES
 
 
 def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | None = None) -> tuple[int, Bins]:
-    """Return the largest memory in bytes that the values of a MessagePack body need, and its long bins.
+    """Return the maximum memory in bytes for the values in a MessagePack body, and the list of long bins.
 
-    The memory does not include the bytes of long bins. The parser finds all errors that are not checked here. A
-    response may have more values than a request, and any amount of text. `max_values` replaces these limits.
+    The memory does not include the bytes in long bins. The parser detects all errors that this function does not check.
+    A response may have more values than a request, and any amount of text. If `max_values` is given, it replaces the
+    limit on the number of values.
 
-    Raises Problem (malformed-body, body-too-large) for a truncated body, for bytes after it, for extension types, and
-    for too many values or too much text.
+    Raises Problem (malformed-body, body-too-large) if the body is truncated or has trailing bytes. The same error is
+    raised for extension types, too many values or too much text.
     """
     bins: Bins = []
     max_values = max_values or (ANSWER_VALUES if is_answer else MAX_VALUES)
@@ -128,7 +137,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
                 left += inside
                 if values > max_values:
                     raise malformed_body(f"the body holds more than {max_values} values")
-                if left > len(body) - position:  # each value has at least one byte
+                if left > len(body) - position:  # each value takes at least one byte
                     raise IndexError
                 continue
             if first in _STRINGS:
@@ -150,7 +159,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
 
 
 def _check_end(body: Buffer, position: int, text: int) -> None:
-    """Raise Problem if a MessagePack value does not end with its body, or has too many bytes of text."""
+    """Raise Problem if a MessagePack value does not end at the end of its body, or if it has too many bytes of text."""
     if position > len(body):
         raise malformed_body("the MessagePack value is truncated")
     if position < len(body):
@@ -165,7 +174,7 @@ def _check_end(body: Buffer, position: int, text: int) -> None:
 
 
 def _no_value(body: Buffer, start: int) -> Problem:
-    """Return the problem of a first byte that is not valid or begins an extension type."""
+    """Return the Problem for a first byte that is invalid or that begins an extension type."""
     if body[start] not in _EXTENSIONS:
         return malformed_body(f"the body is not MessagePack: no value begins with the byte {body[start]:#x}")
     kind = int.from_bytes(body[start + 1 + _EXTENSIONS[body[start]] :][:1], "big", signed=True)
@@ -182,9 +191,9 @@ _NO_STEPS = bytes({*range(256)} - {*b"[{]}"})
 
 
 def prescan_json(body: Buffer) -> tuple[int, int]:
-    """Return the largest memory in bytes that a JSON body needs, and an upper bound for its number of lists and maps.
+    """Return the maximum memory in bytes for a JSON body, and an upper bound on its number of lists and maps.
 
-    Raises Problem (malformed-body, body-too-large) for too many values or bytes.
+    Raises Problem (malformed-body, body-too-large) if the body has too many values or bytes.
     """
     view = memoryview(body)
     check_json_bytes(len(view))
@@ -198,9 +207,9 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
         maps += piece.count(b"{")
         quotes += piece.count(b'"')
         nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")  # a null may end in the next piece
-        # Plain text is ASCII without escapes, which may encode other characters.
+        # Plain text is ASCII without backslash escapes, because an escape may encode a non-ASCII character.
         plain = plain and piece.isascii() and b"\\" not in piece
-    # Each value except the first follows one of these characters, so their number bounds the number of values.
+    # Each value except the first follows one of these characters. Their number therefore limits the number of values.
     if commas + colons + lists + maps > MAX_VALUES:
         raise malformed_body(
             f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack"
@@ -218,15 +227,16 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
 
 
 def json_depth(body: Buffer) -> int:
-    """Return the depth of nested lists and maps in a body, up to the first byte that is not JSON."""
-    text = bytes(body).replace(rb"\\", b"").replace(rb"\"", b"")  # now all quotes begin or end a string
+    """Return the nesting depth of lists and maps in a body, up to the first byte that is not valid JSON."""
+    text = bytes(body).replace(rb"\\", b"").replace(rb"\"", b"")  # now every remaining quote begins or ends a string
     outside = b"".join(text.split(b'"', 2 * MAX_VALUES + 2)[::2])
-    steps = outside.translate(_STEPS, _NO_STEPS)[: 2 * MAX_VALUES]  # more steps would close more than they open
+    # A valid body opens at most MAX_VALUES lists and maps, so it has at most 2 * MAX_VALUES brackets.
+    steps = outside.translate(_STEPS, _NO_STEPS)[: 2 * MAX_VALUES]
     return max(accumulate(memoryview(steps).cast("b"), initial=0))
 
 
 def check_json_bytes(nbytes: int) -> None:
-    """Raise Problem (body-too-large) if a JSON body is too long."""
+    """Raise Problem (body-too-large) if the size of a JSON body exceeds the limit."""
     if nbytes > MAX_TEXT_BYTES:
         raise Problem(
             "body-too-large",

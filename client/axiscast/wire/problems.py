@@ -1,4 +1,4 @@
-"""Problems: refused requests as RFC 9457 problem details."""
+"""Problems: the reasons for refused requests, sent as RFC 9457 problem details."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 
 class ProblemKind(NamedTuple):
-    """The status, the title and the remedy that all problems with the same code share."""
+    """The status, the title and the remedy that are the same for all problems with one code."""
 
     status: int
     title: str
     remedy: str
-    """What the sender of the request can do."""
+    """The steps that the sender of the request can take to solve the problem."""
 
 
 PROBLEM_KINDS: dict[str, ProblemKind] = {
@@ -96,14 +96,14 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
         503, "The service is shutting down", "Send it again: another process will receive it."
     ),
 }
-"""Every problem code with its HTTP status, title and remedy."""
+"""The HTTP status, the title and the remedy for every problem code."""
 
 
 class Problem(Exception):
-    """A refused request.
+    """An exception that refuses a request.
 
-    `code` is a key of PROBLEM_KINDS. `detail` says what is wrong, where, and what is expected. `pointer` is a JSON
-    Pointer into the body. `facts` are additional members of the problem document.
+    `code` is a key in PROBLEM_KINDS. `detail` states the error, its location and the expected value. `pointer` is a
+    JSON Pointer into the request body. `facts` holds additional members for the problem document.
     """
 
     def __init__(self, code: str, detail: str, *, pointer: str | None = None, **facts: Any) -> None:
@@ -114,7 +114,7 @@ class Problem(Exception):
         self.facts = facts
 
     def document(self) -> dict[str, Any]:
-        """Return the problem details as a plain value."""
+        """Return the problem details as a dict of JSON values."""
         status, title, _ = PROBLEM_KINDS[self.code]
         document = {
             "type": f"/problems/{self.code}",

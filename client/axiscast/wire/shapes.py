@@ -1,4 +1,4 @@
-"""Shapes: types of shape fields, and shapes as text."""
+"""The types of shape fields, and the conversion between shapes and strings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 MAX_SIZE = 2**63 - 1
-"""The largest size, which is the largest int64."""
+"""The largest valid size, which is also the largest int64."""
 
 
 def as_int(value: Any) -> int:
-    """Return an integer of Python or NumPy as an int. A bool or a float is not an integer (law P1)."""
+    """Return a Python or NumPy integer as an int. A bool or a float is not an integer (law P1 in plan/plan.py)."""
     if type(value) is int:
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
@@ -25,7 +25,7 @@ def as_int(value: Any) -> int:
 
 
 def as_list(value: Any) -> Any:
-    """Return the items of a sequence, a set or a NumPy array as a list. A string or a number is refused."""
+    """Return the items of a sequence, a set or a NumPy array as a list. Strings and numbers are refused."""
     if isinstance(value, (list, tuple, set, frozenset, range)):
         return list(value)
     if hasattr(type(value), "tolist") and hasattr(value, "ndim"):  # a NumPy array or scalar
@@ -38,16 +38,16 @@ def as_list(value: Any) -> Any:
 
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-"""The type of an attribute that scales values and changes no shape: a finite number."""
+"""The type of an attribute that scales values without changing any shape: a finite number."""
 
 
 def _distinct(values: list[Any]) -> list[int]:
-    """Return the distinct integers of a list in ascending order."""
+    """Return the distinct integers in a list, in ascending order."""
     return [value for value, _ in groupby(sorted(map(as_int, values)))]
 
 
 def json_type_name(value: Any) -> str:
-    """Return the type of a value in the terms of JSON, such as "a list"."""
+    """Return the type of a value in JSON's terms, such as "a list"."""
     if value is None:
         return "null"
     kinds: dict[type, str] = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
@@ -56,7 +56,10 @@ def json_type_name(value: Any) -> str:
 
 
 def limit_names(value: Any) -> Any:
-    """Return a map unchanged if it has at most MAX_ASSUMED_NAMES names. Validation keeps an error for each of them."""
+    """Return a map unchanged if it has at most MAX_ASSUMED_NAMES names. Otherwise, raise an error.
+
+    Without this limit, validation would store one error per name.
+    """
     if isinstance(value, dict) and len(value) > MAX_ASSUMED_NAMES:
         facts = {"count": len(value), "limit": MAX_ASSUMED_NAMES}
         raise PydanticCustomError("too_many_names", "names {count} sizes: name at most {limit}", facts)
@@ -64,17 +67,23 @@ def limit_names(value: Any) -> Any:
 
 
 MAX_ASSUMED_NAMES = 1000
-"""The largest number of names in `assume`."""
+"""The maximum number of names in `assume`."""
 
 
 class StopAtFirstError(FailFast):
-    """Stops the validation of a list at its first error. Otherwise, pydantic keeps an error for each invalid item."""
+    """A marker that stops the validation of a list at its first error.
 
-    __hash__ = object.__hash__  # the base class is not hashable, and a union needs it
+    By default, pydantic stores an error per invalid item.
+    """
+
+    __hash__ = object.__hash__  # a union requires a hashable annotation, and the base class is not hashable
 
 
 def one_or_list_of(item: Any, *kinds: type) -> Any:
-    """Return the type of a tuple of items. A single value of one of these types is read as a list with one item."""
+    """Return the type for a tuple of items.
+
+    A single value of one of the types `kinds` is read as a list with one item.
+    """
     read = BeforeValidator(
         lambda value: [value] if isinstance(value, kinds) else as_list(value),
         json_schema_input_type=tuple[item, ...] | item,
@@ -85,10 +94,10 @@ def one_or_list_of(item: Any, *kinds: type) -> Any:
 Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(as_int)]
 SizeField = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(as_int)]
 ShapeField = Annotated[tuple[SizeField, ...], StopAtFirstError(), BeforeValidator(as_list)]
-"""The shape of a tensor: sizes from 0 to 2^63-1. () is a scalar."""
+"""The type of a tensor shape. Each size is from 0 to 2^63-1, and () is the shape of a scalar."""
 
 if TYPE_CHECKING:
-    # The constructor of an op takes any sequence. The op stores a tuple.
+    # An op's constructor accepts any sequence, and the op stores a tuple.
     Integers = Sequence[int]
     AxisSet = Collection[int]
     IntegerOrIntegers = int | Sequence[int]
@@ -103,11 +112,11 @@ else:
     """An integer or a list of integers."""
 
 MAX_SHAPE_CHARACTERS = 2000
-"""The largest length of a shape as text. 64 sizes of 20 digits have fewer characters."""
+"""The maximum length of a shape string in characters. 64 sizes of 20 digits are shorter."""
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _BRACKETS = re.compile(rf"(?:{_NAME} ?[:=] ?)?(?:{_NAME} ?)?(?:\((.*)\)|\[(.*)\])")
 _TIMES = re.compile(r"(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)")
-"""An x between two sizes, or a name, which may contain an x."""
+"""Matches an "x" between two sizes, or a name. Names are matched because they may contain an "x"."""
 _COMMA = re.compile(r" ?[,\u00d7] ?")
 _BY = re.compile(r" ?\u00d7 ?| x | ")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
@@ -115,17 +124,18 @@ _SYMBOL = re.compile(r"\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*")
 
 
 def parse_shape(text: str) -> list[int | str]:
-    """Return the sizes of a shape that is written as text.
+    """Return the sizes in a shape string.
 
-    These are read: ``8,1,6,1``, ``8x1x6x1`` (also with the multiplication sign), ``8 1 6 1``, ``(8, 1)``, ``[8, 1]``,
-    the output of programs such as ``torch.Size([8, 1])``, ``x.shape: (8, 1)`` and ``f32[8,1]``, and symbols as in
-    ``8,N,?,2..4``. ``None`` and ``null`` become ``?``. The empty string, ``()`` and ``[]`` are a scalar. Raises
-    ValueError for other texts. The page reads the same texts (sizesOf in question.js).
+    The following notations are accepted: ``8,1,6,1``, ``8x1x6x1`` (also with the multiplication sign), ``8 1 6 1``,
+    ``(8, 1)`` and ``[8, 1]``. Output that programs print is also accepted, such as ``torch.Size([8, 1])``, ``x.shape:
+    (8, 1)`` and ``f32[8,1]``. Sizes may be symbols, as in ``8,N,?,2..4``. ``None`` and ``null`` become ``?``. The empty
+    string, ``()`` and ``[]`` mean a scalar. Raises ValueError for any other string. The web page accepts the same
+    notations (sizesOf in question.js).
     """
     if len(text) > MAX_SHAPE_CHARACTERS:
         raise ValueError(f"a shape has at most {MAX_SHAPE_CHARACTERS} characters")
     body = " ".join(text.split())
-    for _ in range(2):  # torch.Size([8, 1])
+    for _ in range(2):  # the second pass removes inner brackets, as in torch.Size([8, 1])
         if brackets := _BRACKETS.fullmatch(body):
             body = (brackets[1] or brackets[2] or "").strip()
     if not body:
@@ -138,7 +148,7 @@ def parse_shape(text: str) -> list[int | str]:
 
 
 def shorten(values: Sequence[object]) -> str:
-    """Return a list as text for a message. The middle of a long list is omitted."""
+    """Return a list as a string for a message. The middle of a long list is omitted."""
     listed = list(values)
     if len(listed) <= _MAX_ENTRIES:
         return str(listed)
@@ -146,7 +156,7 @@ def shorten(values: Sequence[object]) -> str:
 
 
 def format_shape(shape: Iterable[object]) -> str:
-    """Return a shape in the form of a Python tuple: ``(8, 1, 6)``, ``(3,)``, ``()``.
+    """Return a shape as a string in Python's tuple notation: ``(8, 1, 6)``, ``(3,)``, ``()``.
 
     The middle of a long shape is omitted.
     """
@@ -157,6 +167,6 @@ def format_shape(shape: Iterable[object]) -> str:
 
 
 _MAX_ENTRIES = 70
-"""The number of entries that a message lists. All valid shapes have fewer axes."""
+"""The maximum number of entries that a message lists. All valid shapes have fewer axes."""
 _TEXTS = ["()", "(%s,)", *(f"({', '.join(['%s'] * rank)})" for rank in range(2, _MAX_ENTRIES + 2))]
-"""For each rank, the format of a shape. Formatting with it is fast, and responses contain many shapes."""
+"""The format string for a shape, indexed by rank. Formatting must be fast because responses contain many shapes."""

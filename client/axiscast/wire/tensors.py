@@ -1,4 +1,4 @@
-"""Tensors in requests and responses: conversion to and from NumPy arrays."""
+"""Conversion of tensors in requests and responses to and from NumPy arrays."""
 
 from __future__ import annotations
 
@@ -30,21 +30,24 @@ Strides = tuple[int, ...]
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _BASE64_OF_URLS = re.compile("[A-Za-z0-9_-]*={0,2}")
 BIN_BYTES = 2**30
-"""The size of a MessagePack bin in bytes. A bin holds less than 4 GiB, so a larger tensor is a list of bins."""
+"""The maximum size of a MessagePack bin in bytes. A larger tensor becomes a list of bins.
+
+MessagePack limits a bin to less than 4 GiB.
+"""
 JSON_CHUNK_ELEMENTS = 512
-"""The number of elements written as JSON in one call. A call takes about 0.5 ms and holds the GIL."""
+"""The number of elements that one call writes as JSON. A call takes about 0.5 ms and holds the GIL."""
 BASE64_CHUNK_BYTES = 3 * 2**16
-"""The number of bytes written as base64, and of characters read, in one call of about 2 ms."""
+"""The number of bytes encoded as base64, or of base64 characters decoded, in one call. A call takes about 2 ms."""
 
 
 class InvalidBase64(InvalidData):
-    """The base64 of a tensor is not valid. The message begins after the location of the field."""
+    """The base64 string of a tensor is not valid. The caller puts the location of the field before the message."""
 
 
 class Tensor(BaseModel):
     """A tensor in a request or a response.
 
-    It is dense, or strided: each distinct element once, and `strides` to read them.
+    The tensor is either dense or strided. A strided tensor has each distinct element once, and `strides` to read them.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -67,22 +70,22 @@ class Tensor(BaseModel):
     base64: str | None = Field(default=None, description="JSON: the raw elements in base64, instead of data.")
 
     def decoded_bytes(self) -> int:
-        """Return the largest memory in bytes that `to_array` allocates."""
+        """Return the maximum number of bytes that `to_array` allocates."""
         if self.base64 is not None:
             return len(self.base64)
         if not isinstance(self.data, list) or _are_bins(self.data):
             return sum(map(len, self.data)) if isinstance(self.data, list) else 0
         try:
             itemsize = dtype_from_name(self.dtype).itemsize if self.dtype is not None else 8
-        except UnknownDtype:  # to_array refuses it before it allocates
+        except UnknownDtype:  # to_array refuses an unknown dtype before it allocates memory
             return 0
         size = math.prod(self.shape) if self.strides is None else len(self.data)
         return min(size, MAX_VALUES) * (ELEMENT_BYTES + 3 * itemsize)
 
     def to_array(self, pointer: str) -> Array:
-        """Return the tensor as a read-only array, which is a view if the data are bytes.
+        """Return the tensor as a read-only array. If the data field holds bytes, the array is a view of these bytes.
 
-        Raises Problem (invalid-tensor), with the `pointer` of the tensor in the request.
+        Raises Problem (invalid-tensor) with the tensor's `pointer`, which locates the tensor in the request.
         """
         try:
             return self._to_array()
@@ -112,14 +115,14 @@ class Tensor(BaseModel):
         return tensor_view(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
 
     def _dense_bytes(self) -> int | None:
-        """Return the bytes of a dense tensor. Return None if it is strided or its dtype is unknown."""
+        """Return the size of a dense tensor in bytes, or None if the tensor is strided or its dtype is unknown."""
         try:
             return math.prod(self.shape) * dtype_from_name(self.dtype or "").itemsize if self.strides is None else None
         except UnknownDtype:
             return None
 
     def _from_base64(self, text: str) -> memoryview:
-        """Return the bytes that base64 encodes. Raises InvalidBase64."""
+        """Decode a base64 string and return the bytes. Raises InvalidBase64."""
         raw = bytearray()
         for start in range(0, len(text), BASE64_CHUNK_BYTES):
             piece = text[start : start + BASE64_CHUNK_BYTES]
@@ -144,7 +147,7 @@ class Tensor(BaseModel):
         return memoryview(raw).toreadonly()
 
     def _raw(self) -> bytes | memoryview | Array | None:
-        """Return the bytes of the elements. Return None if data is a JSON value."""
+        """Return the raw bytes of the elements, or None if the data field holds a JSON value."""
         if self.base64 is not None:
             return self._from_base64(self.base64)
         data = self.data
@@ -154,7 +157,7 @@ class Tensor(BaseModel):
 
 
 def _base64_remedy(text: str) -> str:
-    """Return how to correct base64 in a data URL or in the URL-safe alphabet. Otherwise, return an empty text."""
+    """Return advice on how to correct base64 from a data URL or in the URL-safe alphabet, or an empty string."""
     if text.startswith("data:"):
         return ": remove everything up to the comma"
     if _BASE64_OF_URLS.fullmatch(text[:BASE64_CHUNK_BYTES]):
@@ -167,7 +170,7 @@ def _are_bins(data: Any) -> bool:
 
 
 def _joined(bins: Sequence[bytes | memoryview], size: int) -> Array:
-    """Return an array with all bytes. NumPy releases the GIL while it copies, and bytes.join does not."""
+    """Concatenate the bins in one array. NumPy releases the GIL while it copies; bytes.join does not."""
     whole, start = np.empty(size, np.uint8), 0
     for part in bins:
         whole[start : start + len(part)] = np.frombuffer(part, np.uint8)
@@ -182,9 +185,10 @@ def tensor_view(
     strides: Strides | None,
     field: str = "data",
 ) -> Array:
-    """Return a read-only array that views the bytes `raw`.
+    """Return a read-only array that is a view of the bytes `raw`.
 
-    Raises InvalidData if the shape, the strides or the dtype do not match the bytes of the `field`.
+    Raises InvalidData if the shape, the strides or the dtype do not match these bytes. The error message names the
+    `field`.
     """
     dtype = dtype_from_name(name)
     data = np.frombuffer(raw, np.uint8)
@@ -214,25 +218,26 @@ def tensor_view(
 
 
 def strided_size(shape: tuple[int, ...], strides: Strides) -> int:
-    """Return the number of elements between the first and the last in memory, inclusive. 0 for an empty tensor."""
+    """Return the number of elements in memory from the first to the last element, or 0 for an empty tensor."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
 
 
 def compact(array: Array) -> tuple[Array, Strides]:
-    """Return the distinct elements of an array, flat in C order, and the strides in elements that read the array.
+    """Return the distinct elements of an array, flat in C order, and the strides that restore the array.
 
-    Strides are 0 on replicated axes. The elements are a view if the memory is in C order, and otherwise a copy.
+    Strides are counted in elements and are 0 on replicated axes. The distinct elements are a view if they are in C
+    order in memory. Otherwise, they are a copy.
     """
     box, strides = distinct_elements(array)
     return np.ascontiguousarray(box).reshape(-1), strides
 
 
 def distinct_elements(array: Array) -> tuple[Array, Strides]:
-    """Return a view of the distinct elements of an array, and the strides in elements that read the array.
+    """Return a view of the distinct elements of an array, and the strides that restore the array.
 
-    The strides apply to the elements in flat C order. They are 0 on replicated axes.
+    The strides are counted in elements and apply to the view, flattened in C order. Strides are 0 on replicated axes.
     """
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
@@ -252,17 +257,17 @@ def distinct_elements(array: Array) -> tuple[Array, Strides]:
 
 
 def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return a read-only view of the memory of an array with another shape and other strides (in bytes)."""
-    # The view is made of integers, because as_strided does not support all dtypes of ml_dtypes.
+    """Return a read-only view of an array's memory with another shape and other strides (in bytes)."""
+    # The view is created with an integer dtype because as_strided does not support all dtypes of ml_dtypes.
     raw = array.view(storage_dtype(array.dtype))
     return np.lib.stride_tricks.as_strided(raw, shape, strides, writeable=False).view(array.dtype)
 
 
 def memory_span(array: Array) -> Array | None:
-    """Return the memory between the first and the last element of an array, as a flat array.
+    """Return a flat array of the memory from an array's first element to its last element.
 
-    Return None for strides that are negative or not multiples of the itemsize. If strides overlap, the result has
-    fewer elements than the array.
+    Return None if a stride is negative or is not a multiple of the itemsize. If strides overlap, the flat array has
+    fewer elements than the original array.
     """
     if any(step < 0 or step % array.itemsize for step in array.strides):
         return None
@@ -271,12 +276,12 @@ def memory_span(array: Array) -> Array | None:
 
 
 def replicated_axes(array: Array) -> list[bool]:
-    """Return for each axis whether it is replicated: its stride is 0, and its size is above 1."""
+    """Return, for each axis, whether the axis is replicated: its stride is 0 and its size is greater than 1."""
     return [step == 0 and size > 1 for size, step in zip(array.shape, array.strides, strict=True)]
 
 
 def to_little_endian(array: Array) -> Array:
-    """Return the array in little-endian byte order: itself, or a converted copy."""
+    """Return the array in little-endian byte order: the array itself if possible, otherwise a converted copy."""
     return array if array.dtype.newbyteorder("<") == array.dtype else array.astype(array.dtype.newbyteorder("<"))
 
 
@@ -284,7 +289,7 @@ def to_little_endian(array: Array) -> Array:
 
 
 def bin_sizes(nbytes: int) -> list[int]:
-    """Return the sizes of the bins that hold `nbytes`."""
+    """Return the sizes of the MessagePack bins that hold `nbytes` bytes."""
     return [min(BIN_BYTES, nbytes - start) for start in range(0, nbytes, BIN_BYTES)] or [0]
 
 
@@ -294,19 +299,23 @@ def bin_header(size: int) -> bytes:
 
 
 def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides | None, bins: int) -> bytes:
-    """Return a tensor in MessagePack up to its data: the other fields, and a list header for several bins."""
+    """Return the MessagePack encoding of a tensor up to its data.
+
+    A tensor with several bins has a list header at the end.
+    """
     fields: dict[str, Any] = {"dtype": dtype, "shape": list(shape)}
     if strides is not None:
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
     head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
-    return head[:-bins]  # the data replace the nils at the end
+    return head[:-bins]  # the data replaces the nil values at the end
 
 
 def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
-    """Yield a tensor in MessagePack in parts. Parts with elements are views if the memory is in C order.
+    """Yield the MessagePack encoding of a tensor, part by part.
 
-    If `strided`, it has each distinct element once, and strides. Otherwise, it is dense.
+    If `strided` is true, the encoding has each distinct element once, and strides. Otherwise, the tensor is dense.
+    Parts that hold elements are views if the elements are in C order in memory.
     """
     name = dtype_name(array.dtype)
     data, strides = compact(array) if strided else (np.ascontiguousarray(array).reshape(-1), None)
@@ -324,9 +333,9 @@ def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
 
 
 def json_parts(array: Array, strided: bool, as_base64: bool) -> Iterator[bytes]:
-    """Yield a tensor in JSON in parts of a few elements each, because the JSON encoder holds the GIL.
+    """Yield the JSON encoding of a tensor in small parts. The parts are small because the JSON encoder holds the GIL.
 
-    Dense data are nested like the shape, and strided data are flat. With `as_base64`, data are a base64 string.
+    Dense data is nested like the shape, and strided data is flat. If `as_base64` is true, the data is a base64 string.
     """
     fields: dict[str, Any] = {"dtype": dtype_name(array.dtype), "shape": list(array.shape)}
     if strided:
@@ -366,8 +375,8 @@ def _list_parts(array: Array) -> Iterator[bytes]:
 
 
 def _widest_level(shape: tuple[int, ...]) -> int:
-    """Return the largest number of values on one level of a nested list of this shape.
+    """Return the largest number of values on one level of a nested list with this shape.
 
-    They are elements or, if a size is 0, the lists above that axis.
+    These values are elements or, if a size is 0, the lists above the axis of size 0.
     """
     return max(accumulate(shape, mul), default=1)

@@ -25,11 +25,14 @@ _MESSAGES = {
     "less_than_equal": "must be at most 2^63-1",
 }
 _NO = (0, "", "0", "no", "false", "False")
-"""Values that other languages and programs write for false."""
+"""Values that other languages and programs write instead of false."""
 
 
 def merge_renamed_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Return the errors, with a missing field and the only unknown field beside it merged into one error."""
+    """Return the errors. A missing field and an unknown field beside it are merged into one error.
+
+    They are merged only if no other field in the same map is missing or unknown.
+    """
     places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     for error in errors:
         if error["type"] in ("missing", "extra_forbidden"):
@@ -44,9 +47,9 @@ def merge_renamed_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
 
 
 def error_message(error: ErrorDetails, name: int | str, fields: Iterable[str], example: str | None) -> str:
-    """Return the message for an invalid field, whose map has these `fields`.
+    """Return the message for an invalid field. `fields` are the valid names in the map that contains this field.
 
-    `example` is the field with a valid value, as text.
+    `example` shows the field with a valid value, as a string.
     """
     kind, found = error["type"], error["input"]
     if kind == "missing":
@@ -72,5 +75,5 @@ def error_message(error: ErrorDetails, name: int | str, fields: Iterable[str], e
 
 
 def allowed_values(error: ErrorDetails) -> str:
-    """Return the values that a field may have, as text."""
+    """Return the values that a field may have, as a string."""
     return str(error.get("ctx", {}).get("expected", "another value"))

@@ -1,4 +1,4 @@
-"""Wording of messages: suggestions of similar names, and counts."""
+"""Helper functions for messages: suggestions of similar names, and counts with nouns."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 MAX_NAME_CHARACTERS = 60
-"""The number of characters of a name that are compared. All known names are shorter; it bounds the work of difflib."""
+"""The number of leading characters of a name that difflib compares. The limit keeps difflib fast.
+
+All known names are shorter.
+"""
 
 
 def close_matches(name: str, names: Iterable[str], count: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Return up to `count` of the names that are similar to a name, the most similar first.
+    """Return up to `count` of the `names` that are similar to `name`, the most similar first.
 
-    If a name differs only in case, return it alone.
+    If one of the names differs from `name` only in case, return only that name.
     """
     lowered = {candidate.lower(): candidate for candidate in names}
     shown = name[:MAX_NAME_CHARACTERS].lower()
@@ -22,10 +25,10 @@ def close_matches(name: str, names: Iterable[str], count: int = 3, cutoff: float
 
 
 def count_of(number: int, noun: str, nouns: str = "") -> str:
-    """Return a number with its noun: 1 axis, 2 axes."""
+    """Return a number with its noun, such as "1 axis" or "2 axes"."""
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def did_you_mean(close: Sequence[str]) -> str:
-    """Return the question whether one of these names is meant. If there are no names, return an empty text."""
+    """Return the question ": did you mean ...?" with the given names, or an empty string if there are no names."""
     return f": did you mean {' or '.join(close)}?" if close else ""
