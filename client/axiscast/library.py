@@ -26,8 +26,6 @@ from .messages import (
 )
 from .messages.arguments import (
     OpLike,
-    ShapeLike,
-    SymbolicShapeLike,
     batch_requests,
     check_request,
     columns_request,
@@ -37,6 +35,7 @@ from .messages.arguments import (
 )
 from .messages.notation import MapNotation, PythonNotation
 from .messages.validation import validate
+from .messages.value_arguments import ShapeLike, SymbolicShapeLike
 from .messages.why import WhyAnswer
 from .ops import OPS, Op, read_op
 from .wire.problems import Problem

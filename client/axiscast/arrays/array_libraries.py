@@ -19,8 +19,6 @@ from .result_axes import ResultAxis
 
 Like = Literal["numpy", "input"]
 """The library of the results: "numpy", or "input" for the library of each result's input."""
-
-
 ResultConverter = Callable[[Array, Sequence[ResultAxis]], Any]
 """A function that converts a NumPy array that owns its memory into an array of another library."""
 

@@ -14,9 +14,10 @@ from ..engine.dense import write_dense
 from ..engine.gather import Gathered
 from ..engine.views import Window, gradient_bytes, input_gradients, merged_output_view, output_view
 from ..messages import IntegerRequest
-from ..messages.arguments import OpLike, ShapeLike, plain_op
+from ..messages.arguments import OpLike, plain_op
 from ..messages.notation import PythonNotation
 from ..messages.validation import validate
+from ..messages.value_arguments import ShapeLike
 from ..plan.plan import Placement, Shape
 from ..wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
 from ..wire.shapes import MAX_SIZE, ShapeField, StopAtFirstError

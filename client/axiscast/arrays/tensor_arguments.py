@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..errors import InvalidAnswer
-from ..messages.arguments import OpLike, ShapeLike, known_op, map_inputs, read_sizes
+from ..messages.arguments import OpLike, known_op
+from ..messages.value_arguments import ShapeLike, map_inputs, read_sizes
 from ..ops import Op
 from ..plan.alignment import ShapeMismatch
 from ..wire.shapes import format_shape

@@ -7,7 +7,8 @@ from types import EllipsisType
 from typing import Any, SupportsIndex
 
 from ..answers.limits import validate_request
-from ..messages.arguments import OpLike, known_op, read_sizes
+from ..messages.arguments import OpLike, known_op
+from ..messages.value_arguments import read_sizes
 from ..ops import lower
 from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem

@@ -15,8 +15,9 @@ from ..arrays.tensor_arguments import ResultOptions, TensorLayout
 from ..arrays.window import WindowLike
 from ..errors import AxiscastError, ServiceProblem
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
-from ..messages.arguments import OpLike, ShapeLike, SymbolicShapeLike
+from ..messages.arguments import OpLike
 from ..messages.tensors import CheckedColumns
+from ..messages.value_arguments import ShapeLike, SymbolicShapeLike
 from ..messages.why import WhyAnswer
 from . import request_building
 from .attempt import Attempt

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 import httpx
 
-from ..messages.arguments import python_type_name
+from ..messages.value_arguments import python_type_name
 
 _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "url": (lambda x: isinstance(x, str | httpx.URL), "the address of a service, such as http://127.0.0.1:8000"),

@@ -25,15 +25,11 @@ from ..messages import (
 )
 from ..messages.arguments import (
     OpLike,
-    ShapeLike,
-    SymbolicShapeLike,
     batch_requests,
     check_request,
     columns_request,
     compare_request,
-    map_inputs,
     plain_op,
-    read_sizes,
     resolve_op,
     translate_request,
 )
@@ -41,6 +37,7 @@ from ..messages.catalogue import Catalogue
 from ..messages.notation import MapNotation, PythonNotation
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import find_problem, unknown_op_problem
+from ..messages.value_arguments import ShapeLike, SymbolicShapeLike, map_inputs, read_sizes
 from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, numpy, op_class
 from ..wire.problems import Problem

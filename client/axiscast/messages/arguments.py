@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from ..ops import Op, op_class, read_op
 from ..ops.help import as_call
-from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
 from ..wire.wording import close_matches, did_you_mean
 from . import CheckRequest
+from .value_arguments import (
+    ShapeLike,
+    SymbolicShapeLike,
+    is_op_class,
+    map_inputs,
+    python_type_name,
+    read_assumptions,
+    read_dimensions,
+    read_dtype,
+    read_located,
+    read_sizes,
+    read_warnings,
+)
 
 if TYPE_CHECKING:  # not imported at run time, because this module imports NumPy
     from ..wire.tensors import Array
 
-ShapeLike = Sequence[SupportsIndex] | SupportsIndex
-"""A shape as an argument. As in NumPy, an integer means the shape of an array with one axis."""
-SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
-T = TypeVar("T")
 OpLike = Op | str | Mapping[str, Any]
 """An op as an argument: an op object, a name, or a map with the name and the attributes."""
 
@@ -46,7 +52,7 @@ def check_request(
     op = resolve_op(op, attributes, ("dtype", "explain", "assume", "warn"))
     question = {"op": plain_op(op), "inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
     if dtype is not None:
-        question["dtype"] = _dtype(dtype)
+        question["dtype"] = read_dtype(dtype)
     if not isinstance(explain, bool):
         raise TypeError(f"explain is True or False, not {explain!r:.40}")
     if explain:
@@ -71,7 +77,7 @@ def compare_request(
 
 def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> dict[str, Any]:
     """Return the fields that check and compare requests share. Empty fields are omitted."""
-    fields = {"assume": _assumptions(assume) if assume else None, "warn": _words(warn)}
+    fields = {"assume": read_assumptions(assume) if assume else None, "warn": read_warnings(warn)}
     return {name: value for name, value in fields.items() if value}
 
 
@@ -80,7 +86,7 @@ def translate_request(
 ) -> dict[str, Any]:
     """Return the plain value of a TranslateRequest. Raises the same exceptions as `check_request`."""
     if not isinstance(to, str):
-        name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
+        name = getattr(to, "name", None) or (to.model_fields["name"].default if is_op_class(to) else "torch.expand")
         raise TypeError(f'to is the name of an op, not {python_type_name(to)}: write to="{name}"')
     op = resolve_op(op, attributes, ("to",))
     return {"op": plain_op(op), "inputs": map_inputs(shapes, read_sizes), "to": to}
@@ -90,7 +96,7 @@ def batch_requests(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list
     """Return the plain value of each request in a batch. Raises TypeError if `requests` is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
         raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {python_type_name(requests)}")
-    return _read(enumerate(requests), _batch_question, "request {}")
+    return read_located(enumerate(requests), _batch_question, "request {}")
 
 
 _REQUEST = '{"op": "numpy.add", "inputs": [(3, 1), (4,)]}'
@@ -104,7 +110,9 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     plain = dict(request)
     if "op" in plain:
         op = plain["op"]
-        plain["op"] = op if isinstance(op, str) else _plain(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
+        plain["op"] = (
+            op if isinstance(op, str) else plain_value(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
+        )
     if "inputs" in request:
         if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
             raise TypeError(
@@ -112,7 +120,7 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
             )
         plain["inputs"] = map_inputs(request["inputs"], read_dimensions)
     if "warn" in plain:
-        plain["warn"] = _words(plain["warn"])
+        plain["warn"] = read_warnings(plain["warn"])
     return plain
 
 
@@ -188,7 +196,7 @@ def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options:
         raise TypeError(_no_op(op))
     kind = op_class(name)
     if kind is None:
-        return {"name": name} | {key: _plain(value) for key, value in values.items()} if values else name
+        return {"name": name} | {key: plain_value(value) for key, value in values.items()} if values else name
     if not values:
         return _bare(kind)
     _refuse_misspelt(values, name, options)
@@ -234,7 +242,7 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
 
 def _no_op(value: Any) -> str:
     """Return the error message for a value that is not an op."""
-    if _is_op_class(value):
+    if is_op_class(value):
         return (
             f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
             f"write {as_call(value, {})}"
@@ -247,167 +255,20 @@ def _no_op(value: Any) -> str:
     )
 
 
-def _is_op_class(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Op)
-
-
 def _listed_names(attributes: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}=" for name in attributes)[:100]
 
 
-# --- shapes ----------------------------------------------------------------------------------------
-
-
-def map_inputs(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
-    """Convert each shape with `read`. If `read` raises an error, raise the error again with the number of the input."""
-    return _read(enumerate(shapes), read, "input {}")
-
-
-def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
-    """Convert each value with `read`.
-
-    If `read` raises an error, raise the error again with the location of the value.
-    """
-    found = []
-    for key, value in values:
-        try:
-            found.append(read(value))
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{place.format(key)}: {error}") from None
-    return found
-
-
-def read_sizes(shape: ShapeLike) -> list[int]:
-    """Return the sizes of a shape as integers for a request.
-
-    Raises the same exceptions as NumPy: TypeError for a value that is not an integer (2.0, True, None, "34"), and
-    ValueError for a size that exceeds 63 bits.
-    """
-    return list(map(_size, _listed(shape)))
-
-
-def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
-    """Return the sizes of a shape for a request: integers, symbols (unchanged), and "?" instead of None.
-
-    Raises the same exceptions as `read_sizes`.
-    """
-    if shape is None:
-        raise TypeError("a size is an integer, not None")
-    return list(map(_dimension, _listed(shape)))
-
-
-def _words(warn: Collection[str]) -> list[str]:
-    """Return the warning codes in `warn` as a list. Raises TypeError if `warn` is not a collection."""
-    if isinstance(warn, str) or not isinstance(warn, Collection):
-        raise TypeError(
-            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {python_type_name(warn)}'
-        )
-    return list(warn)
-
-
-def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
-    if not isinstance(assume, Mapping):
-        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {python_type_name(assume)}')
-    named = ((f"{name!r:.60}", size) for name, size in assume.items())
-    return dict(zip(assume, _read(named, _dimension, "assume[{}]"), strict=True))
-
-
-def _dtype(dtype: Any) -> str:
-    if isinstance(dtype, str):
-        return dtype
-    from ..wire.dtypes import UnknownDtype, dtype_from_name  # this module imports NumPy
-
-    name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
-    try:
-        dtype_from_name(name)
-    except UnknownDtype:
-        name = "float32"
-    raise TypeError(f'dtype is a name, not {python_type_name(dtype)}: write dtype="{name}"')
-
-
-def _dimension(size: SupportsIndex | str | None) -> int | str:
-    if isinstance(size, str) and not _DIGITS.fullmatch(size):
-        return size
-    if size is None:  # Keras uses None for an unknown size
-        return "?"
-    return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
-
-
-_DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
-
-
-def _listed(shape: SymbolicShapeLike) -> list[Any]:
-    """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
-    if isinstance(shape, str):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
-    if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {python_type_name(shape)}")
-    if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
-        raise ValueError("a shape is expected, not an array: pass its .shape")
-    if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
-        raise TypeError("a shape is expected, not an array: pass its .shape")
-    try:
-        listed = list(shape)  # type: ignore[arg-type]
-    except TypeError:
-        return [shape]
-    inner: list[Any] = [item for item in listed if isinstance(item, (list, tuple))]
-    if inner and len(inner) == len(listed):
-        one_by_one = ", ".join(map(format_shape, inner[:4]))
-        raise TypeError(f"a shape holds sizes, not shapes: pass them one by one, {one_by_one:.200}")
-    return listed
-
-
-def _shape_written(text: str) -> str:
-    """Return the correction for a shape given as a string, or an empty string if the string contains no shape."""
-    try:
-        return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
-    except ValueError:
-        return ""
-
-
-def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept their bool as an integer
-        raise TypeError(f"a size is an integer, not {value}")
-    try:
-        size = index(value)
-    except TypeError:
-        raise TypeError(f"a size is an integer, not {_shown(value)}") from None
-    if not -MAX_SIZE <= size <= MAX_SIZE:
-        raise ValueError("a size has at most 63 bits")
-    return size
-
-
-def _shown(value: Any) -> str:
-    """Describe a value that is not a size, and name the size that was probably intended."""
-    if isinstance(value, float):
-        whole = value.is_integer() and abs(value) < MAX_SIZE
-        return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
-    if isinstance(value, str):
-        return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
-    return "None" if value is None else python_type_name(value)
-
-
-def python_type_name(value: Any) -> str:
-    """Return the type of a value for a message, such as "a tuple"."""
-    if value is None:
-        return "None"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Convert an argument to lists, maps and integers for a request."""
     if isinstance(value, Op):
         return plain_op(value)
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain_value(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(map(_plain, value), key=repr)
+        return sorted(map(plain_value, value), key=repr)
     if isinstance(value, (list, tuple, range)):
-        return list(map(_plain, value))
+        return list(map(plain_value, value))
     if hasattr(type(value), "tolist") and hasattr(value, "ndim"):  # a NumPy array or scalar
         return value.tolist()
     return value

@@ -9,9 +9,7 @@ length.
 # `repeat.sides` parses a pattern into two tuples of groups, and `repeat.align` assigns the names to axes.
 # `repeat.from_plan` does the reverse: it names the input's axes a0, a1, and so on, and writes a pattern.
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import Annotated, Literal, Self
@@ -22,8 +20,19 @@ from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, T
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch, resolve
-from ..wire.shapes import MAX_SIZE, Integer, format_shape, limit_names
+from ..wire.shapes import Integer, format_shape, limit_names
 from .base import Op
+from .einops_pattern import (
+    ELLIPSIS,
+    MERGED_ELLIPSIS,
+    Groups,
+    expand_side,
+    invalid_pattern,
+    is_fixed,
+    is_name,
+    length_of,
+    parse_pattern,
+)
 from .error_messages import ErrorMessage
 from .framework import PYTHON, Framework
 from .torch import is_unchecked
@@ -37,21 +46,11 @@ FRAMEWORK = Framework(
     reshape="",
     executed="einops 0.8.2",
 )
-ELLIPSIS = "..."
-"""The token for the axes that a pattern does not name and that stay separate axes."""
-MERGED_ELLIPSIS = "(...)"
-"""The token for the axes that a pattern does not name and that parentheses merge."""
-NAMED_ELLIPSIS = "…"
-"""The ellipsis character U+2026, which einops reads as the name of a single axis."""
-Groups = tuple[tuple[str, ...], ...]
-"""One side of a pattern: a group of names per axis. A 1 or () on the left is an empty group."""
-
 _WRITTEN = 10**6
 """The limit for lengths that are written in the pattern, whose length is limited.
 
 Larger lengths are in axes_lengths.
 """
-_TOKEN = re.compile(r"[()]|[^ ()]+")
 
 
 class repeat(Op):
@@ -192,7 +191,7 @@ class repeat(Op):
         If a new axis has a fixed length, its name is this length, with a suffix that makes the name unique. Raises
         ShapeMismatch if einops does not accept the pattern.
         """
-        return _sides(self.pattern)
+        return parse_pattern(self.pattern)
 
     def _check_names(self) -> None:
         """Raise ShapeMismatch if einops refuses the names in the pattern or in axes_lengths, whatever the shape is."""
@@ -200,19 +199,19 @@ class repeat(Op):
         own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
         for name in sorted(own - wanted):
-            raise _unreadable(f"{name!r} is on the left only, but repeat removes no axis: einops.reduce does")
+            raise invalid_pattern(f"{name!r} is on the left only, but repeat removes no axis: einops.reduce does")
         new = [name for name in wanted - own if not is_fixed(name)]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
-                raise _unreadable("... is on the right only: write it on the left too")
-            raise _unreadable(f"{name!r} is new, but its length is missing", "axes_lengths")
-        for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in own | wanted):
-            raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
+                raise invalid_pattern("... is on the right only: write it on the left too")
+            raise invalid_pattern(f"{name!r} is new, but its length is missing", "axes_lengths")
+        for name in sorted(name for name in self.axes_lengths if not is_name(name) or name not in own | wanted):
+            raise invalid_pattern(f"{name!r} is not in the pattern", "axes_lengths")
         for group in left:
             unknown = [name for name in group if name not in self.axes_lengths]
             if len(unknown) > 1:
                 fault = f"({' '.join(group)}) needs all lengths except one"
-                raise _unreadable(fault, "axes_lengths")
+                raise invalid_pattern(fault, "axes_lengths")
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:
         """Return both sides of the pattern, with a name for each axis that `...` stands for."""
@@ -226,7 +225,7 @@ class repeat(Op):
                 f"names {named}{' or more' if (ELLIPSIS,) in left else ''}.",
             )
         unnamed = tuple(f"...{number}" for number in range(rest))
-        return _expanded_side(left, unnamed), _expanded_side(right, unnamed)
+        return expand_side(left, unnamed), expand_side(right, unnamed)
 
     def _split(self, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
         """Return the length of each name in one input axis's group, and the conditions on the axis's symbolic size."""
@@ -254,117 +253,12 @@ class repeat(Op):
         return lengths, [] if are_integers(size) else [demand]
 
 
-def _expanded_side(side: Groups, unnamed: tuple[str, ...]) -> Groups:
-    """Return one side of a pattern, in which the names `unnamed` replace `...`."""
-    groups: list[tuple[str, ...]] = []
-    for group in side:
-        if group == (ELLIPSIS,):
-            groups += [(name,) for name in unnamed]
-        elif MERGED_ELLIPSIS in group:
-            position = group.index(MERGED_ELLIPSIS)
-            groups.append((*group[:position], *unnamed, *group[position + 1 :]))
-        else:
-            groups.append(group)
-    return tuple(groups)
-
-
 def _reshapes(elements: int, shape: Sequence[int]) -> bool:
     """Return whether PyTorch can reshape a tensor with this number of elements to `shape`, which may contain one -1."""
     known = prod(size for size in shape if size != -1)
     if min(shape) < -1 or shape.count(-1) > 1:
         return False
     return elements == known if -1 not in shape else known > 0 and elements % known == 0
-
-
-def length_of(name: str) -> int:
-    """Return the fixed length in a name that `sides` returned: 3 for "3'1", the name of the second 3 in a pattern."""
-    return int(name.partition("'")[0])
-
-
-def is_fixed(name: str) -> bool:
-    """Return whether a name that `sides` returned stands for a fixed length."""
-    return name.partition("'")[0].isdecimal()
-
-
-@lru_cache(256)
-def _sides(pattern: str) -> tuple[Groups, Groups]:
-    parts = pattern.split("->")
-    if len(parts) != 2:
-        raise _unreadable("must have one ->, with names on both sides, such as 'h w -> h w c'")
-    return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
-
-
-def _groups(text: str, is_left: bool) -> Groups:
-    groups: list[tuple[str, ...]] = []
-    inside: list[str] | None = None
-    seen: dict[str, int] = {}
-    for token in _TOKEN.findall(text):
-        if token == "(":
-            if inside is not None:
-                raise _unreadable("has parentheses inside parentheses")
-            inside = []
-        elif token == ")":
-            if inside is None:
-                raise _unreadable("has a ) without its (")
-            groups.append(tuple(inside) if inside or is_left else (_unique("1", seen),))
-            inside = None
-        elif token.isdecimal() and int(token) == 1:
-            if inside is None:
-                groups.append(() if is_left else (_unique("1", seen),))
-        else:
-            name = _named(token, is_left, inside is not None, seen)
-            if inside is None:
-                groups.append((name,))
-            else:
-                inside.append(name)
-    if inside is not None:
-        raise _unreadable("has a ( without its )")
-    return tuple(groups)
-
-
-def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> str:
-    if token in (ELLIPSIS, NAMED_ELLIPSIS):
-        if {ELLIPSIS, NAMED_ELLIPSIS} & seen.keys():
-            raise _unreadable("has ... twice on one side")
-        seen[token] = 1
-        if token == NAMED_ELLIPSIS:
-            return token
-        if is_left and is_inside:
-            raise _unreadable("has ... inside parentheses on the left, where its axes are ambiguous")
-        return MERGED_ELLIPSIS if is_inside else ELLIPSIS
-    if token.isdecimal():
-        if is_left or not 0 < int(token) <= MAX_SIZE:
-            raise _unreadable(
-                f"has {token[:20]} as an axis, but only the right side may have numbers, above 0: name it"
-            )
-        return _unique(str(int(token)), seen)
-    if not _is_name(token):
-        raise _unreadable(f"has {token[:40]!r}, but a name consists of letters, digits and inner underscores")
-    if token in seen:
-        raise _unreadable(f"names {token[:40]!r} twice on one side")
-    seen[token] = 1
-    return token
-
-
-def _is_name(text: str) -> bool:
-    """Return whether einops accepts a name.
-
-    A name consists of letters and digits from any script, without combining marks. Underscores are allowed only inside
-    a name.
-    """
-    letters = text.replace("_", "a")
-    return text.isidentifier() and letters.isalnum() and not text.startswith("_") and not text.endswith("_")
-
-
-def _unique(number: str, seen: dict[str, int]) -> str:
-    """Return a unique name for an axis of fixed length. `seen` counts the axes on this side, keyed by their text."""
-    times = seen.get(number, 0)
-    seen[number] = times + 1
-    return f"{number}'{times}" if times else number
-
-
-def _unreadable(fault: str, attribute: str = "pattern") -> ShapeMismatch:
-    return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
 
 
 def _group_text(names: list[str]) -> str:

@@ -1,0 +1,168 @@
+"""Conversion of the shapes, dtypes, warnings and assumptions in Python calls to the plain values in requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+
+from pydantic import BaseModel
+
+from ..ops import Op
+from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
+
+if TYPE_CHECKING:  # not imported at run time, because this module imports NumPy
+    pass
+
+ShapeLike = Sequence[SupportsIndex] | SupportsIndex
+"""A shape as an argument. As in NumPy, an integer means the shape of an array with one axis."""
+SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
+T = TypeVar("T")
+
+
+def map_inputs(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
+    """Convert each shape with `read`. If `read` raises an error, raise the error again with the number of the input."""
+    return read_located(enumerate(shapes), read, "input {}")
+
+
+def read_located(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
+    """Convert each value with `read`.
+
+    If `read` raises an error, raise the error again with the location of the value.
+    """
+    found = []
+    for key, value in values:
+        try:
+            found.append(read(value))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{place.format(key)}: {error}") from None
+    return found
+
+
+def read_sizes(shape: ShapeLike) -> list[int]:
+    """Return the sizes of a shape as integers for a request.
+
+    Raises the same exceptions as NumPy: TypeError for a value that is not an integer (2.0, True, None, "34"), and
+    ValueError for a size that exceeds 63 bits.
+    """
+    return list(map(_size, _listed(shape)))
+
+
+def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
+    """Return the sizes of a shape for a request: integers, symbols (unchanged), and "?" instead of None.
+
+    Raises the same exceptions as `read_sizes`.
+    """
+    if shape is None:
+        raise TypeError("a size is an integer, not None")
+    return list(map(_dimension, _listed(shape)))
+
+
+def read_warnings(warn: Collection[str]) -> list[str]:
+    """Return the warning codes in `warn` as a list. Raises TypeError if `warn` is not a collection."""
+    if isinstance(warn, str) or not isinstance(warn, Collection):
+        raise TypeError(
+            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {python_type_name(warn)}'
+        )
+    return list(warn)
+
+
+def read_assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
+    """Return the assumptions about symbolic sizes. Raises TypeError if the argument is not a map of sizes."""
+    if not isinstance(assume, Mapping):
+        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {python_type_name(assume)}')
+    named = ((f"{name!r:.60}", size) for name, size in assume.items())
+    return dict(zip(assume, read_located(named, _dimension, "assume[{}]"), strict=True))
+
+
+def read_dtype(dtype: Any) -> str:
+    """Return the name of a dtype. Raises TypeError if the argument is not a string, and suggests its name."""
+    if isinstance(dtype, str):
+        return dtype
+    from ..wire.dtypes import UnknownDtype, dtype_from_name  # this module imports NumPy
+
+    name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    try:
+        dtype_from_name(name)
+    except UnknownDtype:
+        name = "float32"
+    raise TypeError(f'dtype is a name, not {python_type_name(dtype)}: write dtype="{name}"')
+
+
+def _dimension(size: SupportsIndex | str | None) -> int | str:
+    if isinstance(size, str) and not _DIGITS.fullmatch(size):
+        return size
+    if size is None:  # Keras uses None for an unknown size
+        return "?"
+    return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
+
+
+_DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
+
+
+def _listed(shape: SymbolicShapeLike) -> list[Any]:
+    """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
+    if isinstance(shape, str):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
+    if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or is_op_class(shape):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {python_type_name(shape)}")
+    if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
+        raise ValueError("a shape is expected, not an array: pass its .shape")
+    if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
+        raise TypeError("a shape is expected, not an array: pass its .shape")
+    try:
+        listed = list(shape)  # type: ignore[arg-type]
+    except TypeError:
+        return [shape]
+    inner: list[Any] = [item for item in listed if isinstance(item, (list, tuple))]
+    if inner and len(inner) == len(listed):
+        one_by_one = ", ".join(map(format_shape, inner[:4]))
+        raise TypeError(f"a shape holds sizes, not shapes: pass them one by one, {one_by_one:.200}")
+    return listed
+
+
+def _shape_written(text: str) -> str:
+    """Return the correction for a shape given as a string, or an empty string if the string contains no shape."""
+    try:
+        return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
+    except ValueError:
+        return ""
+
+
+def _size(value: SupportsIndex) -> int:
+    if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept their bool as an integer
+        raise TypeError(f"a size is an integer, not {value}")
+    try:
+        size = index(value)
+    except TypeError:
+        raise TypeError(f"a size is an integer, not {_shown(value)}") from None
+    if not -MAX_SIZE <= size <= MAX_SIZE:
+        raise ValueError("a size has at most 63 bits")
+    return size
+
+
+def _shown(value: Any) -> str:
+    """Describe a value that is not a size, and name the size that was probably intended."""
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) < MAX_SIZE
+        return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
+    if isinstance(value, str):
+        return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
+    return "None" if value is None else python_type_name(value)
+
+
+def python_type_name(value: Any) -> str:
+    """Return the type of a value for a message, such as "a tuple"."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def is_op_class(value: Any) -> bool:
+    """Return whether a value is an op class, not an op object."""
+    return isinstance(value, type) and issubclass(value, Op)

@@ -1,0 +1,125 @@
+"""The patterns of einops: their groups of names, and the names of axes of fixed length."""
+
+import re
+from functools import lru_cache
+
+from ..plan.alignment import ShapeMismatch
+from ..wire.shapes import MAX_SIZE
+
+ELLIPSIS = "..."
+"""The token for the axes that a pattern does not name and that stay separate axes."""
+MERGED_ELLIPSIS = "(...)"
+"""The token for the axes that a pattern does not name and that parentheses merge."""
+NAMED_ELLIPSIS = "…"
+"""The ellipsis character U+2026, which einops reads as the name of a single axis."""
+Groups = tuple[tuple[str, ...], ...]
+"""One side of a pattern: a group of names per axis. A 1 or () on the left is an empty group."""
+
+_TOKEN = re.compile(r"[()]|[^ ()]+")
+
+
+def length_of(name: str) -> int:
+    """Return the fixed length in a name that `sides` returned: 3 for "3'1", the name of the second 3 in a pattern."""
+    return int(name.partition("'")[0])
+
+
+def is_fixed(name: str) -> bool:
+    """Return whether a name that `sides` returned stands for a fixed length."""
+    return name.partition("'")[0].isdecimal()
+
+
+@lru_cache(256)
+def parse_pattern(pattern: str) -> tuple[Groups, Groups]:
+    """Return the left side and the right side of a pattern. Raises ShapeMismatch if einops refuses the pattern."""
+    parts = pattern.split("->")
+    if len(parts) != 2:
+        raise invalid_pattern("must have one ->, with names on both sides, such as 'h w -> h w c'")
+    return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
+
+
+def _groups(text: str, is_left: bool) -> Groups:
+    groups: list[tuple[str, ...]] = []
+    inside: list[str] | None = None
+    seen: dict[str, int] = {}
+    for token in _TOKEN.findall(text):
+        if token == "(":
+            if inside is not None:
+                raise invalid_pattern("has parentheses inside parentheses")
+            inside = []
+        elif token == ")":
+            if inside is None:
+                raise invalid_pattern("has a ) without its (")
+            groups.append(tuple(inside) if inside or is_left else (_unique("1", seen),))
+            inside = None
+        elif token.isdecimal() and int(token) == 1:
+            if inside is None:
+                groups.append(() if is_left else (_unique("1", seen),))
+        else:
+            name = _named(token, is_left, inside is not None, seen)
+            if inside is None:
+                groups.append((name,))
+            else:
+                inside.append(name)
+    if inside is not None:
+        raise invalid_pattern("has a ( without its )")
+    return tuple(groups)
+
+
+def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> str:
+    if token in (ELLIPSIS, NAMED_ELLIPSIS):
+        if {ELLIPSIS, NAMED_ELLIPSIS} & seen.keys():
+            raise invalid_pattern("has ... twice on one side")
+        seen[token] = 1
+        if token == NAMED_ELLIPSIS:
+            return token
+        if is_left and is_inside:
+            raise invalid_pattern("has ... inside parentheses on the left, where its axes are ambiguous")
+        return MERGED_ELLIPSIS if is_inside else ELLIPSIS
+    if token.isdecimal():
+        if is_left or not 0 < int(token) <= MAX_SIZE:
+            raise invalid_pattern(
+                f"has {token[:20]} as an axis, but only the right side may have numbers, above 0: name it"
+            )
+        return _unique(str(int(token)), seen)
+    if not is_name(token):
+        raise invalid_pattern(f"has {token[:40]!r}, but a name consists of letters, digits and inner underscores")
+    if token in seen:
+        raise invalid_pattern(f"names {token[:40]!r} twice on one side")
+    seen[token] = 1
+    return token
+
+
+def is_name(text: str) -> bool:
+    """Return whether einops accepts a name.
+
+    A name consists of letters and digits from any script, without combining marks. Underscores are allowed only inside
+    a name.
+    """
+    letters = text.replace("_", "a")
+    return text.isidentifier() and letters.isalnum() and not text.startswith("_") and not text.endswith("_")
+
+
+def _unique(number: str, seen: dict[str, int]) -> str:
+    """Return a unique name for an axis of fixed length. `seen` counts the axes on this side, keyed by their text."""
+    times = seen.get(number, 0)
+    seen[number] = times + 1
+    return f"{number}'{times}" if times else number
+
+
+def invalid_pattern(fault: str, attribute: str = "pattern") -> ShapeMismatch:
+    """Return the conflict of a pattern, or of another attribute, that einops refuses."""
+    return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
+
+
+def expand_side(side: Groups, unnamed: tuple[str, ...]) -> Groups:
+    """Return one side of a pattern, in which the names `unnamed` replace `...`."""
+    groups: list[tuple[str, ...]] = []
+    for group in side:
+        if group == (ELLIPSIS,):
+            groups += [(name,) for name in unnamed]
+        elif MERGED_ELLIPSIS in group:
+            position = group.index(MERGED_ELLIPSIS)
+            groups.append((*group[:position], *unnamed, *group[position + 1 :]))
+        else:
+            groups.append(group)
+    return tuple(groups)
