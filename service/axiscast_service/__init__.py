@@ -1,4 +1,4 @@
-"""axiscast's service: every framework's broadcasting rule lowered to one plan, answered over HTTP.
+"""The axiscast service: broadcasting over HTTP. The rules of all frameworks are lowered to one kind of plan.
 
 request -> wire -> ops lower() -> Plan -> estimates -> engine -> wire -> response
 """

@@ -1,4 +1,4 @@
-"""The application: its settings, middleware, routes and exception handlers."""
+"""The ASGI application, with its settings, middleware, routes and exception handlers."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from .settings import Settings
 logger = logging.getLogger("axiscast")
 
 _API_RESOURCES = (check, batch, broadcast, backprop, compare, translate, why)
-"""The resources that take shapes or tensors."""
+"""The resources of the API that take shapes or tensors."""
 _PATHS = {getattr(route, "path", "") for resource in (*_API_RESOURCES, ops, pages) for route in resource.router.routes}
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Return the ASGI application. Without settings, read them from the environment."""
+    """Return the ASGI application. If `settings` is None, the settings are read from the environment."""
     settings = Settings.from_environment() if settings is None else settings
     drain = Drain(settings.drain_seconds, settings.finish_seconds)
     budget = MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
@@ -114,7 +114,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name.removeprefix(
             "post_"
-        ),  # code generators use it as function name
+        ),  # code generators use the id as a function name
         redirect_slashes=False,
         middleware=[
             *([Middleware(TelemetryMiddleware, metrics=metrics, log=log)] if metrics or log else []),
@@ -123,7 +123,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(AdmissionMiddleware, limit=limit, budget=budget, in_flight=in_flight),
             Middleware(DispatchMiddleware, routes=api_routes, handlers=_HANDLERS),
         ],
-        # With the extra [otel], each request is a span, exported by the standard OTEL_* variables.
+        # With the `otel` extra, each request is a span. The standard OTEL_* variables configure the export.
         telemetry={
             "auto_configure": True,
             "metrics": False,
@@ -166,7 +166,7 @@ async def _problem(request: Request, problem: Exception) -> Response:
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
-    """Respond to an exception of the router: an unknown path or a wrong method."""
+    """Return the response to an exception that the router raised: an unknown path or a wrong method."""
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
         where = "see /docs" if request.app.state.settings.docs else "the paths of the API begin with /v1/"
@@ -174,7 +174,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         close = did_you_mean(close_matches(path, _PATHS, 1))
         advice = f"{close} {where[0].upper()}{where[1:]}" if close else f": {where}"
         return response_of(Problem("not-found", f"nothing is at {path[:200]}{advice}"), request)
-    # Starlette's own Allow names the first route of this path only.
+    # Starlette's own Allow header lists only the methods of the first route for this path.
     allowed = ", ".join(sorted(_methods(request)))
     detail = f"{request.scope['path'][:200]} takes {allowed}, not {request.method[:20]}"
     response = response_of(Problem("method-not-allowed", detail), request)
@@ -183,7 +183,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """Return the methods that the routes of the request's path accept."""
+    """Return the HTTP methods that the service accepts for the path of the request."""
     return {
         method
         for method in ("GET", "HEAD", "POST")
@@ -193,13 +193,13 @@ def _methods(request: Request) -> set[str]:
 
 
 async def _out_of_memory(request: Request, error: Exception) -> Response:
-    """Respond if the system has less memory than the budget."""
+    """Return the response for a MemoryError, which occurs if the system has less memory than the budget."""
     logger.warning("the system is out of memory, although the memory budget is not used up: %s", error)
     return response_of(Problem("overloaded", "the server is out of memory: try again shortly"), request)
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)  # the client has disconnected, so nobody gets this response
+    return Response(status_code=400)  # the client has disconnected, so no client receives this response
 
 
 _HANDLERS: dict[Any, Any] = {
@@ -208,4 +208,4 @@ _HANDLERS: dict[Any, Any] = {
     ClientDisconnect: _client_disconnected,
     MemoryError: _out_of_memory,
 }
-"""The handler of each exception that an endpoint may raise."""
+"""The handler for each type of exception that an endpoint may raise."""

@@ -1,7 +1,7 @@
-"""Prometheus metrics, with OpenTelemetry's names where they exist. Imported only if metrics are enabled.
+"""Prometheus metrics, which use OpenTelemetry's names if such names exist.
 
-Several workers count in files of one directory (PROMETHEUS_MULTIPROC_DIR, created by `serve`), so that each of them can
-report all.
+This module is imported only if metrics are enabled. Several workers store their counts in files in one directory
+(PROMETHEUS_MULTIPROC_DIR, created by `serve`), so that each worker can report the metrics of all workers.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from axiscast.wire.problems import PROBLEM_KINDS
 
 REASONS = (*PROBLEM_KINDS, "silent", "stalled-reader", "no-room", "handshake")
-"""Reasons for which a connection is refused or aborted."""
+"""The reasons why a connection may be refused or aborted."""
 BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
-"""OpenTelemetry's buckets, and more at both ends: a check takes less than 1 ms, a stream may take a minute."""
+"""OpenTelemetry's duration buckets, with more buckets at both ends. A check takes less than 1 ms, but a stream may take
+a minute."""
 
 
 class Metrics:
-    """The metrics of one application. Labels have few values: route templates, known methods and codes."""
+    """The metrics of one application. Labels have few possible values, such as route templates, methods and codes."""
 
     def __init__(self) -> None:
         disable_created_metrics()
@@ -44,7 +45,7 @@ class Metrics:
             ProcessCollector(registry=self._registry)
             PlatformCollector(registry=self._registry)
             GCCollector(registry=self._registry)
-        # Looking up labels takes prometheus-client longer than counting, so children are cached.
+        # In prometheus-client, looking up labels takes longer than counting. Therefore the children are cached.
         active = self._gauge("http_server_active_requests", "HTTP requests in flight.", "http_request_method")
         self._active = cache(active.labels)
         duration = Histogram(
@@ -80,7 +81,7 @@ class Metrics:
         return Gauge(name, doc, labels, registry=self._registry, multiprocess_mode=mode)
 
     def watch_memory(self, held: Callable[[], float], budget: float) -> None:
-        """Report the reserved memory of requests in flight, and the budget."""
+        """Create the metrics for the memory that requests in flight have reserved, and for the memory budget."""
         self._gauge("axiscast_memory_budget_bytes", "Bytes that requests in flight may reserve.").set(budget)
         self._memory = self._gauge("axiscast_memory_bytes", "Bytes that requests in flight have reserved.")
         self._ratio = self._gauge(
@@ -91,34 +92,34 @@ class Metrics:
         self._held, self._budget = held, budget
 
     def lag(self, seconds: float) -> None:
-        """Set the largest delay of the event loop in the last minute. Called twenty times per second."""
+        """Set the longest delay of the event loop in the last minute. This is called twenty times per second."""
         self._lag.set(seconds)
         if self._directory is not None:
             self._refresh()  # another worker may serve the next GET /metrics
 
     def began(self, method: str) -> None:
-        """Count a request that began."""
+        """Count a request that has begun as in flight."""
         self._active(method).inc()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count the end of a request that began. Status 0: no response was started."""
+        """Count the end of a request. The status is 0 if no response was started."""
         self._active(method).dec()
         self.answered(method, route, status, seconds)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a response."""
+        """Count a response, and record the duration of its request in seconds."""
         self._duration(method, route, status or "").observe(seconds)
 
     def problem(self, code: str) -> None:
-        """Count a problem document."""
+        """Count a problem response with this code."""
         self._problems[code].inc()
 
     def refused(self, reason: str) -> None:
-        """Count a connection that was refused or aborted."""
+        """Count a connection that was refused or aborted for this reason."""
         self._refused[reason].inc()
 
     def output(self, layout: str, nbytes: int) -> None:
-        """Count bytes of a response to /v1/broadcast."""
+        """Count the bytes of a response to a /v1/broadcast request."""
         self._output[layout].inc(nbytes)
 
     def unfinished(self) -> None:
@@ -132,7 +133,7 @@ class Metrics:
             self._ratio.set(held / self._budget)
 
     def exposition(self) -> bytes:
-        """Return the metrics of all workers in the text format of Prometheus."""
+        """Return the metrics of all workers in the Prometheus text format."""
         self._refresh()
         if self._directory is None:
             return generate_latest(self._registry)

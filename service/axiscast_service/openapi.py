@@ -1,4 +1,4 @@
-"""The OpenAPI document, with both encodings and with examples that the tests execute."""
+"""The OpenAPI document. It describes both encodings, and includes examples that the tests execute."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         "about something else": {"text": "RuntimeError: shape '[4, 2]' is invalid for input of size 6"},
     },
 }
-"""The examples in /docs, by request model and name. Those of checks include every op."""
+"""The examples in /docs, keyed by request model and name. The examples of checks include every op."""
 _ANSWERS: dict[type[BaseModel], None] = {}
-"""The models of responses, in the order in which routes declare them."""
+"""The response models, in the order in which the routes declare them."""
 
 
 def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
-    """Return the route arguments for a request model and a response model.
+    """Return the arguments of a route decorator for a request model and a response model.
 
     @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
     """
@@ -122,7 +122,7 @@ def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> d
 
 
 def request_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the request body of a route, in both encodings."""
+    """Return OpenAPI's description of a request body in both encodings."""
     schema = {"$ref": _REF.format(model=model.__name__)}
     named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
     return {
@@ -139,7 +139,7 @@ def request_body(model: type[BaseModel]) -> dict[str, Any]:
 def responses(
     model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
 ) -> dict[int | str, dict[str, Any]]:
-    """Return the responses of a route: 200 in both encodings, and its problems."""
+    """Return OpenAPI's description of the responses of a route: the result in both encodings, and the problems."""
     _ANSWERS[model] = None
     schema = {"$ref": _REF.format(model=model.__name__)}
     content: dict[str, Any] = {Encoding.JSON.value: {"schema": schema}, Encoding.MSGPACK.value: {"schema": schema}}
@@ -150,14 +150,14 @@ def responses(
 
 
 def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Return the responses of problems."""
+    """Return OpenAPI's description of the responses for these problem codes."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
     content = {"application/problem+json": problem, Encoding.MSGPACK.value: problem}
     return {PROBLEM_KINDS[code][0]: {"description": PROBLEM_KINDS[code][1], "content": content} for code in codes}
 
 
 def example_queries() -> dict[str, Any]:
-    """Return the query parameters of GET /v1/check, including every attribute of every op."""
+    """Return OpenAPI's description of the query parameters of GET /v1/check, including all attributes of all ops."""
     text = {"type": "string"}
     parameters: dict[str, dict[str, Any]] = {
         "input": {
@@ -193,30 +193,30 @@ def example_queries() -> dict[str, Any]:
 
 
 def component(wire_name: str) -> str:
-    """Return the name of an op's schema, such as NumpyBroadcastTo.
+    """Return the name of the schema for an op, such as NumpyBroadcastTo.
 
-    Code generators change its case in class and file names. The framework's name keeps the names different.
+    The name begins with the framework, so that two names still differ if a code generator changes their case.
     """
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", wire_name))
 
 
 def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Return the schemas in a form for code generators.
+    """Return the schemas in a form that code generators can handle.
 
-    The ops have their own names, and their union is written once. Defaults are removed, because some generators treat
-    a field with a default as required.
+    Each op has its own schema name, and the union of all ops is defined once. Defaults are removed, because some
+    generators treat a field with a default as required.
     """
     wire_names = {schema.get("properties", {}).get("name", {}).get("const"): key for key, schema in schemas.items()}
     ops = {_REF.format(model=wire_names[name]): name for name in OPS}
     mapping = {name: _REF.format(model=component(name)) for name in OPS}
     for schema in schemas.values():
         fields = schema.get("properties", {})
-        if "const" in fields.get("name", {}):  # a default in Python, required in HTTP
+        if "const" in fields.get("name", {}):  # the name of an op has a default in Python, but is required in HTTP
             fields["name"]["description"] = "The name of the op."
             schema["required"] = ["name", *schema.get("required", [])]
         for field in fields.values():
             field.pop("title", None)
-            field.pop("default", None)  # the description has it
+            field.pop("default", None)  # the description contains the default
             for union in (field, *field.get("anyOf", [])):
                 if ops.keys() <= {member["$ref"] for member in union.get("oneOf", [])}:
                     others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
@@ -234,11 +234,11 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
-    """Add the schemas of requests and responses, and the required authentication, to the OpenAPI document."""
+    """Extend the OpenAPI document of an application: add schemas, and authentication if it is required."""
     generate = app.openapi
     models: tuple[type[BaseModel], ...] = (*EXAMPLES, *_ANSWERS, ProblemDetails)
     for model in (*models, *OPS.values()):
-        model.model_rebuild()  # at the start, not on the first request: model building is deferred
+        model.model_rebuild()  # models are built at the start, because otherwise the first request would be slow
     modes: list[Any] = [(model, "validation") for model in models]
 
     @cache
@@ -247,7 +247,7 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
         _, definitions = models_json_schema(modes, ref_template=_REF)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update(_simplified(definitions["$defs"]))
-        # FastAPI adds a 422 for the name in the path, which is always valid.
+        # FastAPI adds a 422 response for an invalid `name` in the path. No name causes this response.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         for operation in document["paths"]["/v1/ops/{name}"].values():

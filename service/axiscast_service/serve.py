@@ -1,4 +1,4 @@
-"""Checks of the settings before the start, and the start of uvicorn."""
+"""Functions that check the settings before the start and then start uvicorn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .settings import Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than the idle timeout of common proxies (60 s), so that the proxy closes idle connections."""
+"""The time for which idle connections stay open. It is longer than the timeout of common proxies (60 s), so that the
+proxy closes idle connections first."""
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable of prometheus-client for the directory in which several workers count."""
+"""The environment variable for the directory in which prometheus-client stores the counts of several workers."""
 
 
 def verify_settings(settings: Settings) -> None:
-    """Raise ValueError if the service could not start with these settings: once, and not in each worker."""
+    """Raise ValueError if the service can't start with these settings, before each worker would report the error."""
     verify_uvicorn()
     parse_hosts(settings.allowed_hosts)
     if settings.api_keys_file:
@@ -45,7 +46,7 @@ def verify_settings(settings: Settings) -> None:
 
 
 def verify_address(settings: Settings) -> None:
-    """Raise ValueError if the address is unavailable, before the welcome text names it."""
+    """Raise ValueError if the service can't listen on its address. Call this before printing the welcome text."""
     where = f"{settings.host} port {settings.port} (AXISCAST_HOST, AXISCAST_PORT)"
     try:
         found = socket.getaddrinfo(
@@ -53,7 +54,7 @@ def verify_address(settings: Settings) -> None:
         )
         for family, _, _, _, address in found:
             with socket.socket(family) as probe:
-                if os.name == "posix":  # otherwise connections of a service that has just ended block the address
+                if os.name == "posix":  # otherwise connections of a stopped service block the address
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
                     probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -63,11 +64,11 @@ def verify_address(settings: Settings) -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Serve until a signal ends it. Each worker reads its settings from the environment."""
-    # Process 1 of a container ignores signals without a handler, and the imports take a moment.
+    """Run the service until a signal ends it. Each worker reads its settings from the environment."""
+    # In a container, process 1 ignores signals without a handler. The imports take time, so set the handler first.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until reload.py handles it, and in the parent of the workers
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers handle SIGHUP later, in reload.py
     from .http.library_patches import forward_sighup
     from .logs import access_log, configuration
 
@@ -98,14 +99,15 @@ def serve(settings: Settings) -> None:
             ssl_certfile=settings.tls_certificate or None,
             ssl_keyfile=settings.tls_key or None,
             workers=settings.workers,
-            # asyncio's event loop on Windows can't watch listening sockets, so uvicorn listens there.
+            # On Windows, asyncio's event loop can't watch listening sockets. Therefore uvicorn's server listens there.
             loop="auto" if sys.platform == "win32" else "axiscast_service.http.listener:Loop",
             http="axiscast_service.http.protocol:HTTPProtocol",
             ws="none",
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
-            # In every response, including those of http/refusals.py. Proxies replace the Server header.
+            # Every response has these headers, including the responses of http/refusals.py. The version is not in the
+            # Server header, because proxies replace this header.
             headers=[("X-Content-Type-Options", "nosniff"), ("Axiscast-Version", version("axiscast"))],
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
@@ -114,7 +116,7 @@ def serve(settings: Settings) -> None:
 
 
 def _needs_metrics_directory(settings: Settings) -> bool:
-    """Return whether the metrics of several workers need a temporary directory."""
+    """Return whether a temporary directory must be created for the metrics of several workers."""
     return settings.metrics and settings.workers > 1 and METRICS_DIRECTORY not in os.environ
 
 

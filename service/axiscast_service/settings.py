@@ -1,4 +1,4 @@
-"""Settings of the service. Each is an option of `axiscast serve` and an environment variable."""
+"""The settings of the service. Each setting is an option of `axiscast serve` and an environment variable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from axiscast.wire.wording import close_matches
 
 PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"
-"""The variable that the other commands of the command line read."""
+"""The environment variable for the API key of a client. Other commands read it, so it is not an unknown setting."""
 
 
 def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] = ()) -> Any:
@@ -20,7 +20,7 @@ def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] =
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings. The defaults are safe on a small machine that only its owner can reach."""
+    """All settings of the service. The defaults are safe on a small machine that only its owner can reach."""
 
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on. 0 picks a free port.")
@@ -59,7 +59,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Return the settings in AXISCAST_HOST, AXISCAST_PORT and so on. Raises ValueError with the variable's name."""
+        """Return the settings in the variables AXISCAST_HOST and so on. Raises ValueError if a value is invalid."""
         values: dict[str, Any] = {}
         for setting in fields(cls):
             variable = variable_of(setting.name)
@@ -70,7 +70,7 @@ class Settings:
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Return a message for each AXISCAST_ variable that is not a setting, with the most similar setting."""
+    """Return a message for each AXISCAST_ variable that is not a setting. It suggests the most similar setting."""
     names = [setting.name.upper() for setting in fields(Settings)]
     messages = []
     for variable in sorted(environment):
@@ -83,7 +83,7 @@ def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def variable_of(name: str) -> str:
-    """Return the environment variable of a setting."""
+    """Return the name of the environment variable for a setting."""
     return PREFIX + name.upper()
 
 

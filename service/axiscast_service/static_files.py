@@ -1,4 +1,4 @@
-"""The files that the service sends as they are: its page, the documentation, and what both load."""
+"""The static files that the service sends: the web page, the documentation, and the files that both pages load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ POLICY = (
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 _DOCS_POLICY = POLICY.partition("; require-trusted")[0]
-"""Swagger UI writes HTML of its own."""
+"""The Content-Security-Policy of /docs. It allows Swagger UI to insert HTML, which trusted types would block."""
 _SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "docs", "ops")
 _PAGE = {f"{name}.js": "text/javascript" for name in _SCRIPTS}
 _PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
@@ -18,4 +18,4 @@ PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
     **{f"/static/{name}": (__package__, name, media_type, {}) for name, media_type in _PAGE.items()},
     **{f"/docs/{name}": ("fastapi_offline", name, media_type, {}) for name, media_type in _DOCS.items()},
 }
-"""By path what is there: a package and the file in it, its media type, and further fields of the answer's head."""
+"""The static file for each path: its package, file name and media type, and additional response headers."""

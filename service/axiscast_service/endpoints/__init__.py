@@ -1,1 +1,1 @@
-"""The resources of the API, one file each, and what they share."""
+"""The HTTP API: one file for each resource, and the code that several resources use."""

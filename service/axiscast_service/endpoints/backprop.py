@@ -1,4 +1,4 @@
-"""The resource /v1/backprop: gradients of the inputs from gradients of the outputs."""
+"""The resource /v1/backprop, which computes the gradients of the inputs from the gradients of the outputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ router = APIRouter()
 
 @router.post("/v1/backprop", summary="Gradients of the inputs", **request_and_response(BackpropRequest, BackpropAnswer))
 async def post_backprop(request: Request) -> Response:
-    """The gradients of the inputs: those of the outputs, summed over the broadcast axes."""
+    """Return the gradients of the inputs: the gradients of the outputs, summed over the broadcast axes."""
     context = await receive(request, BackpropRequest)
     message = context.message
     request_size = validate_request(message.op, tuple(message.inputs))
@@ -56,7 +56,7 @@ async def post_backprop(request: Request) -> Response:
 
 
 def short_backprop(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
-    """Return the response to a short request, and its media type; None if it is not short.
+    """Return the response to a short backprop request and its media type, or None if the request is not short.
 
     Raises Problem if the request is not valid.
     """
@@ -90,11 +90,11 @@ def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> li
 def dense_gradients(
     message: BackpropRequest, plan: Plan, gradients: list[Array], media: Encoding, max_output_bytes: int
 ) -> list[bool]:
-    """Return for each input whether its gradient is sent dense even if it is replicated.
+    """Return, for each input, whether its gradient is sent dense, even if its elements are replicated.
 
-    Without a layout in the request, JSON is dense and MessagePack, which has strides, is not. The gradient of an input
-    that only provides a shape is never dense then: it may be of any size. Raises Problem (output-too-large) for dense
-    results that are too large, before anything is summed.
+    If the request has no layout, gradients are dense in JSON, but not in MessagePack, which supports strides. In that
+    case, the gradient of an input that only provides a shape is never dense, because the gradient may have any size.
+    Raises Problem (output-too-large) if dense gradients would be too large. This check runs before any summation.
     """
     fed = {placement.input for placement in plan.outputs}
     by_itself = [media is Encoding.JSON and number in fed for number in range(len(plan.input_shapes))]
@@ -114,7 +114,7 @@ def dense_gradients(
 
 
 def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Plan, list[Array]]:
-    """Return the plan and the gradients of its outputs. Raises Problem before anything is summed."""
+    """Return the plan and the gradients of its outputs. Problems are raised before any summation starts."""
     arrays = [tensor.to_array(f"/gradients/{number}") for number, tensor in enumerate(message.gradients)]
     plan = validate_gradients(request_size, arrays)
     MAX_WORK_ELEMENTS.check(gradient_elements(arrays))
@@ -123,5 +123,5 @@ def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Pla
     )
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
-            MAX_RESULT_ELEMENTS.check(prod(placement.input_shape))  # split axes are put together again in memory
+            MAX_RESULT_ELEMENTS.check(prod(placement.input_shape))  # split axes are merged again in memory
     return plan, arrays

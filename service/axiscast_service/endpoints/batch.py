@@ -1,4 +1,4 @@
-"""The resource /v1/check/batch: many checks in one request."""
+"""The resource /v1/check/batch, which runs many checks in one request."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from .tensor_response import Outgoing, OutgoingArray, tensor_response
 router = APIRouter()
 
 TURN_SECONDS = 0.02
-"""Rows are checked for about this long; then other requests have their turn."""
+"""The duration, in seconds, of a turn: the thread checks rows for this time before it serves other requests."""
 FEW_ROWS = 50
-"""The most rows whose estimate, and perhaps check, is made on the event loop."""
+"""The maximum number of rows in a batch that may be estimated and checked on the event loop."""
 
 
 @router.post(
     "/v1/check/batch", summary="Check many shapes", **request_and_response(CheckBatchRequest, CheckBatchAnswer)
 )
 async def post_check_batch(request: Request) -> Response:
-    """Many checks in one request, as rows or as columns.
+    """Run many checks in one request, given as rows or as columns.
 
-    Rows: each has its own op, and an invalid row does not affect the others. Columns: one op, and an int64 tensor
-    (n, rank) for each input. A million rows in columns take some hundredths of a second.
+    Rows: each row has its own op, and an invalid row does not affect the other rows. Columns: all checks have the same
+    op, and each input is an int64 tensor of shape (n, rank). A million checks in columns take a few hundredths of a
+    second.
     """
     context = await receive(request, CheckBatchRequest)
     message = context.message
@@ -56,8 +57,8 @@ async def post_check_batch(request: Request) -> Response:
 async def _rows(context: RequestContext[CheckBatchRequest], requests: list[Any]) -> Response:
     """Return the response {"results": [answer, ...]}.
 
-    A few short rows are checked on the event loop. All others have turns on a thread, each with as many rows as there
-    is time for.
+    A batch of a few short rows is checked on the event loop. Any other batch is checked on a thread, in several turns
+    of TURN_SECONDS, so that other requests can use the thread between two turns.
     """
     spent = 0.0
     rows = check_rows(requests, context.reserve, lambda: spent)
@@ -70,7 +71,7 @@ async def _rows(context: RequestContext[CheckBatchRequest], requests: list[Any])
             answers.append(encode_check(row, context.media))
             if monotonic() > end:
                 break
-        spent += thread_time() - start  # of the processor: a busy machine makes no row too late
+        spent += thread_time() - start  # processor time does not depend on the load of the machine
 
     is_short = len(requests) <= FEW_ROWS and context.milliseconds <= LOOP_MILLISECONDS
     if is_short and context.milliseconds + max(map(row_time_estimate, requests), default=0) <= LOOP_MILLISECONDS:

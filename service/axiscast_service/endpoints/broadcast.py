@@ -1,4 +1,4 @@
-"""The resource /v1/broadcast: broadcast tensors, or windows of them."""
+"""The resource /v1/broadcast, which returns broadcast tensors, or windows of these tensors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ router = APIRouter()
 
 @router.post("/v1/broadcast", summary="Broadcast tensors", **request_and_response(BroadcastRequest, BroadcastAnswer))
 async def post_broadcast(request: Request) -> Response:
-    """The broadcast tensors: dense, or strided at the cost of the inputs; whole, or a window.
+    """Return the broadcast tensors, or a window of each tensor.
 
-    Dense responses in MessagePack are streamed in constant memory, with a known Content-Length.
+    A dense response contains every element. A strided response is only as large as the inputs. Dense responses in
+    MessagePack are streamed in constant memory, with a known Content-Length.
     """
     context = await receive(request, BroadcastRequest)
     message = context.message
@@ -44,7 +45,7 @@ async def post_broadcast(request: Request) -> Response:
 def short_broadcast(
     max_output_bytes: int, body: bytes, content_type: str, accept: str
 ) -> tuple[bytes, str, str] | None:
-    """Return the response to a short request, its media type, and its layout; None if it is not short.
+    """Return the response to a short broadcast request, with its media type and layout. Return None if it is not short.
 
     Raises Problem if the request is not valid.
     """
@@ -66,9 +67,10 @@ def request_size_of(message: BroadcastRequest) -> RequestSize:
 
 
 def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_bytes: int) -> list[Outgoing]:
-    """Return the outputs, or the window of each, as views of the inputs. Raises Problem before any allocation.
+    """Return the outputs, or the window of each output, as views of the inputs. Raises Problem before any allocation.
 
-    Tensors come first: if their data do not have the shape that they say, whether that shape fits is no help.
+    The data of each tensor is checked first. If the data does not match the tensor's own shape, an error about
+    broadcasting this shape would not help the client.
     """
     arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
     max_bytes = max_output_bytes if message.layout == "dense" else None
@@ -81,7 +83,7 @@ def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_byt
 
 
 def _outgoing(placement: Placement, array: Array, window: Window | None, shape: Shape, strided: bool) -> Outgoing:
-    """Return an output, or its window, in a form that can be sent in this layout."""
+    """Return an output, or its window, in a form that can be sent in the requested layout."""
     if placement.merges is None or (window is None and not strided):
         return OutgoingArray(output_view(placement, array, window), shape, strided)
     merged = merged_output_view(placement, array, window)

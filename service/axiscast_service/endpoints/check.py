@@ -1,4 +1,4 @@
-"""The resource /v1/check: shapes in the body of a POST, or in the URL of a GET."""
+"""The resource /v1/check, which takes shapes in the body of a POST request or in the URL of a GET request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ router = APIRouter()
     "/v1/check", summary="Check shapes", openapi_extra=request_body(CheckRequest), responses=responses(CheckAnswer)
 )
 async def post_check(request: Request) -> Response:
-    """The shapes of the outputs, or why the inputs do not broadcast. No tensor data is sent."""
+    """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent."""
     context = await receive(request, CheckRequest)
     message, media_type = context.message, context.media_type
     request_size = validate_request(message.op, tuple(message.inputs))
@@ -51,12 +51,12 @@ async def post_check(request: Request) -> Response:
 )
 @router.head("/v1/check", include_in_schema=False)
 async def check_in_url(request: Request) -> Response:
-    """The same check in a URL. `input` repeats, and each attribute is a query parameter with its own name.
+    """Check shapes that are written in a URL. Repeat `input` for each shape, and write each attribute as a parameter.
 
-    Write a shape as `8,1,6,1`, as `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`. A scalar is empty or
-    `()`. Symbolic sizes are written `N,?,2..4`, and `assume=N=2..` bounds them.
-    `warn` repeats too: `warn=mutual-stretch&warn=rank-promotion`.
-    With `Accept: text/plain` or `format=text` the response is a drawing and a sentence.
+    Write a shape as `8,1,6,1`, as `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`. Write a scalar as an
+    empty string or `()`. Write symbolic sizes as `N`, `?` or `2..4`, and their bounds as `assume=N=2..`.
+    You can also repeat `warn`: `warn=mutual-stretch&warn=rank-promotion`.
+    With `Accept: text/plain` or `format=text`, the response is a drawing and a sentence.
     """
     text = request.scope["query_string"].decode("latin-1")
     threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)
@@ -77,9 +77,9 @@ async def check_in_url(request: Request) -> Response:
 
 
 def short_check(body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
-    """Return the response to a short POST, and its media type; None if it takes longer than LOOP_MILLISECONDS.
+    """Return the response to a short POST request and its media type.
 
-    Raises Problem if the body is not valid.
+    Return None if the check would take longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
     """
     media = encoding_of_type(content_type)
     media_type = best_offer(accept, media)
@@ -90,7 +90,7 @@ def short_check(body: bytes, content_type: str, accept: str) -> tuple[bytes, str
 
 
 def short_check_in_url(query: str, accept: str) -> tuple[bytes, str] | None:
-    """Do the same for a GET, which has a query."""
+    """Return the response to a short GET request and the response's media type, or None if the check takes too long."""
     milliseconds = parse_time_estimate(len(query), Encoding.JSON)
     if milliseconds > LOOP_MILLISECONDS:
         return None

@@ -1,8 +1,9 @@
-"""Fast reading of plain checks from a short body or query, and fast writing of their responses.
+"""A fast decoder for plain checks in a short body or query, and a fast encoder for the responses.
 
-CheckRequest is the schema and wire/codec.py the codec. Plain checks need neither: this module reads the same request
-and writes the same bytes, and leaves all other requests to them. tests/endpoints/test_check_codec.py compares both.
-msgspec decodes and encodes in C. It does not exist for PyPy: without it, all bodies are left to the codec.
+In general, wire/codec.py decodes a check, and the schema CheckRequest validates it. For plain checks, this module reads
+the same request and writes the same bytes faster. It leaves all other checks to the codec and the schema.
+tests/endpoints/test_check_codec.py compares the two implementations. This module uses msgspec, which is written in C
+and does not exist for PyPy. Without msgspec, the codec handles all bodies.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from axiscast.wire.shapes import MAX_SIZE
 msgspec: Any = import_module("msgspec") if find_spec("msgspec") else None
 
 _MAX_QUERY = 2000
-"""Characters of the longest query that is read as a plain check."""
+"""The maximum length, in characters, of a query that is read as a plain check."""
 _SCALARS = {int, str, bool, type(None)}
-"""Types of the attributes of an op, or of their items, that all decoders read alike."""
+"""The types of op attributes, and of items in them, that all decoders read in the same way."""
 _ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError, OverflowError, RecursionError)
 
 _DECODERS: dict[Encoding, Callable[[bytes], Any]] = {}
@@ -45,7 +46,7 @@ if msgspec is not None:
 
 
 def check_in_body(body: bytes, encoding: Encoding) -> CheckRequest | PlainCheck:
-    """Return the check in a body of a few thousand bytes. Raises Problem if it is invalid."""
+    """Return the check in a body of a few thousand bytes. Raises Problem if the check is invalid."""
     if plain := plain_check_in_body(body, encoding):
         return plain
     value = decode(body, encoding)
@@ -53,16 +54,16 @@ def check_in_body(body: bytes, encoding: Encoding) -> CheckRequest | PlainCheck:
 
 
 def plain_check_in_body(body: bytes, encoding: Encoding) -> PlainCheck | None:
-    """Return the plain check in a body. If it is not plain, is invalid, or may repeat a field, return None."""
+    """Return the check in a body, or None if the check is not plain or not valid, or may contain a repeated field."""
     read = _DECODERS.get(encoding)
     if read is None:
         return None
     try:
         fields = read(body)
         count = 1 if fields.op is None else 2 + _count_fields(fields.op)
-        if encoding is Encoding.JSON:  # msgspec keeps the last of two fields with one name, and each has a colon
+        if encoding is Encoding.JSON:  # msgspec keeps only the last of repeated fields; each field has one colon
             is_whole = body.count(b":") == count
-        else:  # the encoder writes the shortest form, so no field was dropped if the length is the same
+        else:  # the encoder writes the shortest form, so with equal lengths no field was dropped
             is_whole = len(_ENCODERS[encoding](fields)) == len(body)
     except _ERRORS:
         return None
@@ -71,7 +72,7 @@ def plain_check_in_body(body: bytes, encoding: Encoding) -> PlainCheck | None:
 
 
 def _count_fields(value: Any) -> int:
-    """Return the number of fields of all maps in a value. Raises ValueError for a value that decoders read unlike."""
+    """Return the number of fields in all maps of a value. Raises ValueError if decoders read the value differently."""
     kind = type(value)
     if kind in _SCALARS:
         return 0
@@ -83,13 +84,13 @@ def _count_fields(value: Any) -> int:
 
 
 def plain_check_in_query(query: str) -> PlainCheck | None:
-    """Return the check in a query. If the query has other parameters than inputs of integers, return None."""
+    """Return the check in a query, or None if the query contains anything except inputs with integer sizes."""
     read = _DECODERS.get(Encoding.JSON)
     if read is None or len(query) > _MAX_QUERY or not query.startswith("input="):
         return None
     if query.encode().translate(None, b"input=&x,0123456789"):
         return None
-    shapes = query[6:].replace("x", ",").replace("&input=", "],[")  # other uses of these letters are invalid JSON
+    shapes = query[6:].replace("x", ",").replace("&input=", "],[")  # other uses of these letters cause invalid JSON
     try:
         return PlainCheck(read(b'{"inputs":[[%b]]}' % shapes.encode()).inputs)
     except _ERRORS:
@@ -97,14 +98,14 @@ def plain_check_in_query(query: str) -> PlainCheck | None:
 
 
 def encode_check(response: dict[str, Any], encoding: Encoding) -> bytes:
-    """Return the same bytes as wire.codec.encode for the response to a check."""
+    """Return the encoded response to a check: the same bytes as from wire.codec.encode."""
     write = _ENCODERS.get(encoding)
     if write is None:
         return encode(response, encoding)
     try:
         content = write(response)
-    except _ERRORS:  # a symbol, which is a subclass of str, or a lone surrogate
+    except _ERRORS:  # the response contains a symbol, which is a subclass of str, or a lone surrogate
         return encode(response, encoding)
     if encoding is Encoding.JSON and (not content.isascii() or b"\x7f" in content):
-        return encode(response, encoding)  # it escapes these characters
+        return encode(response, encoding)  # the standard codec escapes such characters
     return content

@@ -1,4 +1,4 @@
-"""The resource /v1/compare: the verdict of every framework."""
+"""The resource /v1/compare, which returns the result of every framework for the same shapes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ router = APIRouter()
 
 @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
 async def post_compare(request: Request) -> Response:
-    """The verdict of every framework on these shapes: does the code port?"""
+    """Return the result of every framework for these shapes, to show if code can be ported between frameworks."""
     context = await receive(request, CompareRequest)
 
     def work() -> Response:
         context.reserve(compare_memory_estimate(context.message.shapes))
         comparison = compare_to_dict(context.message)
-        # One call for each verdict: a call of the encoder lets no other thread run.
+        # No other thread can run during a call of the encoder. Therefore each result is encoded by its own call.
         fields = {field: [encode(item, context.media) for item in items] for field, items in comparison.items()}
         return response_with(map_of_lists(fields, context.media), context.media_type)
 

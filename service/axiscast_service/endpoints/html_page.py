@@ -1,4 +1,4 @@
-"""The frame of the HTML pages that the service writes itself: the ops and the problems."""
+"""The HTML frame of the generated pages: the catalogue of ops and the descriptions of problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 
 def html_page(title: str, description: str, heading: str, content: str, root: str, script: str = "") -> str:
-    """Return a page in the style of the page at /. `root` is the relative path to /: "" or "../".
+    """Return an HTML page in the style of the page at /. `root` is the relative path to /: "" or "../".
 
     `title` and `description` are escaped. `heading` and `content` are HTML. `script` is a file in static/.
     """

@@ -1,4 +1,4 @@
-"""The resource /v1/ops: the catalogue of ops."""
+"""The resource /v1/ops, which returns the catalogue of ops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Name = Annotated[str, Path(description="The op's name, or an alias.", examples=[
 @router.get("/v1/ops", summary="Every op", responses=responses(Catalogue, problems=()))
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
-    """The catalogue: each op, its attributes, its definition, the release it was tested against, and an example."""
+    """List all ops. Each op has its attributes, a link to its definition, the tested release, and an example."""
     media_type = response_type(request, Encoding.JSON)
     content = await threads_of(request).run_aside(partial(_catalogue, ENCODINGS[media_type]))
     return response_with(content, media_type)
@@ -40,7 +40,7 @@ def _catalogue(media: Encoding) -> bytes:
 @router.get("/v1/ops/{name}", summary="One op", responses=responses(OpEntry, problems=("not-found",)))
 @router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: Name) -> Response:
-    """One op of the catalogue."""
+    """Return one op of the catalogue."""
     kind = op_class(name)
     if kind is None:
         raise Problem("not-found", unknown_op_problem(name, "").detail)

@@ -1,4 +1,4 @@
-"""Resources outside the API: the page, its files, the documentation, metrics, problems and probes."""
+"""The resources outside the API: the web page and its files, the documentation, metrics, problems and probes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 @router.api_route("/docs", methods=_METHODS)
 @router.api_route("/docs/{name}", methods=_METHODS)
 async def get_part(request: Request) -> Response:
-    """The page, the documentation for people, and the files that both load. None of them comes from the internet."""
+    """Return the web page, the HTML documentation, or a file that one of these pages loads."""
     path: str = request.scope["path"]
     page = "/docs" if path.startswith("/docs") else "/"
     if page == "/docs":
@@ -44,7 +44,7 @@ async def get_part(request: Request) -> Response:
     key = (path, request.app.state.settings.docs)
     part = _PARTS.get(key)
     if part is None:
-        part = await threads_of(request).run_aside(partial(_part, *key))  # reads and compresses it
+        part = await threads_of(request).run_aside(partial(_part, *key))  # the first call reads and compresses the file
     if path == "/" and (titled := _titled(part, request.scope["query_string"])):
         part = titled
     return part.respond(request)
@@ -52,19 +52,17 @@ async def get_part(request: Request) -> Response:
 
 @router.api_route("/ops", methods=_METHODS)
 async def get_reference(request: Request) -> Response:
-    """The catalogue for people."""
+    """Return the HTML page with the catalogue of ops."""
     _check_docs_enabled(request)
-    part = await threads_of(request).run_aside(_reference)  # the first time it takes 0.3 s
+    part = await threads_of(request).run_aside(_reference)  # the first call takes 0.3 s
     return part.respond(request)
 
 
 @router.api_route("/openapi.json", methods=_METHODS)
 async def get_openapi(request: Request) -> Response:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     _check_docs_enabled(request)
-    part: StaticContent = await threads_of(request).run_aside(
-        request.app.state.document
-    )  # the first time it takes 0.3 s
+    part: StaticContent = await threads_of(request).run_aside(request.app.state.document)  # the first call takes 0.3 s
     return part.respond(request)
 
 
@@ -79,9 +77,10 @@ def _reference() -> StaticContent:
 
 
 def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
-    """Return the page with a title and a description of the request in its link; None if there is no short request.
+    """Return the page with a title and a description of the request in the query.
 
-    Of the link only names of ops, and shapes that are parsed and formatted again, are shown.
+    Return None if the query has no valid request or is too long. The title and the description contain only names of
+    known ops, and shapes that were parsed and formatted again.
     """
     if len(query) > _MAX_TITLE_QUERY:
         return None
@@ -102,12 +101,12 @@ def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
 
 
 _MAX_TITLE_QUERY = 500
-"""Bytes of the longest query for which the page has a title."""
+"""The maximum length, in bytes, of a query whose shapes are shown in the title of the page."""
 _DESCRIPTION = "See what any framework's broadcast does with these shapes."
 
 
 _PARTS: dict[tuple[str, bool], StaticContent] = {}
-"""The pages and files by path, with links to the documentation or without."""
+"""The loaded pages and files, keyed by their path and by whether they link to the documentation."""
 
 
 def _part(path: str, docs: bool) -> StaticContent:
@@ -121,7 +120,7 @@ def _part(path: str, docs: bool) -> StaticContent:
 
 @router.api_route("/metrics", methods=_METHODS)
 async def get_metrics(request: Request) -> Response:
-    """The metrics of all workers, in the format of Prometheus."""
+    """Return the metrics of all workers in the Prometheus format."""
     metrics = request.app.state.metrics
     if metrics is None:
         why = "they take the package prometheus-client: pip install prometheus-client"
@@ -134,7 +133,7 @@ async def get_metrics(request: Request) -> Response:
 
 @router.api_route("/problems/{code}", methods=_METHODS)
 async def get_problem(request: Request, code: str) -> Response:
-    """Return the meaning of a problem and its fix, as HTML for a browser or as text. `type` in a problem leads here."""
+    """Return the meaning of a problem and its fix, as HTML or text. The `type` of a problem links to this page."""
     if code not in PROBLEM_KINDS:
         raise Problem(
             "not-found", f"there is no problem of this code{did_you_mean(close_matches(code, PROBLEM_KINDS))}"
@@ -165,13 +164,13 @@ path of the invalid field.</p>
 
 @router.api_route("/livez", methods=_METHODS)
 async def get_livez() -> Response:
-    """200 while the process answers."""
+    """Return status 200, because a process that can respond is alive."""
     return JSONResponse({"status": "alive"}, headers={"Cache-Control": "no-store"})
 
 
 @router.api_route("/readyz", methods=_METHODS)
 async def get_readyz(request: Request) -> Response:
-    """200 while requests are accepted; 503 once a shutdown has begun."""
+    """Return status 200 while requests are accepted, or 503 after a shutdown has begun."""
     if request.app.state.drain.begun:
         raise Problem("shutting-down", "this process is shutting down: ask another one")
     return JSONResponse({"status": "ready"}, headers={"Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""The query parameters of a check, and corrections of mistaken ones."""
+"""The query parameters of a check, and corrections for common mistakes in them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
 from axiscast.wire.wording import close_matches, did_you_mean
 
 PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
-"""The parameters that are not attributes of the op."""
+"""The names of the query parameters that are not attributes of an op."""
 _INPUT = re.compile(r"(inputs?|shapes|in|tensors?)|(inputs?|shapes?|in|tensors?)(\[\d*\]|_?\d+)", re.IGNORECASE)
-"""Common mistaken names of `input`."""
+"""Names that clients often use by mistake instead of `input`."""
 _SHAPE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _SEVERAL = re.compile(r"[;|]")
 _POINT_ZERO = re.compile(r"(?<=\d)\.0+(?![\d.])")
@@ -31,14 +31,14 @@ _SHOWN = 60
 
 
 class QueryNotation(ArgumentNotation):
-    """The notation of a URL's query: ``name=value``."""
+    """The notation for values in the query of a URL: ``name=value``."""
 
     def assignment(self, steps: Sequence[int | str], value: Any) -> str:
         return f"{steps[-1]}={format_attribute(value)}"
 
 
 def check_in_query(query: Sequence[tuple[str, str]], with_drawing: bool) -> CheckRequest:
-    """Return the check in query parameters. Raises Problem if it is not valid."""
+    """Return the check that is written in query parameters. Raises Problem if the check is not valid."""
     request = _plain_check(query)
     if with_drawing:
         request["explain"] = True
@@ -46,7 +46,7 @@ def check_in_query(query: Sequence[tuple[str, str]], with_drawing: bool) -> Chec
 
 
 def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the check as the plain values of a CheckRequest."""
+    """Return the check in query parameters as a map with the fields of CheckRequest."""
     validate_names(query)
     given = {name: text for name, text in query if name not in ("input", "warn")}
     texts = [text for name, text in query if name == "input"]
@@ -74,13 +74,13 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _plain_op(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the op as a map of its name and its attributes. Raises Problem for a parameter that is neither."""
-    # An alias, so that the response says which op was applied.
+    """Return the op as a map with its name and attributes. Raises Problem if a parameter is unknown."""
+    # The default name is an alias, because the response then includes the full name of the op.
     name = given.get("op", "np.broadcast_to" if "shape" in given else DEFAULT_OP.name)
     op: dict[str, Any] = {"name": name}
     kind = op_class(name)
     if kind is None:
-        return op  # validation reports the name
+        return op  # validation reports the unknown name
     for attribute, text in given.items():
         if attribute not in PARAMETERS:
             _validate_attribute(attribute, given, kind)
@@ -96,12 +96,12 @@ def _from_text(parse: Callable[[str], Any], text: str, name: str, pointer: str) 
 
 
 def _problem(name: str, detail: str, pointer: str | None = None) -> Problem:
-    """Return the problem of a parameter."""
+    """Return the problem that reports an invalid parameter."""
     return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", pointer=f"/{(pointer or name)[:_SHOWN]}")
 
 
 def validate_names(query: Sequence[tuple[str, str]]) -> None:
-    """Raise Problem for inputs under another name, an op as a map, several warnings in one, and repeated parameters."""
+    """Raise Problem if `input` has a wrong name, `op` is a map, or `warn` or another parameter is used incorrectly."""
     names = Counter(name for name, _ in query)
     attributes = _attributes_of(op_class(dict(query).get("op", "numpy.broadcast_to")))
     others = {name for name in names if name not in (*PARAMETERS, *attributes) and _INPUT.fullmatch(name)}
@@ -125,7 +125,7 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
 
 
 def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
-    """Raise Problem if the op has no attribute of this name."""
+    """Raise Problem if the op has no attribute with this name."""
     attributes = _attributes_of(op)
     if name in attributes:
         return
@@ -148,7 +148,7 @@ def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> No
 
 
 def _parse_input(text: str) -> list[int | str]:
-    """Return the sizes of an input. Raises ValueError with the correction."""
+    """Return the sizes of an input. If the input is invalid, raise a ValueError that contains a correction."""
     try:
         return parse_shape(text)
     except ValueError as error:
@@ -177,7 +177,7 @@ def _is_shape(text: str) -> bool:
 
 
 def _inputs_written(texts: Sequence[str]) -> str:
-    """Return the query for these shapes. If one of them is not a shape, return an empty text."""
+    """Return a query with these shapes, or an empty string if one of the texts is not a shape."""
     try:
         shapes = [
             parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_SHAPE_CHARACTERS]) or [text]
@@ -197,7 +197,7 @@ def _joined(shape: Sequence[Any]) -> str:
 
 
 def _op_written(text: str) -> str:
-    """Return the query for an op in JSON. If the JSON is not an op, return an empty text."""
+    """Return the query parameters for an op that is written in JSON, or an empty string if the JSON is not an op."""
     op = op_in(text)
     if not isinstance(op, dict) or not is_short(op, 3):
         return ""

@@ -1,4 +1,4 @@
-"""The page /ops: the catalogue for people, with the rule, the attributes, an example and the verdicts of each op."""
+"""The HTML page /ops: the catalogue of ops, with the rule, attributes, example and results of each op."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(3, 1)], (1, 4)),
     ([(0,)], (-2,)),
 ]
-"""Requests on which ops differ: the inputs, and a target for the ops that take one."""
+"""Example requests for which ops give different results: the inputs, and a target for ops that take a target."""
 
 
 @cache
 def reference() -> str:
-    """Return the page as HTML. Every text is escaped, although all of them are our own."""
+    """Return the page /ops as HTML. All text is escaped, although no text comes from clients."""
     answers: dict[str, list[str]] = defaultdict(list)
     for inputs, target in _DIFFERENCES:
         for result in answer_compare(CompareRequest(inputs=inputs, shape=target)).results:
@@ -66,7 +66,7 @@ def _framework(entry: OpEntry) -> str:
 
 
 def _section(name: str, entries: Sequence[OpEntry], answers: dict[str, list[str]]) -> str:
-    """Return the section of a framework: the docstring of its file, and its ops."""
+    """Return the HTML section about a framework: the docstring of the framework's module, and its ops."""
     of = entries[0].reference
     rule = "".join(_paragraphs(cleandoc(import_module(OPS[entries[0].name].__module__).__doc__ or "")))
     articles = "\n".join(_article(entry, answers[entry.name]) for entry in entries)
@@ -78,7 +78,7 @@ def _section(name: str, entries: Sequence[OpEntry], answers: dict[str, list[str]
 
 
 def _article(entry: OpEntry, answers: Sequence[str]) -> str:
-    """Return the article of an op."""
+    """Return the HTML article about an op."""
     name, low, high = entry.name, entry.inputs.min, entry.inputs.max
     count = f"{low} or more inputs" if high is None else f"{low} input{'s' if low > 1 else ''}"
     if high not in (None, low):
@@ -105,7 +105,7 @@ def _article(entry: OpEntry, answers: Sequence[str]) -> str:
 
 
 def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | None, result: Comparison) -> str:
-    """Return a table row: a request and the verdict of an op."""
+    """Return a table row that shows a request and the result of an op for this request."""
     if result.conflict is None:
         shapes = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
         told = f'<span class="yes">✓ {" and ".join(shapes) or "yes"}</span>'
@@ -116,7 +116,7 @@ def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | Non
 
 
 def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
-    """Return a link to a request, in words."""
+    """Return an HTML link to the page for a request. The link text shows the shapes and attributes."""
     attributes = {key: value for key, value in op.items() if key != "name"}
     pairs = [("op", op["name"]), *(("input", format_attribute(shape)) for shape in inputs)]
     pairs += [(key, format_attribute(value)) for key, value in attributes.items()]
@@ -130,7 +130,7 @@ def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Return plain text as HTML. A paragraph of two columns becomes a list of terms."""
+    """Yield the paragraphs of plain text as HTML. A paragraph with two columns becomes a definition list."""
     for paragraph in text.split("\n\n"):
         rows = [re.split("  +", line) for line in paragraph.splitlines()]
         if all(len(row) == 2 for row in rows):
@@ -144,5 +144,5 @@ def _term(term: str, told: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Return text as HTML, with code for text between backticks."""
+    """Return plain text as HTML, with `<code>` elements for the parts between backticks."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))

@@ -1,4 +1,4 @@
-"""The body of a request: received under a limit, into memory that is reserved as it arrives."""
+"""The code that receives a request body. It enforces the size limit, and reserves memory as the body arrives."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..http.upload import EXTENSION, ReceiveInto, borrow, new_buffer
 from ..runtime.budget import FREE_BYTES, MemoryReservation
 
 TRANSIT_BYTES = MAX_BUFFERED_BODY_BYTES + BODY_READ_BYTES
-"""What a connection holds of a long body until it stops reading, and one read more."""
+"""The maximum number of bytes of a long body that a connection buffers. Reading stops above MAX_BUFFERED_BODY_BYTES, so
+the buffer can contain the bytes of one more read."""
 
 
 async def read_body(request: Request, limit: int, memory: MemoryReservation) -> Buffer:
-    """Return the body. Its memory is reserved as it arrives, whatever Content-Length announces.
+    """Return the body of a request. Memory is reserved while the body arrives, even if Content-Length is known.
 
-    Raises Problem (body-too-large, overloaded) as soon as it is known that the body does not fit.
+    Raises Problem (body-too-large or overloaded) as soon as it is known that the body does not fit.
     """
     announced = request.headers.get("content-length", "")
     length = int(announced) if announced.isdecimal() else None
@@ -32,11 +33,11 @@ async def read_body(request: Request, limit: int, memory: MemoryReservation) -> 
 
 
 async def _receive_parts(request: Request, length: int | None, limit: int, memory: MemoryReservation) -> Buffer:
-    """Return a body that is copied part by part into a buffer. Of a body in chunks the length is None."""
+    """Return a body, after copying its parts into one buffer. The length is None if the body arrives in chunks."""
     room = min(limit, memory.max_bytes) if length is None else length
     transit = TRANSIT_BYTES if room > FREE_BYTES else 0
-    memory.reserve(transit + (length or 0))  # what can't fit is refused now,
-    memory.release(length or 0)  # but a slow client holds only what it has sent
+    memory.reserve(transit + (length or 0))  # a body that can't fit is refused immediately
+    memory.release(length or 0)  # a slow client reserves memory only for the bytes that it has sent
     buffer = new_buffer(room, windows=False)
     nbytes, more = 0, True
     while more:
@@ -47,10 +48,10 @@ async def _receive_parts(request: Request, length: int | None, limit: int, memor
             raise _too_large(length, limit)
         if len(part) == length:
             buffer = memoryview(part)
-        elif part:  # some servers end a body with an empty part
+        elif part:  # some servers send an empty part at the end of a body
             buffer[nbytes:end] = part
         nbytes = end
-        del part  # else it is held while the next one is awaited
+        del part  # otherwise the part stays in memory while the next part is awaited
     memory.release(transit)
     return buffer[:nbytes]
 
@@ -58,7 +59,7 @@ async def _receive_parts(request: Request, length: int | None, limit: int, memor
 async def _receive_into_buffer(
     request: Request, length: int, memory: MemoryReservation, receive_into: ReceiveInto
 ) -> Buffer:
-    """Return a long body. The connection receives it into a buffer, without a copy."""
+    """Return a long body, which the connection receives directly into a buffer, without a copy."""
     cache = memory.budget.buffers
     buffer = cache.take(length)
     reserve: ReserveMemory = memory.reserve
@@ -66,8 +67,8 @@ async def _receive_into_buffer(
         memory.reserve(TRANSIT_BYTES + buffer.nbytes)
         reserve = unlimited_memory
     else:
-        memory.reserve(TRANSIT_BYTES + length)  # what can't fit is refused now,
-        memory.release(length)  # but a slow client holds only what it has sent
+        memory.reserve(TRANSIT_BYTES + length)  # a body that can't fit is refused immediately
+        memory.release(length)  # a slow client reserves memory only for the bytes that it has sent
         buffer = new_buffer(length, windows=True)
     body = borrow(buffer, length, cache)
     del buffer
@@ -83,7 +84,7 @@ async def _receive_into_buffer(
 
 
 async def _next_part(request: Request) -> tuple[bytes, bool]:
-    """Return the next part of the body, and whether more follows. Raises ClientDisconnect if the client has gone."""
+    """Return the next part of the body, and whether more parts follow. Raises ClientDisconnect on a disconnect."""
     message = await request.receive()
     if message["type"] == "http.disconnect":
         raise ClientDisconnect

@@ -1,4 +1,4 @@
-"""The context of a request: its valid message, and how its response is made and encoded."""
+"""The context of a request: the parsed message, and functions that compute and encode the response."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 MAX_UNRESERVED_BYTES = 2**19
-"""The most memory that a response of the fast path takes while it is made. It is not reserved, because no two of them
-are made at the same time."""
+"""The maximum memory, in bytes, that the fast path uses for a response. This memory is not reserved, because the fast
+path makes only one response at a time."""
 
 
 @dataclass(frozen=True)
 class RequestContext(Generic[M]):
-    """A valid request, and how its response is encoded."""
+    """A valid request, with functions that compute the response and reserve memory for it."""
 
     message: M
     media_type: str
     milliseconds: float
-    """The estimate for parsing and validating the body. Other work on its values takes about as long."""
+    """The estimated time for parsing and validating the body. Any other pass over its values takes about as long."""
     request: Request
 
     @property
@@ -44,52 +44,52 @@ class RequestContext(Generic[M]):
         return ENCODINGS[self.media_type]
 
     def reserve(self, nbytes: int) -> None:
-        """Reserve memory for the response before it is allocated. Raises Problem if it is unavailable."""
+        """Reserve memory for the response before allocating it. Raises Problem if the memory is unavailable."""
         self.request.state.memory.reserve_response(nbytes)
 
     async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `work(*arguments)`, which takes about so long; see WorkerThreads.run_python."""
+        """Return the result of `work(*arguments)`, whose time is estimated. See WorkerThreads.run_python."""
         milliseconds += self.milliseconds
         return await threads_of(self.request).run_python(milliseconds, self.request.receive, work, *arguments)
 
     async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `work(*arguments)`, which is spent in NumPy, on a thread."""
+        """Run `work(*arguments)` on a thread and return its result. Most of its time must be spent in NumPy."""
         return await threads_of(self.request).run_numpy(self.request.receive, work, *arguments)
 
 
 def encoded(value: Any, media_type: str) -> Response:
-    """Return a response whose body is a plain value."""
+    """Return a response with a body that contains this value, encoded as the media type."""
     return response_with(encode(value, ENCODINGS[media_type]), media_type)
 
 
 def response_with(content: bytes, media_type: str) -> Response:
-    """Return a response with this body."""
+    """Return a response with this content as its body."""
     return Response(content, media_type=media_type, headers={"Vary": "Accept"})
 
 
 async def receive(request: Request, model: type[M]) -> RequestContext[M]:
-    """Return the context of a request whose body is a message of this type. Raises Problem if it is not valid."""
+    """Receive the body as a message of this type and return the context. Raises Problem if the body is not valid."""
     media = request_encoding(request)
     media_type = response_type(request, media)
     memory: MemoryReservation = request.state.memory
     announced = request.headers.get("content-length", "")
     if media is Encoding.JSON and announced.isdecimal():
-        check_json_bytes(int(announced))  # before the body comes
+        check_json_bytes(int(announced))  # checked before the body arrives
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     if not request.scope["state"].get("body_complete", True):
-        request.state.slot.take()  # a connection that waits for its client is not in flight
+        request.state.slot.take()  # a request counts as in flight only after its whole body has arrived
     nbytes = len(body)
     milliseconds = body_time_estimate(body, media)
     threads = threads_of(request)
     message = await threads.run_python(milliseconds, request.receive, parse_message, body, media, model, memory.reserve)
-    if media is Encoding.JSON:  # values of MessagePack may be views of the body
+    if media is Encoding.JSON:  # values from MessagePack may refer to memory of the body
         del body
         memory.release(nbytes)
     return RequestContext(message, media_type, milliseconds, request)
 
 
 def threads_of(request: Request) -> WorkerThreads:
-    """Return the worker threads of the application. They are made in its event loop."""
+    """Return the worker threads of the application. The first call creates them, in the application's event loop."""
     state = request.app.state
     if not hasattr(state, "threads"):
         state.threads = WorkerThreads()
@@ -98,14 +98,14 @@ def threads_of(request: Request) -> WorkerThreads:
 
 
 def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
-    """Return a body as a message. Raises Problem if it is not valid."""
+    """Return the message that is encoded in a body. Raises Problem if the body is not valid."""
     return validate(model, decode(body, media, reserve))
 
 
 def receive_short(body: bytes, content_type: str, accept: str, model: type[M]) -> tuple[M, str, float] | None:
-    """Return the message in a complete body, the media type of its response, and the milliseconds to parse it.
+    """Return the message in a complete body, the media type of the response, and the estimated milliseconds of parsing.
 
-    Return None if that takes longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
+    Return None if parsing would take longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
     """
     media = encoding_of_type(content_type)
     media_type = best_offer(accept, media)

@@ -1,4 +1,4 @@
-"""Responses with tensors: streamed in MessagePack with a known length, built whole in JSON."""
+"""Responses that contain tensors. MessagePack is streamed with a known length; JSON is built completely in memory."""
 
 from __future__ import annotations
 
@@ -47,36 +47,36 @@ from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads
 from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with, threads_of
 
 COALESCED_BYTES = 64 * 2**10
-"""Smaller parts are joined before they are sent. It is also the most that is copied on the event loop."""
+"""Parts with fewer bytes are joined before they are sent. The event loop copies at most this many bytes at once."""
 SLOW_SECONDS = 0.001
-"""If a part of a stream took longer than this to make, the next one is made on a thread."""
+"""If the event loop needs more than this time to make a part of a stream, a thread makes the next part."""
 
 
 @dataclass(slots=True)
 class PackedPart:
-    """A part of a response in MessagePack."""
+    """One part of a response in MessagePack, such as a tensor."""
 
     pieces: Iterable[bytes | memoryview]
     length: int
-    """Bytes of all pieces."""
+    """The total number of bytes in all pieces of the part."""
     held: int = 0
-    """Bytes of memory that are held while the part is sent."""
+    """The memory, in bytes, that is needed while the part is sent."""
 
 
 @dataclass(slots=True)
 class OutgoingArray:
-    """A tensor of a response, made from an array."""
+    """A tensor in a response, with its elements in a NumPy array."""
 
     array: Array
     shape: Shape
-    """The shape that is sent. It differs from the array's if axes are merged."""
+    """The shape of the tensor in the response. It differs from the shape of the array if axes are merged."""
     strided: bool
-    """Whether each distinct element is sent once, with strides."""
+    """Whether the tensor is sent strided: each distinct element once, with the strides."""
     lookups: ClassVar = 0
 
     @property
     def copied(self) -> int:
-        """The bytes that are copied before the first byte is sent in MessagePack."""
+        """The number of bytes that must be copied before the first byte of the MessagePack response is sent."""
         if not self.strided:
             return reordered_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
         elements, _ = distinct_elements(self.array)
@@ -84,17 +84,17 @@ class OutgoingArray:
 
     @property
     def is_fast_to_chunk(self) -> bool:
-        """Whether each part is made in a fraction of a millisecond."""
+        """Whether each chunk of the tensor can be made in a fraction of a millisecond."""
         return is_fast_to_chunk(self.array)
 
     @property
     def elements(self) -> tuple[int, int]:
-        """The number of elements that are sent in JSON, and of their bytes."""
+        """The number of elements that are sent in JSON, and their size in bytes."""
         array = distinct_elements(self.array)[0] if self.strided else self.array
         return array.size, array.nbytes
 
     def in_msgpack(self) -> PackedPart:
-        """Return the tensor in MessagePack. A dense one is made while it is sent, a few chunks at a time."""
+        """Return the tensor in MessagePack. The chunks of a large dense tensor are made while the tensor is sent."""
         if not self.strided:
             view = to_little_endian(self.array)
             if view.nbytes <= SMALL_BYTES:
@@ -106,14 +106,14 @@ class OutgoingArray:
         return PackedPart(pieces, sum(map(len, pieces)))
 
     def in_json(self, as_base64: bool) -> Iterator[bytes]:
-        """Return the tensor in JSON, as pieces."""
+        """Return an iterator over the pieces of the tensor's JSON encoding."""
         whole = self.array if self.strided else c_ordered(self.array).reshape(self.shape)
         return json_parts(whole, self.strided, as_base64)
 
 
 @dataclass(slots=True)
 class OutgoingBox:
-    """A tensor of a response that no strides can read: it is dense, and gathered while it is sent."""
+    """A dense tensor in a response whose elements are gathered while they are sent, because no strided view exists."""
 
     box: Gathered
     strided: ClassVar = False
@@ -126,7 +126,7 @@ class OutgoingBox:
 
     @property
     def lookups(self) -> int:
-        """The number of elements that are looked up one by one, times the merged axes."""
+        """The number of elements that are looked up one by one, multiplied by the number of merged axes."""
         return self.box.lookups
 
     @property
@@ -147,7 +147,7 @@ TensorFields = Mapping[str, Outgoing | Sequence[Outgoing]]
 
 
 async def tensor_response(context: RequestContext[Any], fields: TensorFields, json_data: str) -> Response:
-    """Return the response {field: tensor or [tensor, ...], ...}."""
+    """Return a response that maps each field to a tensor or a list of tensors."""
     tensors = _tensors(fields)
     milliseconds = OUTPUT_MS * len(tensors)
     if context.media is Encoding.JSON:
@@ -160,7 +160,7 @@ async def tensor_response(context: RequestContext[Any], fields: TensorFields, js
 
 
 def _copied_and_looked_up(tensors: Sequence[Outgoing]) -> tuple[int, int]:
-    """Return the bytes that are copied before any are sent in MessagePack, and the elements that are looked up."""
+    """Return the number of bytes that are copied before a MessagePack response is sent, and of element lookups."""
     return sum(tensor.copied for tensor in tensors), sum(tensor.lookups for tensor in tensors)
 
 
@@ -171,9 +171,9 @@ def _tensors(fields: TensorFields) -> list[Outgoing]:
 
 
 def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Sequence[Outgoing]) -> Response:
-    """Return a response in MessagePack: a stream, unless it is short."""
+    """Return a response in MessagePack, which is streamed unless it is short."""
     parts = _parts(fields)
-    context.reserve(max(part.held for part in parts))  # they are sent one after another
+    context.reserve(max(part.held for part in parts))  # only one part is sent at a time
     length = sum(part.length for part in parts)
     pieces = chain.from_iterable(part.pieces for part in parts)
     if length <= COALESCED_BYTES:
@@ -183,7 +183,7 @@ def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Seq
 
 
 def _parts(fields: TensorFields) -> list[PackedPart]:
-    """Return the parts of a response in MessagePack."""
+    """Return the parts of a MessagePack response with these fields."""
     parts, first = [], len(fields)
     for field, content in fields.items():
         tensors = [content] if isinstance(content, Outgoing) else content
@@ -195,10 +195,10 @@ def _parts(fields: TensorFields) -> list[PackedPart]:
 
 @lru_cache(64)
 def _opening(fields: int, field: str, count: int | None) -> bytes:
-    """Return the bytes before the tensors of a field.
+    """Return the MessagePack bytes that precede the tensors of a field.
 
-    `fields` is the number of all fields before the first one, and 0 before the others. `count` is the number of tensors
-    in the list, or None for one tensor without a list.
+    For the first field of a response, `fields` is the number of all fields; otherwise it is 0. `count` is the number of
+    tensors in the field's list, or None if the field is a single tensor.
     """
     packer = msgpack.Packer(autoreset=False)
     if fields:
@@ -229,7 +229,7 @@ def _dense_pieces(stream: Iterator[memoryview], head: bytes, sizes: Sequence[int
 
 
 class Streamed(Response):
-    """A response in parts, which ends when its client disconnects."""
+    """A response that is streamed in parts, until it is complete or the client disconnects."""
 
     def __init__(
         self, parts: Iterator[bytes | memoryview], length: int, media_type: str, is_fast: bool, threads: WorkerThreads
@@ -247,9 +247,10 @@ class Streamed(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
-        """Yield the parts. After a slow one, the next are made on a thread.
+        """Yield the parts of the response. After a slow part, the next part is made on a thread.
 
-        Other requests have their turn after each part: `send` does not wait for a fast reader.
+        The event loop can serve other requests after each part. Otherwise a client that reads fast would block them,
+        because `send` then never waits.
         """
         while True:
             part, seconds = self._next() if self.is_fast else await self.threads.run_numpy_step(self._next)
@@ -260,13 +261,13 @@ class Streamed(Response):
             self.is_fast = seconds < SLOW_SECONDS
 
     def _next(self) -> tuple[bytes | memoryview | None, float]:
-        """Return the next part, or None at the end, and the seconds that it took."""
+        """Return the next part, or None at the end, and the seconds spent on making the part."""
         start = perf_counter()
         return next(self.parts, None), perf_counter() - start
 
 
 def coalesced(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-    """Yield the same bytes, in which consecutive pieces of less than COALESCED_BYTES are joined."""
+    """Yield the same bytes, after joining consecutive pieces that are smaller than COALESCED_BYTES."""
     gathered = bytearray()
     for piece in pieces:
         if len(piece) < COALESCED_BYTES:
@@ -284,7 +285,7 @@ def coalesced(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryvi
 
 
 def lists_in(shape: Shape) -> int:
-    """Return the number of lists inside the nested list of this shape. Empty lists count: (2^40, 0) has a trillion."""
+    """Return how many lists a nested list of this shape contains. Empty lists count, so (2^40, 0) contains 2^40."""
     return sum(accumulate(shape[:-1], mul))
 
 
@@ -314,10 +315,11 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int
 
 
 def short_tensor_response(fields: TensorFields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
-    """Return the bytes of a short response to work of `milliseconds`, or None if the response is not short.
+    """Return the encoded body of a short response, or None if the response is not short.
 
-    It is short if all of it takes at most LOOP_MILLISECONDS, and at most COALESCED_BYTES in MessagePack or
-    MAX_UNRESERVED_BYTES of memory in JSON.
+    `milliseconds` is the estimated time of the request before encoding. A response is short if the total time is at
+    most LOOP_MILLISECONDS. Its size must be at most COALESCED_BYTES in MessagePack, and its memory at most
+    MAX_UNRESERVED_BYTES in JSON.
     """
     tensors = _tensors(fields)
     milliseconds += OUTPUT_MS * len(tensors)

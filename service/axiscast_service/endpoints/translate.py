@@ -1,4 +1,4 @@
-"""The resource /v1/translate: an op in the terms of another framework."""
+"""The resource /v1/translate, which translates an op to another framework."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ router = APIRouter()
 
 @router.post("/v1/translate", summary="Translate an op", **request_and_response(TranslateRequest, TranslateAnswer))
 async def post_translate(request: Request) -> Response:
-    """The same operation in the terms of another framework: steps, and code to paste."""
+    """Translate an operation to another framework. The response contains the steps and their source code."""
     context = await receive(request, TranslateRequest)
 
     def work() -> Response:
         context.reserve(memory_estimate(validate_request(context.message.op, tuple(context.message.inputs))))
-        # Not exclude_unset: an op's name is its class's own, and is never set.
+        # exclude_unset would remove the name of an op, because the name is a default of the op's class.
         return encoded(answer_translate(context.message).model_dump(exclude_none=True), context.media_type)
 
     return await context.run(translate_time_estimate(context.message.inputs), work)

@@ -1,1 +1,1 @@
-"""The fast path of short requests, past ASGI."""
+"""The fast path, which handles short requests without ASGI."""

@@ -1,12 +1,12 @@
-"""The fast path: the response to a short check, broadcast or backprop, made from the bytes of the whole request.
+"""The fast path, which makes the response to a short check, broadcast or backprop from the bytes of the whole request.
 
-The ordinary way passes ASGI's events, every middleware and the router, and costs three times as much as a check. So a
-connection (http/protocol.py) asks here first. A response from here is the same to the byte, and is counted and logged
-in the same way; tests/fastpath/test_dispatch.py compares the two.
+On the normal path, a request passes through ASGI events, every middleware and the router. This takes three times as
+long as a check. Therefore a connection (http/protocol.py) tries the fast path first. The bytes of the response, its
+metrics and its log line are the same on both paths; tests/fastpath/test_dispatch.py compares the two paths.
 
-All other requests take the ordinary way from their first byte: those with a header that asks for more than a response,
-those whose host or key is refused, and those whose work is too long for the event loop. No memory is reserved for a
-response from here: each is short, one is made at a time, and few wait to be sent.
+The fast path leaves some requests to the normal path: requests with unusual headers, requests whose host or API key is
+refused, and requests that take too long for the event loop. The fast path reserves no memory for its responses, because
+the responses are short, are made one at a time, and few of them wait to be sent.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ if TYPE_CHECKING:
 
 
 CHECK_ROUTE = "/v1/check"
-"""The route of a GET."""
+"""The only route for GET requests on the fast path."""
 Responder = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
-"""Returns the response to a POST from its body, Content-Type and Accept: the bytes, their media type, and the layout of
-a broadcast. Returns None if the request takes the ordinary way. May raise Problem."""
+"""A function that takes the body, Content-Type and Accept header of a POST request. It returns the body of the
+response, its media type and, for a broadcast, the layout. It returns None if the request needs the normal path. It may
+raise Problem."""
 _CONTENT_TYPES = {name: name.encode() for name in ENCODINGS} | {TEXT: b"text/plain; charset=utf-8"}
 
 
 def _get_fields(has_key: bool) -> bytes:
-    """Return the header fields of the response to a GET, up to the value of its ETag."""
+    """Return the header fields of the response to a GET request, up to the value of the ETag field."""
     fields = [f"{name.lower()}: {value}\r\n" for name, value in cache_headers(has_key).items()]
     return ("".join(fields) + "etag: ").encode()
 
@@ -57,12 +58,12 @@ _POST_FIELDS = b"vary: Accept"
 
 
 ShortResponse = tuple[int, bytes, bytes, bytes, str | None, str | None]
-"""The status, the header fields that not every response has, the body, its Content-Type, the code of a problem, and the
-layout of a broadcast. A class would take 0.7 us."""
+"""A response of the fast path: its status, the header fields that only some responses have, the body, the Content-Type,
+the code of a problem, and the layout of a broadcast. It is a tuple because creating a class instance takes 0.7 us."""
 
 
 class FastPath:
-    """The fast path of one application. It does what the middleware does, in the same order."""
+    """The fast path of one application. It performs the checks of the middleware in the same order."""
 
     def __init__(
         self,
@@ -84,17 +85,17 @@ class FastPath:
         self.max_in_flight = max_in_flight
         self.max_body_bytes = max_body_bytes
         self.responders = responders
-        """By the path of a POST."""
+        """The responder for each path of a POST request."""
         self._is_host = lru_cache(16)(partial(matches_host, host_names)) if host_names else None
         self._first: tuple[object, bytes] = None, b""
         self._is_tracing = False
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
-        """Return the whole response to the request at the beginning of `data`, and the length of that request.
+        """Return the whole response to the request at the beginning of `data`, and the length of the request.
 
-        `first` are the header fields of every response. Return None if the request takes the ordinary way.
+        `first` contains the header fields of every response. Return None if the request needs the normal path.
         """
-        if self._first[0] is not first:  # uvicorn makes new ones each second, because one of them is the date
+        if self._first[0] is not first:  # uvicorn creates new fields each second, with a new date
             self._is_tracing = is_tracing()
             self._first = first, b"".join([b"%b: %b\r\n" % field for field in first])
         found = read_short_request(data)
@@ -140,7 +141,10 @@ class FastPath:
     def _respond(
         self, route: str, query: bytes | None, fields: Mapping[bytes, bytes], body: bytes, has_key: bool
     ) -> ShortResponse | None:
-        """Return the response to a GET, which has a query, or to a POST; None if it takes the ordinary way."""
+        """Return the response to a GET or POST request, or None if the request needs the normal path.
+
+        `query` is None for a POST request.
+        """
         content_type = fields.get(b"content-type", b"").decode("latin-1")
         accept = fields.get(b"accept", b"").decode("latin-1")
         try:
@@ -151,7 +155,7 @@ class FastPath:
         except Problem as problem:
             return _refuse(problem, content_type, accept)
         except Exception:
-            return None  # the ordinary way fails too, and reports it
+            return None  # the normal path fails too, and reports the error
         if written is None or len(written[0]) > FREE_BYTES:
             return None
         content, media_type, *layout = written
@@ -160,7 +164,7 @@ class FastPath:
 
 
 def _refuse(problem: Problem, content_type: str, accept: str) -> ShortResponse | None:
-    """Return the response that reports a problem; None if it is the server's, or closes the connection."""
+    """Return the response that reports a problem, or None if the problem is a server error or closes the connection."""
     refusal = problem_parts(problem, content_type, accept)
     if refusal.status >= 500 or "Connection" in refusal.headers:
         return None

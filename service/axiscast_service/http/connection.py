@@ -1,4 +1,4 @@
-"""The transport side of a connection: reading, writing, timeouts and closing."""
+"""The transport side of an HTTP connection: reading, writing, timeouts and closing."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .rates import CHECKS_PER_WINDOW, Rates
 from .scope import ConnectionAddresses
 
 GROWN_TLS_BYTES = 64 * 2**10
-"""After a longer body, the TLS buffers of a connection have grown."""
+"""The size, in bytes, of a body after which the TLS buffers of a connection count as grown."""
 
 NEW_SECONDS = 2
-"""A connection without a response counts as new for this time."""
+"""The time for which a connection without a response counts as new."""
 
 logger = logging.getLogger("axiscast")
 
 
 class ClosedTransport(asyncio.Transport):
-    """The transport of a connection that has ended."""
+    """A placeholder for the transport of a connection that has ended."""
 
     def is_closing(self) -> bool:
         return True
@@ -38,13 +38,13 @@ class ClosedTransport(asyncio.Transport):
         return 0
 
     def abort(self) -> None:
-        """Do nothing: the connection has ended."""
+        """Do nothing, because the connection has already ended."""
 
     close = abort
 
 
 class ServerConnection(asyncio.BufferedProtocol):
-    """The part of HTTPProtocol that is independent of requests."""
+    """The base class of HTTPProtocol, with the code that is independent of requests."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         self.loop: asyncio.AbstractEventLoop = _loop or asyncio.get_running_loop()
@@ -54,32 +54,32 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.rates = Rates()
         self.closing: LingeringClose | None = None
         self.finished = False
-        """Whether no further requests are read."""
+        """Whether the connection reads no further requests."""
         self.paused = False
-        """Whether reading is paused."""
+        """Whether reading from the transport is paused."""
         self.write_paused = False
-        """Whether so much data is unsent that no further response is started."""
+        """Whether too much data is unsent, so that the connection starts no further response."""
         self.has_responded = False
-        """Whether a response has been sent."""
+        """Whether the connection has sent a response."""
         self.counted_at = 0.0
-        """Time at which the connection was counted, by the event loop's clock."""
+        """The time at which the connection was counted, by the event loop's clock."""
         self.has_grown_tls = False
-        """Whether its TLS buffers have grown."""
+        """Whether the TLS buffers of the connection have grown."""
         self.handshaking: socket.socket | None = None
-        """The socket, from `accepted` until `connection_made`."""
+        """The socket of the connection between the calls of `accepted` and `connection_made`."""
         self.counted = False
         self.over_limit = False
-        """Whether the limit on connections is reached and none could be closed instead."""
+        """Whether the limit on connections was reached and no other connection could be closed."""
         self.keep_alive_seconds: float = config.timeout_keep_alive
         self.idle_since = 0.0
-        """Time of the last response, by the event loop's clock. One timer serves all requests."""
+        """The time of the last response, by the event loop's clock. One idle timer serves all requests."""
         self.idle_timer: asyncio.TimerHandle | None = None
-        self._taken: asyncio.Future[None] | None = None  # done once the client has read most of the unsent data
+        self._taken: asyncio.Future[None] | None = None  # done when most of the unsent data has been read
 
     # --- implemented by HTTPProtocol
 
     def awaits_request(self) -> bool:
-        """Return whether the client should be sending a request or the rest of one."""
+        """Return whether the connection is waiting for the client to send a request or the rest of a request."""
         raise NotImplementedError
 
     def is_idle(self) -> bool:
@@ -87,53 +87,53 @@ class ServerConnection(asyncio.BufferedProtocol):
         raise NotImplementedError
 
     def bytes_per_second(self) -> float:
-        """Return the mean rate at which the body has arrived."""
+        """Return the mean rate, in bytes per second, at which the request body has arrived."""
         raise NotImplementedError
 
     def time_out_request(self) -> None:
-        """Handle a client that sends too slowly."""
+        """Refuse the current request because the client sends too slowly."""
         raise NotImplementedError
 
     def on_writable(self) -> None:
-        """Continue after the client has read most of the unsent data."""
+        """Continue with the next request after the client has read most of the unsent data."""
         raise NotImplementedError
 
     def on_lost(self) -> None:
-        """Clean up after the connection has ended."""
+        """Release resources after the connection has ended."""
         raise NotImplementedError
 
     def refuse(self, problem: Problem) -> None:
-        """Respond with this problem and close."""
+        """Send a response with this problem, and close the connection."""
         raise NotImplementedError
 
     # --- start and end
 
     def accepted(self, connection: socket.socket, encrypted: bool) -> None:
-        """Count an accepted connection. If it is encrypted, its TLS handshake follows."""
+        """Count an accepted connection. If the connection is encrypted, its TLS handshake follows."""
         self.handshaking = connection
         self._count()
         if encrypted:
-            CONNECTIONS.waiting[self] = None  # also over the limit: a handshake that never ends may be closed
+            CONNECTIONS.waiting[self] = None  # also above the limit, so that an endless handshake can be closed
 
     def handshake_ended(self) -> None:
-        """Clean up if the connection ended before `connection_made`."""
+        """Release resources if the connection ended before `connection_made` was called."""
         if self.handshaking is None:
             return
         self.handshaking.close()
         self.handshaking = None
         CONNECTIONS.closed(self)
-        if self in CONNECTIONS.waiting:  # otherwise the service aborted it
+        if self in CONNECTIONS.waiting:  # otherwise the service has aborted the connection
             CONNECTIONS.waiting.pop(self)
             self.hooks.refused("handshake")
 
     def abort_handshake(self) -> None:
-        """Abort a connection during its handshake."""
+        """Abort a connection during its TLS handshake."""
         if self.handshaking is not None:
-            with suppress(OSError):  # it has ended already
+            with suppress(OSError):  # the connection has already ended
                 self.handshaking.shutdown(socket.SHUT_RDWR)
 
     def is_new(self) -> bool:
-        """Return whether the first request may still be on its way, or received but unread."""
+        """Return whether the first request may still be in transit, or received by the system but unread."""
         return not self.has_responded and not self.finished and self.loop.time() - self.counted_at < NEW_SECONDS
 
     def _count(self) -> None:
@@ -144,28 +144,29 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport = transport
         self.handshaking = None
         self.peers = ConnectionAddresses(transport)
-        # No other response is started while this much is unsent. The defaults are 512 KiB for TLS and 64 KiB otherwise.
+        # No new response starts while more data than this is unsent. The defaults are 512 KiB with TLS, else 64 KiB.
         transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted() else FREE_BYTES // 4)
         if self.is_encrypted() and hasattr(transport, "set_read_buffer_limits"):
-            # By default, TLS reads and keeps another 256 KiB of encrypted data while reading is paused.
+            # By default, the TLS layer reads and stores another 256 KiB of encrypted data while reading is paused.
             transport.set_read_buffer_limits(READ_BYTES)
         connection = transport.get_extra_info("socket")
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
-            # Otherwise the system buffers up to 4 MiB for a client that reads nothing. A container's limit counts them.
+            # Otherwise the system buffers up to 4 MiB for a client that reads nothing. A container's memory limit
+            # includes these buffers.
             with suppress(OSError):  # the system does not support the option, or the client has reset the connection
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
-        # Whether the transport copies data that can't be sent immediately, instead of referring to it.
+        # Some transports copy data that can't be sent immediately. Other transports only keep a reference to the data.
         copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
         self.state = {**self.state, "copies": copies}
         self.server_state.connections.add(self)
         self.timer = self.loop.call_later(self.hooks.request_seconds / CHECKS_PER_WINDOW, self._check_progress)
         if not self.counted:
-            self._count()  # accepted by uvicorn's own server
+            self._count()  # uvicorn's own server has accepted the connection
         if self.over_limit:
             self.refuse(Problem("overloaded", "all connections of this worker are in use: try again shortly"))
 
     def is_encrypted(self) -> bool:
-        """Return whether the connection uses TLS."""
+        """Return whether the connection is encrypted with TLS."""
         return self.peers.scheme == "https"
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -179,25 +180,25 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.idle_timer.cancel()
         self.on_lost()
         self._wake_writer()
-        self.transport = ClosedTransport()  # uvloop's TLS refers to this connection: without this cycle, both are freed
+        self.transport = ClosedTransport()  # breaks a reference cycle with uvloop's TLS code
         self.hooks.heap.connection_closed(self.loop, self.has_grown_tls)
 
     # --- reading and writing
 
     def pause_reading(self) -> None:
-        """Leave what comes at the client."""
+        """Stop reading from the transport, so that further data stays at the client."""
         if not self.paused and not self.transport.is_closing():
             self.paused = True
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Resume reading."""
+        """Resume reading from the transport."""
         if self.paused and not self.transport.is_closing():
             self.paused = False
             self.transport.resume_reading()
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send data, unless the connection is closing."""
+        """Send data to the client, unless the connection is closing."""
         if not self.transport.is_closing():
             self.transport.write(data)
 
@@ -225,9 +226,10 @@ class ServerConnection(asyncio.BufferedProtocol):
     # --- closing
 
     def close_gently(self, due: int | None, drains: bool) -> None:
-        """Close after the client had time to read the response.
+        """Close the connection after the client has had time to read the response.
 
-        `due`: bytes of the body that have not arrived, None if unknown; `drains`: whether to read all of them.
+        `due` is the number of body bytes that have not arrived, or None if the number is unknown. If `drains` is true,
+        all of these bytes are read.
         """
         self.finished = True
         CONNECTIONS.forget(self)
@@ -243,19 +245,19 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
         self.resume_reading()
         if self.transport.can_write_eof():
-            with suppress(OSError):  # the client has reset it
+            with suppress(OSError):  # the client has reset the connection
                 self.transport.write_eof()
 
     def close(self) -> None:
-        """Close after all data is sent."""
+        """Close the connection after all data is sent."""
         self.finished = True
         CONNECTIONS.forget(self)
         if not self.transport.get_write_buffer_size():
-            CONNECTIONS.waiting[self] = None  # TLS waits for the client's close_notify
+            CONNECTIONS.waiting[self] = None  # with TLS, closing waits for the client's close_notify message
         self.transport.close()
 
     def discard(self, closing: LingeringClose, nbytes: int) -> None:
-        """Count discarded bytes of a lingering close."""
+        """Count bytes that a lingering close has discarded. At the end of the data, close the connection."""
         self.rates.received += nbytes
         closing.received(nbytes)
         if closing.is_over:
@@ -265,7 +267,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def cut(self, reason: str) -> None:
-        """Close immediately, even if data is unsent."""
+        """Close the connection immediately, even if some data is unsent."""
         self.hooks.refused(reason)
         logger.debug("aborted a connection: %s", reason)
         CONNECTIONS.forget(self)
@@ -274,7 +276,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             return
         self.finished = True
         if self.transport.get_write_buffer_size():
-            # With a reset, otherwise the kernel keeps up to 4 MiB of unread data for minutes.
+            # Send a reset. Otherwise the kernel stores up to 4 MiB of unread data for minutes.
             connection = self.transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
@@ -282,7 +284,7 @@ class ServerConnection(asyncio.BufferedProtocol):
     # --- time
 
     def _check_progress(self) -> None:
-        """Close a connection that makes no progress."""
+        """Close the connection if the client sends or reads too slowly."""
         self.timer = self.loop.call_later(self.hooks.request_seconds / CHECKS_PER_WINDOW, self._check_progress)
         awaited = self.awaits_request() if self.closing is None else self.closing.drains
         self.rates.check(self.transport.get_write_buffer_size(), awaited and not self.paused)
@@ -298,13 +300,13 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.time_out_request()
 
     def after_reading(self, callback: Callable[[], None]) -> None:
-        """Call this after the loop has read all available data. A busy loop runs timers late, and before reads."""
+        """Call `callback` after the loop has read all available data. A busy loop runs late timers before it reads."""
         self.loop.call_soon(self.loop.call_soon, callback)
 
     def start_idle_timer(self) -> None:
-        """Close the connection after keep_alive_seconds without a request."""
+        """Start the timer that closes the connection after keep_alive_seconds without a request."""
         self.idle_since = self.loop.time()
-        if self.idle_timer is None:  # a running timer computes the idle time itself
+        if self.idle_timer is None:  # a running timer computes the remaining idle time when it fires
             self.idle_timer = self.loop.call_later(self.keep_alive_seconds, self._idle)
 
     def _idle(self) -> None:
@@ -320,5 +322,5 @@ class ServerConnection(asyncio.BufferedProtocol):
     def _end_idle(self) -> None:
         if (
             not self.finished and self.is_idle() and self.idle_timer is None
-        ):  # otherwise another response was sent meanwhile
+        ):  # otherwise another response has been sent in the meantime
             self.close()

@@ -1,8 +1,8 @@
-"""The accepted grammar of HTTP/1.1 requests, each expression with its RFC rule.
+"""The grammar of the HTTP/1.1 requests that the service accepts. Each expression quotes its RFC rule.
 
-RFC 9110 is "HTTP Semantics", RFC 9112 "HTTP/1.1". They allow a server to be lenient about a bare LF, folded lines and
-two framings of a body. This grammar is strict, because a request that two parsers read differently can be smuggled past
-one of them. The quantifiers are possessive, so each header block is scanned only once.
+RFC 9110 is "HTTP Semantics", and RFC 9112 is "HTTP/1.1". The RFCs allow a server to accept a bare LF, folded lines and
+two framings of one body. This grammar refuses them. If two parsers read a request differently, an attacker can smuggle
+a hidden request past one parser. The quantifiers are possessive, so that each header block is scanned only once.
 """
 
 from __future__ import annotations
@@ -15,31 +15,35 @@ from typing import NamedTuple
 from axiscast.wire.problems import Problem
 
 HEAD_BYTES = 32 * 2**10
-"""Bytes of a header block, or of the trailer fields after a chunked body. Proxies have similar limits."""
+"""The maximum size, in bytes, of a header block or of the trailer fields. Proxies have similar limits."""
 HEAD_FIELDS = 100
-"""Fields of a header block. Each takes memory, and every search for a field passes it."""
+"""The maximum number of fields in a header block. Each field takes memory and slows down every search for a field."""
 PATH_BYTES = 1024
-"""Bytes of a path without its query. The service's longest path has a tenth of this."""
+"""The maximum length, in bytes, of a path without its query. The service's longest path has a tenth of this length."""
 QUERY_PAIRS = 1000
-"""Parameters of a query. Each takes a microsecond to parse. A POST may have more inputs."""
+"""The maximum number of parameters in a query. Parsing takes a microsecond per parameter. A POST may have more inputs.
+"""
 ACCEPT_BYTES, ACCEPT_RANGES = 2048, 64
-"""Bytes and media ranges of all Accept fields together. Browsers send 150 bytes. Each range is compared with each
-encoding."""
+"""The maximum number of bytes, and of media ranges, in all Accept fields of a request. Browsers send 150 bytes. Each
+range is compared with each encoding."""
 CHUNK_LINE_BYTES = 1024
-"""Bytes of a chunk line: the size of the chunk, and extensions, which are ignored."""
+"""The maximum length, in bytes, of a chunk line. The line has the size of the chunk, and extensions, which are ignored.
+"""
 
-# token = 1*tchar (RFC 9110, 5.6.2)
+# A token, such as a method or the name of a header field: token = 1*tchar (RFC 9110, 5.6.2).
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
-# field-line CRLF = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5), where field-value is of SP, HTAB, VCHAR and
-# obs-text (RFC 9110, 5.5). No obs-fold: a server may refuse it (RFC 9112, 5.2).
+# Header lines: field-line CRLF = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5). A field-value consists of SP,
+# HTAB, VCHAR and obs-text (RFC 9110, 5.5). Folded lines (obs-fold) are refused, which RFC 9112, 5.2 allows.
 _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
-# authority = host [ ":" port ] without user information (RFC 9110, 4.2.4), and a host is not empty (4.2.1)
+# The host and port of a URL: authority = host [ ":" port ]. User information is refused (RFC 9110, 4.2.4), and the host
+# must not be empty (RFC 9110, 4.2.1).
 _AUTHORITY = rb"(?!:)[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{1,262}+"
-# request-target (RFC 9112, 3.2) of visible characters without a fragment: origin-form, absolute-form, for CONNECT
-# authority-form, and for OPTIONS also asterisk-form. The last two are refused by _no_such_method.
+# The request-target (RFC 9112, 3.2) has only visible characters and no fragment. It has origin-form or absolute-form.
+# CONNECT uses authority-form, and OPTIONS may use asterisk-form: _no_such_method refuses these two forms.
 _ORIGIN = rb"/[!\"$-~]*+"
 _ABSOLUTE = rb"[Hh][Tt][Tt][Pp][Ss]?://" + _AUTHORITY + rb"(?:[/?][!\"$-~]*+)?+"
-# request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3), of no other major version
+# The first line: request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3). Other major versions
+# are refused.
 _LINE = (
     rb"(?:(?!CONNECT )"
     + _TOKEN
@@ -53,11 +57,11 @@ _LINE = (
     rb" HTTP/1\.[01]\r\n"
 )
 _ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECASE)
-# HTTP-message up to its body = start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1)
+# An HTTP-message without its body: start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1).
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
-# The beginning of a header block. One empty line before it is ignored (RFC 9112, 2.2).
+# The beginning of an incomplete header block. An empty line before the header block is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
-# Requests that the fast path may answer, and the header fields that it reads.
+# These expressions match requests that the fast path may answer, and the header fields that the fast path reads.
 _SHORT_LINE = re.compile(
     rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
     rb" HTTP/1\.1(?=\r)"
@@ -71,28 +75,29 @@ _SHORT_FIELDS = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
-# The next expressions match a header block in lower case.
+# The next expressions match header blocks that were converted to lower case.
 _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding):")
 _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
-# Host = uri-host [ ":" port ] (RFC 9110, 7.2), and exactly one of it (RFC 9112, 3.2)
-_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the longest name of DNS, and a port
+# The Host field: Host = uri-host [ ":" port ] (RFC 9110, 7.2). A request must have exactly one (RFC 9112, 3.2).
+_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the longest DNS name, with a port
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _HOST_LINE = re.compile(rb"\nhost:[^\r]*+", re.IGNORECASE)
 _SHORT_HOST = re.compile(_HOST_VALUE)
-# Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
+# The length of the body: Content-Length = 1*DIGIT (RFC 9110, 8.6). No file size has more than 18 digits.
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
 _SHORT_LENGTH = re.compile(rb"[0-9]{1,18}")
-# Transfer-Encoding = #transfer-coding (RFC 9112, 6.1); only chunked is supported
+# A chunked body: Transfer-Encoding = #transfer-coding (RFC 9112, 6.1). The only supported coding is `chunked`.
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 
-# chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1); it is ignored. Blanks before it
-# are "bad whitespace", which h11 and httptools also refuse.
+# Extensions of a chunk: chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1). They are
+# ignored. Spaces before an extension are "bad whitespace" (BWS) and are refused, as in h11 and httptools.
 _EXTENSION = rb"(?:;[\t -~\x80-\xff]*+)?+"
-# chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF, chunk-size = 1*HEXDIG (RFC 9112, 7.1). The line break that ends
-# the head, or the chunk before, is matched as the beginning of the next line.
+# A chunk: chunk-size [ chunk-ext ] CRLF chunk-data CRLF, where chunk-size = 1*HEXDIG (RFC 9112, 7.1). This expression
+# starts with the line break that ends the header block or the previous chunk.
 CHUNK = re.compile(rb"\r\n([0-9A-Fa-f]{1,16})" + _EXTENSION + rb"(?=\r\n)")
 _CHUNK_SO_FAR = re.compile(rb"\r?|\r\n[0-9A-Fa-f]{0,16}" + _EXTENSION + rb"\r?")
-# last-chunk trailer-section CRLF, trailer-section = *( field-line CRLF ) (RFC 9112, 7.1.2)
+# The end of a chunked body: last-chunk trailer-section CRLF, where trailer-section = *( field-line CRLF )
+# (RFC 9112, 7.1.2).
 _TRAILER = re.compile(rb"\r\n" + _FIELDS + rb"\r\n")
 
 _BAD_HEAD = (
@@ -109,16 +114,16 @@ _BAD_CHUNK = (
 
 
 def malformed_request(detail: str = _BAD_HEAD) -> Problem:
-    """Return the problem for a request that breaks the grammar, by default in its header block."""
+    """Return the problem for a request that violates the grammar. By default, its header block is invalid."""
     return Problem("malformed-request", detail)
 
 
 def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
     """Return the header block at the beginning of `data`, or None if it is incomplete.
 
-    Returns its bytes with the target in origin-form, how many bytes of `data` it took, the length of the body (None if
-    chunked), and whether the target was an https URL. Raises Problem (malformed-request, head-too-large,
-    method-not-allowed), also for an incomplete header block.
+    The result has four parts: the header block with the target in origin-form, the number of bytes read from `data`,
+    the length of the body (None if chunked), and whether the target was an https URL. Even if the header block is
+    incomplete, the function may raise Problem (malformed-request, head-too-large or method-not-allowed).
     """
     end = data.find(b"\r\n\r\n") + 4
     if end < 4:
@@ -139,15 +144,16 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
 
 
 def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
-    """Return the header block with a URL target replaced by its path and query, and whether it was an https URL.
+    """Return the header block in origin-form, and whether the target was an https URL.
 
-    Host becomes the host of the URL, which takes precedence (RFC 9112, 3.2.2). Raises Problem (method-not-allowed).
+    A URL target is replaced by its path and query. The value of Host is replaced by the host of the URL, which takes
+    precedence (RFC 9112, 3.2.2). Raises Problem (method-not-allowed) for CONNECT and OPTIONS *.
     """
     method, target, version = head[: head.index(b"\r")].split(b" ")
     if target.startswith(b"/"):
         return head, False
     url = _ABSOLUTE_PARTS.fullmatch(target)
-    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # which means the same as an asterisk
+    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # a URL without a path means `*`
         raise _no_such_method(method)
     line = b"%b %b%b %b" % (method, url[3] or b"/", url[4], version)
     host = b"\nHost: " + url[2]
@@ -164,9 +170,9 @@ def _no_such_method(method: bytes) -> Problem:
 
 
 def _length_of(head: bytes, fields: bytes) -> int | None:
-    """Return the length of the body, or None if it is chunked; `fields` is the header block in lower case.
+    """Return the length of the body, or None if the body is chunked.
 
-    Raises Problem (malformed-request).
+    `fields` is the header block in lower case. Raises Problem (malformed-request) if the framing is invalid.
     """
     if not _FRAMING.search(fields):
         return 0
@@ -174,7 +180,7 @@ def _length_of(head: bytes, fields: bytes) -> int | None:
     length = _LENGTH.search(fields)
     if announced == 1 and length:
         return int(length[1])
-    # HTTP/1.0 has no chunks, and two framings may be an attack (RFC 9112, 6.1 and 6.3).
+    # HTTP/1.0 does not support chunks, and a request with two framings may be an attack (RFC 9112, 6.1 and 6.3).
     if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
         raise malformed_request(_BAD_FRAMING)
     return None
@@ -184,20 +190,20 @@ class ShortRequest(NamedTuple):
     """A short request that the fast path may answer."""
 
     query: bytes | None
-    """The query of a GET."""
+    """The query of a GET request; None for a POST request."""
     path: bytes | None
-    """The path of a POST."""
+    """The path of a POST request; None for a GET request."""
     fields: Mapping[bytes, bytes]
-    """The header fields that the fast path reads, by lower-case name."""
+    """The header fields that the fast path reads, keyed by lower-case name."""
     body: bytes
     size: int
-    """Bytes of the whole request."""
+    """The length of the whole request, in bytes."""
 
 
 def read_short_request(data: bytes) -> ShortRequest | None:
-    """Return the request at the beginning of `data`.
+    """Return the short request at the beginning of `data`.
 
-    Return None if it is incomplete, if it has headers that the fast path does not handle, or if it is ambiguous.
+    Return None if the request is incomplete, ambiguous, or has headers that the fast path does not handle.
     """
     line = _SHORT_LINE.match(data)
     end = data.find(b"\r\n\r\n")
@@ -217,12 +223,13 @@ def read_short_request(data: bytes) -> ShortRequest | None:
 
 
 def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
-    """Return the header fields that the fast path reads, and the length of the body. `lines` starts with a line break.
+    """Return the header fields that the fast path reads, and the length of the body.
 
-    Return None if there are headers that the fast path does not handle, or if a line is ambiguous.
+    `lines` contains the header lines, starting with a line break. Return None if there are headers that the fast path
+    does not handle, or if a line is ambiguous.
     """
     if not _SHORT.fullmatch(lines) or b" \r" in lines or b"\t\r" in lines:
-        return None  # parsers disagree on whether a trailing blank is part of the value
+        return None  # parsers disagree on whether a trailing space is part of the value
     found = _SHORT_FIELDS.findall(lines)
     fields = {name.lower(): value for name, value in found}
     if (
@@ -241,24 +248,24 @@ def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
 _SHORT_ACCEPT = 500
 _RECENT_BYTES = 500
 _recent_fields = lru_cache(256)(_short_fields)
-"""A cache of `_short_fields`, because a client sends the same fields repeatedly."""
+"""The function `_short_fields` with a cache, because a client repeatedly sends the same header fields."""
 
 
 def is_http_1_1(head: bytes) -> bool:
-    """Return whether the version of a request is HTTP/1.1, not 1.0."""
+    """Return whether the version of a request is HTTP/1.1 and not HTTP/1.0."""
     return head[: head.index(b"\r")].endswith(b"1")
 
 
 def validate_chunk_line(data: bytes, at: int) -> None:
-    """Raise Problem (malformed-request) if the data at `at` is not the beginning of a chunk line."""
+    """Raise Problem (malformed-request) if the data at offset `at` is not the beginning of a valid chunk line."""
     if len(data) - at > CHUNK_LINE_BYTES or not _CHUNK_SO_FAR.fullmatch(data, at):
         raise malformed_request(_BAD_CHUNK)
 
 
 def read_trailer(data: bytes) -> int:
-    """Return how many bytes of `data` the trailer fields take, or 0 if they are incomplete.
+    """Return the length of the trailer fields at the beginning of `data`, or 0 if the trailer fields are incomplete.
 
-    Raises Problem (malformed-request, head-too-large).
+    Raises Problem (malformed-request or head-too-large) if the trailer fields are invalid.
     """
     end = data.find(b"\r\n\r\n") + 4
     _validate_size(data[:end] if end > 3 else data)
@@ -270,12 +277,12 @@ def read_trailer(data: bytes) -> int:
 
 
 def header_fields(head: bytes) -> list[tuple[bytes, bytes]]:
-    """Return the names, in lower case, and the values of a header block. Invalid lines are skipped."""
+    """Return the lower-case names and the values of the fields in a header block. Invalid lines are skipped."""
     return [(name.lower(), value.rstrip(b"\t ")) for name, value in _NAMED.findall(head)]
 
 
 def _validate_parts(head: bytes, fields: bytes) -> None:
-    """Raise Problem (head-too-large) if the path, the query or Accept is too long to parse.
+    """Raise Problem (head-too-large) if the path, the query or the Accept header is too long.
 
     `fields` is the header block in lower case.
     """
@@ -300,7 +307,7 @@ def _too_large(has: str, count: int, unit: str, limit: int) -> Problem:
 
 
 def _validate_size(fields: bytes) -> None:
-    """Raise Problem (head-too-large) if the received fields are too long or too many."""
+    """Raise Problem (head-too-large) if a header block is too long or has too many fields."""
     if len(fields) > HEAD_BYTES:
         raise Problem(
             "head-too-large",

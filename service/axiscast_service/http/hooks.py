@@ -1,4 +1,4 @@
-"""Settings and callbacks that the application passes to its connections, in the lifespan state of ASGI."""
+"""Settings and callbacks that the application passes to its connections through ASGI's lifespan state."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .scheduler import RequestScheduler
 from .tls import Certificate
 
 HOOKS = "axiscast.hooks"
-"""The key of the Hooks in the lifespan state."""
+"""The key under which the lifespan state contains the Hooks."""
 READ_BYTES = 16 * 2**10
-"""Bytes of one read between requests."""
+"""The maximum number of bytes that a connection reads at once between requests."""
 BODY_READ_BYTES = 64 * 2**10
-"""Bytes of one read while a body arrives."""
+"""The maximum number of bytes that a connection reads at once while a body arrives."""
 
 HeaderFields = Sequence[tuple[bytes, bytes]]
-"""Names and values of header fields."""
+"""The type of a sequence of header fields, each with a name and a value."""
 
 
 class ShortRequestHandler(Protocol):
-    """An object that answers short requests from their bytes."""
+    """The type of an object that makes the response to a short request directly from its bytes."""
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
-        """Return the response to the request at the beginning of `data`, and how many bytes the request has.
+        """Return the response to the request at the beginning of `data`, and the length of the request in bytes.
 
-        The response begins with the headers `first`. Return None if the application must handle the request.
+        The response begins with the header fields `first`. Return None if the application must handle the request.
         """
 
 
 def _ignore(reason: str) -> None:
-    """Do nothing."""
+    """Ignore the reason. This is the default for callbacks."""
 
 
 @dataclass(slots=True)
@@ -43,30 +43,30 @@ class Hooks:
     """Settings, memory and callbacks for all connections of one application."""
 
     problem_response: Callable[[Problem, HeaderFields], tuple[int, HeaderFields, bytes]]
-    """Returns the status, headers and body of a problem response to a request with these headers."""
+    """A function that returns the status, headers and body of a problem response to a request with these headers."""
     request_seconds: float = 30
     max_body_bytes: int = 64 * 2**20
     budget: MemoryBudget = field(default_factory=lambda: MemoryBudget(2**27))
     refused: Callable[[str], None] = _ignore
-    """Called with the reason for which a connection is refused or aborted: a problem code, or one in metrics.py."""
+    """A callback for each refused or aborted connection. The argument is a problem code or a reason in metrics.py."""
     problem_sent: Callable[[str], None] = _ignore
-    """Called with the code of each problem that a connection sends."""
+    """A callback for each problem response that a connection sends itself. The argument is the problem code."""
     fast_path: ShortRequestHandler | None = None
     certificate: Certificate | None = None
-    """The certificate for new connections."""
+    """The TLS certificate for new connections, or None without TLS."""
     turns: RequestScheduler = field(default_factory=RequestScheduler)
     heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))
-    """The read buffer of all connections. Each read is copied out before the next one starts."""
+    """The read buffer that all connections share. Received data is copied from this buffer before the next read."""
     read_buffer: memoryview = field(init=False)
-    """The part of the buffer for reads between requests."""
+    """The part of the read buffer that is used between requests."""
 
     def __post_init__(self) -> None:
         self.read_buffer = self.buffer[:READ_BYTES]
 
 
 def hooks_of(app_state: Mapping[str, object]) -> Hooks:
-    """Return the hooks in a lifespan state."""
+    """Return the hooks that a lifespan state contains."""
     hooks = app_state[HOOKS]
     assert isinstance(hooks, Hooks)
     return hooks

@@ -1,4 +1,4 @@
-"""Changes to other libraries without a public hook, each with its reason. All of them are here."""
+"""All patches of other libraries. Each patch changes behaviour for which the library has no public setting."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ TLS_BUFFER_BYTES = 2**15
 
 
 def shrink_tls_buffers() -> None:
-    """Let asyncio's TLS allocate 32 KiB of zeros per connection, instead of 256 KiB.
+    """Reduce the zero-filled TLS buffer that asyncio allocates per connection from 256 KiB to 32 KiB.
 
-    No parameter sets the size. uvloop has its own TLS, whose buffers grow on demand.
+    asyncio has no parameter for this size. uvloop does not need the patch, because its TLS buffers grow on demand.
     """
     setattr(SSLProtocol, "max_size", TLS_BUFFER_BYTES)  # noqa: B010
 
 
 def forward_sighup() -> None:
-    """Forward SIGHUP to uvicorn's workers, which then reload their keys and certificate.
+    """Make uvicorn's supervisor forward SIGHUP to its workers, which then reload their API keys and certificate.
 
-    By default uvicorn's supervisor replaces its workers on SIGHUP, and no setting changes that.
+    By default, the supervisor replaces its workers on SIGHUP, and no setting changes this behaviour.
     """
     if hasattr(signal, "SIGHUP"):
         setattr(Multiprocess, "handle_hup", _pass_on)  # noqa: B010

@@ -1,4 +1,4 @@
-"""The limit on open connections, and which of them are closed for new ones."""
+"""The limit on open connections, and the choice of connections that are closed when new connections arrive."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from itertools import islice
 from typing import Protocol
 
 MAX_CONNECTIONS = 1000
-"""Open connections per worker. Each takes about 15 kB; requests have other limits."""
+"""The maximum number of open connections per worker. Each connection takes about 15 kB. Requests have other limits."""
 ALLOWANCE_BYTES = 4 * 2**10
-"""Unread bytes per connection that need no reservation: the memory budget accounts for them. More bytes, such as a long
-header block or pipelined requests, are reserved from the budget."""
+"""The unread bytes per connection that need no reservation, because the memory budget already accounts for them. More
+unread bytes, such as a long header block or pipelined requests, are reserved from the budget."""
 FILES_SHARE = 0.75
-"""Largest part of the process's file descriptors for connections. The rest is for other files, and for connections that
-are accepted before others are closed."""
+"""The maximum share of the process's file descriptors that connections may use. The other descriptors are for files and
+for connections that are accepted before old connections are closed."""
 RESERVE_SHARE = 1 / 8
-"""Part of MAX_CONNECTIONS that may be open in addition while all others have a request in flight. Otherwise a probe
-would be refused at that moment."""
+"""The share of MAX_CONNECTIONS that may be open above the limit while all other connections have a request in flight.
+Without this reserve, a probe would be refused at that moment."""
 MAX_GROWN_TLS = 32
-"""Waiting connections with grown TLS buffers. After a long body, these buffers keep about 600 kB. Above this limit, the
-connection that has waited longest is closed."""
+"""The maximum number of connections with grown TLS buffers. After a long body, these buffers keep about 600 kB. Above
+this limit, the longest-waiting connection with grown buffers is closed."""
 MAX_DRAINING = 16
-"""Connections whose refused uploads are read to their end at once."""
+"""The maximum number of connections at a time whose refused uploads are read to their end."""
 MAX_COMPARED_BODIES = 64
-"""Arriving bodies, oldest first, that are compared to find the slowest one."""
+"""The maximum number of arriving bodies, oldest first, that are compared to find the slowest body."""
 
 
 class Closable(Protocol):
-    """A connection that can be closed for a new one."""
+    """The type of a connection that can be closed to make room for a new connection."""
 
     def cut(self, reason: str) -> None: ...
 
@@ -37,27 +37,27 @@ class Closable(Protocol):
 
 
 class Connections:
-    """All open connections of a process. Connections that wait for their clients are closed for new ones."""
+    """All open connections of a process. At the limit, a waiting connection is closed to make room for a new one."""
 
     def __init__(self) -> None:
         self.total = 0
         self.waiting: dict[Closable, None] = {}
-        """Connections that wait for a request, or for the client to read a response. The longest-waiting come first."""
+        """Connections that wait until the client sends a request or reads a response. The longest-waiting is first."""
         self.arriving: dict[Closable, None] = {}
-        """Connections whose body is arriving, in the order in which they began."""
+        """Connections with a body that is still arriving, in the order in which the bodies began."""
         self.grown_tls: dict[Closable, None] = {}
-        """Encrypted connections that have received long bodies."""
+        """Encrypted connections with grown TLS buffers, because they have received long bodies."""
         self.above_limit = False
-        """Whether more connections than the limit may be open."""
+        """Whether the number of open connections may be above the limit."""
         self.ending: set[Closable] = set()
-        """Connections that were closed for new ones, until they have ended."""
+        """Connections that were closed to make room for new connections, but have not ended yet."""
         self.lingering: dict[Closable, None] = {}
-        """Connections in a lingering close."""
+        """Connections that are in a lingering close."""
         self.draining: set[Closable] = set()
-        """Connections whose refused uploads are read to their end."""
+        """Connections with a refused upload that is read to its end."""
 
     def opened(self, connection: Closable) -> bool:
-        """Count a new connection. Return False if the limit is reached and no other connection can be closed."""
+        """Count a new connection. Return False if the limit is reached and no other connection could be closed."""
         self.total += 1
         excess = self.total - (most := _max_connections())
         if excess > 0 and not self.close_one_for_capacity():
@@ -68,18 +68,19 @@ class Connections:
         return True
 
     def close_excess(self) -> None:
-        """Close a waiting connection if more are open than the limit."""
+        """Close one connection if the number of open connections is above the limit."""
         self.above_limit = self.total - len(self.ending) > _max_connections()
         if self.above_limit:
             self.close_one_for_capacity()
 
     def close_one_for_capacity(self) -> bool:
-        """Close one connection for a new one. Return False if none can be closed.
+        """Close one connection to make room for a new connection. Return False if no connection can be closed.
 
-        The choice is the longest-waiting one that is not new, then the longest-lingering one, then a new one, then the
-        one with the slowest body.
+        The first choice is the longest-waiting connection that is not new. The next choices are the longest-lingering
+        connection, a new connection, and the connection with the slowest body.
         """
-        # A busy loop reads new connections late. Pipelining connections wait again after each response, behind them.
+        # New connections are spared, because a busy loop reads their first request late. A pipelining connection
+        # moves to the end of the waiting connections after each response.
         chosen = next((connection for connection in self.waiting if not connection.is_new()), None)
         chosen = chosen or next(iter(self.lingering), None) or next(iter(self.waiting), None)
         if chosen is None and self.arriving:
@@ -93,12 +94,12 @@ class Connections:
         return True
 
     def closed(self, connection: Closable) -> None:
-        """Count the end of a connection."""
+        """Stop counting a connection that has ended."""
         self.total -= 1
         self.ending.discard(connection)
 
     def tls_buffers_grew(self, connection: Closable) -> None:
-        """Record that the TLS buffers of a connection have grown. Above MAX_GROWN_TLS, close another such one."""
+        """Record that a connection's TLS buffers have grown. Above MAX_GROWN_TLS, close another such connection."""
         self.grown_tls.pop(connection, None)
         self.grown_tls[connection] = None
         if len(self.grown_tls) > MAX_GROWN_TLS:
@@ -108,7 +109,7 @@ class Connections:
                 longest.cut("no-room")
 
     def forget(self, connection: Closable) -> None:
-        """Exclude a connection from those that may be closed for new ones."""
+        """Exclude a connection from the connections that may be closed to make room."""
         self.waiting.pop(connection, None)
         self.arriving.pop(connection, None)
         self.lingering.pop(connection, None)
@@ -116,10 +117,10 @@ class Connections:
 
 
 CONNECTIONS = Connections()
-"""The connections of this process."""
+"""All open connections of this process."""
 
 
 def _max_connections() -> int:
-    """Return the limit on open connections, which the limit on file descriptors may reduce."""
-    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, or Windows
+    """Return the maximum number of open connections. A low limit on file descriptors reduces this number."""
+    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1 means no limit, or Windows
     return MAX_CONNECTIONS if files < 0 else min(MAX_CONNECTIONS, int(files * FILES_SHARE))

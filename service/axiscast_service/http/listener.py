@@ -1,7 +1,7 @@
-"""The event loop and its listener, which accepts new connections promptly while others are busy.
+"""The event loop and its listener, which accepts new connections quickly even if other connections are busy.
 
-libuv accepts one connection in each turn of its loop, and a turn handles all requests that are ready. This listener
-accepts up to MAX_ACCEPTS connections in a turn, and counts each (limits.py) before its handshake.
+libuv accepts only one connection per loop iteration, and an iteration handles all requests that are ready. This
+listener accepts up to ACCEPTS connections per iteration. It counts a connection (limits.py) before the TLS handshake.
 """
 
 from __future__ import annotations
@@ -33,30 +33,32 @@ else:
         shrink_tls_buffers()
 
 ACCEPTS = 64
-"""Connections that are accepted in one turn of the loop. They take about 5 ms."""
+"""The maximum number of connections that are accepted per loop iteration. Accepting them takes about 5 ms."""
 SHARED_ACCEPTS = 1
-"""The same if other processes listen on the same socket, so that idle processes get their share."""
+"""The maximum number of accepted connections per loop iteration if other processes listen on the same socket. The low
+number lets idle processes accept connections too."""
 PAUSE_SECONDS = 0.05
-"""Time until the next try after the system has refused a file descriptor."""
+"""The time before the next attempt to accept, after the system has refused a file descriptor."""
 MAX_QUEUED = 4096
-"""Connections that are accepted on shutdown: the size of the queue. New ones could arrive forever."""
+"""The maximum number of connections that are accepted on shutdown, which is the size of the system's queue. Without a
+limit, new connections could arrive forever."""
 HANDSHAKE_SECONDS = 1
-"""Time for pending TLS handshakes on shutdown."""
+"""The time that pending TLS handshakes have on shutdown."""
 CLOSE_POLL_SECONDS = 0.05
-"""Interval at which shutdown checks whether all connections have ended."""
+"""The interval at which a shutdown checks whether all connections have ended."""
 WARNING_SECONDS = 60
-"""Minimum interval between two log lines about refused file descriptors."""
+"""The minimum time between two log lines about refused file descriptors."""
 
 STARTUP_FAILURE = 3
-"""uvicorn's exit status for a worker that can't start."""
+"""The exit status of a uvicorn worker that can't start."""
 
 logger = logging.getLogger("axiscast")
 
 
 class Loop(Base):
-    """uvloop's event loop, or asyncio's if uvloop is not installed, with our own listener.
+    """An event loop with our own listener, based on uvloop or, if uvloop is not installed, on asyncio.
 
-    uvicorn creates its event loops from this class. Its workers, log and shutdown work as usual.
+    uvicorn creates its event loops from this class. The workers, the log and the shutdown of uvicorn work as usual.
     """
 
     async def create_server(  # type: ignore[override]
@@ -69,7 +71,7 @@ class Loop(Base):
         ssl: ssl.SSLContext | None = None,
         backlog: int = 100,
     ) -> Listener:
-        """Return a listener on an address, or on the address of `sock` if several workers share it."""
+        """Return a listener on this host and port, or on the address of `sock` if several workers share an address."""
         if sock is None:
             return Listener(self, await self._bind(host, port, backlog), make, ssl, ACCEPTS)
         if sys.platform == "linux":
@@ -91,10 +93,10 @@ class Loop(Base):
 
 
 def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:
-    """Return a socket that listens on the address of `bound`, which itself never listens.
+    """Return a new socket that listens on the address of `bound`. The socket `bound` itself never listens.
 
-    So each worker has its own queue. The system distributes connections by their ports, independently of the load, and
-    after the workers have closed their sockets, no other process still listens.
+    With its own socket, each worker has its own queue. The system distributes connections by their ports, independently
+    of the load. After the workers have closed their sockets, no other process listens on the address.
     """
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     own = socket.socket(bound.family, bound.type)
@@ -106,7 +108,7 @@ def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:
 
 
 class Listener:
-    """The listening sockets of one process, until `close`."""
+    """The listening sockets of one process, which accept connections until `close` is called."""
 
     def __init__(
         self,
@@ -122,9 +124,9 @@ class Listener:
         self.context = context
         self.accepts = accepts
         self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
-        """Accepted connections before `connection_made`: for one turn of the loop, or for their TLS handshake."""
+        """Accepted connections before the call of `connection_made`, for example during their TLS handshake."""
         self.accepted_late: list[HTTPProtocol] = []
-        """Connections that were made after `close`. uvicorn does not wait for them."""
+        """Connections that became ready after `close`. uvicorn does not wait until these connections end."""
         self.closing = False
         self.warned_at = -float(WARNING_SECONDS)
         try:
@@ -137,9 +139,9 @@ class Listener:
             self._listen(sock)
 
     def close(self) -> None:
-        """Accept the connections in the queue and stop listening.
+        """Accept the connections in the system's queue, and then stop listening.
 
-        Requests on pending connections are still answered. TLS handshakes have HANDSHAKE_SECONDS to end.
+        Requests on these connections still get responses. Pending TLS handshakes are aborted after HANDSHAKE_SECONDS.
         """
         self.closing = True
         for sock in self.sockets:
@@ -166,7 +168,7 @@ class Listener:
             self.loop.add_reader(sock, self._accept, sock)
 
     def _accept(self, sock: socket.socket) -> bool:
-        """Accept waiting connections up to the limit. Return whether more may wait."""
+        """Accept waiting connections up to the limit per iteration. Return whether more connections may be waiting."""
         for taken in range(self.accepts):
             try:
                 connection, _address = sock.accept()
@@ -175,7 +177,7 @@ class Listener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                if not taken:  # otherwise the queue may be empty: Linux reports the missing descriptor first
+                if not taken:  # Linux reports missing descriptors even if the queue is empty
                     self._pause(sock, error)
                 return False
             connection.setblocking(False)
@@ -191,13 +193,13 @@ class Listener:
         certificate = protocol.hooks.certificate
         if certificate is not None:
             tls = {
-                "ssl": certificate.context,  # the current one, see reload.py
+                "ssl": certificate.context,  # reload.py may replace the context
                 "ssl_handshake_timeout": protocol.hooks.request_seconds,
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }
         try:
             await self.loop.connect_accepted_socket(lambda: protocol, connection, **tls)
-        except OSError as error:  # also TLS errors and handshakes that time out
+        except OSError as error:  # OSError includes TLS errors and handshake timeouts
             logger.debug("a connection failed before its first request: %s", error)
         else:
             if self.closing:
@@ -207,7 +209,7 @@ class Listener:
             protocol.handshake_ended()
 
     def _pause(self, sock: socket.socket, error: OSError) -> None:
-        """Stop accepting for a moment. If file descriptors are missing, close a connection."""
+        """Stop accepting for PAUSE_SECONDS. If no file descriptors are left, close a connection."""
         self.loop.remove_reader(sock)
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):

@@ -1,9 +1,9 @@
-"""An incremental parser of HTTP/1.1 requests, without IO.
+"""An incremental parser of HTTP/1.1 requests, which does no input or output.
 
-Framing: a request has a header block, which ends at the first empty line, and a body. The header block announces the
-end of the body by its length or by chunks (RFC 9112, 6). If two parsers find different ends, the body for one parser is
-the next request for the other. So this parser accepts only requests that all parsers read alike (grammar.py). It reads
-one request at a time, and leaves the data after it unread until `next_request`.
+A request consists of a header block, which ends at the first empty line, and a body. The header block announces the
+length of the body, or that the body arrives in chunks (RFC 9112, 6). If two parsers find different ends of a body, one
+parser reads a part of the body as the next request. Therefore this parser accepts only requests that all parsers read
+in the same way (grammar.py). It parses one request, and leaves further data unparsed until `next_request` is called.
 """
 
 from __future__ import annotations
@@ -13,87 +13,88 @@ from typing import Literal, NamedTuple
 from .grammar import CHUNK, header_fields, malformed_request, read_head, read_trailer, validate_chunk_line
 
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
-"""A body may have SMALL_CHUNKS chunks of any size, and more if their average size is at least SMALL_CHUNK_BYTES. Each
-chunk takes a step of Python, in which all other connections wait."""
+"""A body may have SMALL_CHUNKS chunks of any size. It may have more chunks if their average size is at least
+SMALL_CHUNK_BYTES. Parsing a chunk takes a step of Python code, for which all other connections wait."""
 CHUNKS_AT_ONCE = 256
-"""`feed` reads at most this many chunks, in about 0.3 ms."""
+"""The maximum number of chunks that one call of `feed` parses, in about 0.3 ms."""
 _SMALL_CHUNKS = (
     f"the body has more than {SMALL_CHUNKS} chunks of less than {SMALL_CHUNK_BYTES} bytes on average: send larger "
     "chunks, or the whole body with a Content-Length"
 )
 
 Phase = Literal["head", "body", "chunks", "trailer", "complete"]
-"""The part of a request that is read next. An Enum would cost a microsecond per request."""
+"""The type for the part of a request that is parsed next. An Enum would take a microsecond more per request."""
 
 TRANSITIONS: dict[Phase, dict[str, Phase]] = {
-    # The header block.
+    # In this phase, the parser reads the header block.
     "head": {"no body": "complete", "a length": "body", "chunks": "chunks"},
-    # The rest of a body of known length.
+    # In this phase, the parser reads a body of known length.
     "body": {"its last byte": "complete"},
-    # The rest of a chunked body.
+    # In this phase, the parser reads a chunked body.
     "chunks": {"the last chunk": "trailer"},
-    # The trailer fields after the last chunk.
+    # In this phase, the parser reads the trailer fields after the last chunk.
     "trailer": {"its empty line": "complete"},
-    # Nothing. Further data belongs to the next request.
+    # In this phase, the parser reads nothing, because further data is part of the next request.
     "complete": {"the next request": "head"},
 }
-"""For each phase, its events and the phase after each."""
+"""The events that can end each phase, and the phase that follows each event."""
 
 
 class RequestHead(NamedTuple):
-    """A valid request line and its header fields."""
+    """The header block of a request: a valid request line and valid header fields."""
 
     data: bytes
-    """The bytes of the header block, with the target in origin-form."""
+    """The bytes of the header block, with the request target in origin-form."""
     length: int | None
-    """Bytes of the body, or None if it is chunked."""
+    """The length of the body in bytes, or None if the body is chunked."""
     is_https: bool = False
-    """Whether the target was an https URL."""
+    """Whether the request target was an https URL."""
 
     def line(self) -> tuple[bytes, bytes, bytes]:
-        """Return the method, the target and the version."""
+        """Return the method, the target and the version from the request line."""
         method, target, version = self.data[: self.data.index(b"\r")].split(b" ")
         return method, target, version
 
     def fields(self) -> list[tuple[bytes, bytes]]:
-        """Return the names, in lower case, and the values of the header fields."""
+        """Return the lower-case names and the values of the header fields."""
         return header_fields(self.data)
 
 
 class BodyData(NamedTuple):
-    """A part of a body."""
+    """The event that a part of a request body has arrived."""
 
     data: bytes
 
 
 class EndOfRequest(NamedTuple):
-    """The request is complete."""
+    """The event that the request is complete."""
 
 
 Event = RequestHead | BodyData | EndOfRequest
 
 
 class Parser:
-    """The parser of one connection."""
+    """The request parser of one connection."""
 
     __slots__ = ("_small_chunks", "due", "head", "is_behind", "phase", "rest")
 
     def __init__(self) -> None:
         self.phase: Phase = "head"
         self.head: RequestHead | None = None
-        """The header block of the current or last request."""
+        """The header block of the current request or, between requests, of the previous request."""
         self.rest = b""
-        """Received bytes that are not parsed: part of a line, or data after the request."""
+        """Received bytes that are not parsed yet: a part of a line, or data after the request."""
         self.is_behind = False
-        """Whether `feed` has stopped after CHUNKS_AT_ONCE. `feed(b"")` reads on."""
+        """Whether `feed` has stopped after CHUNKS_AT_ONCE chunks. If so, `feed(b"")` continues parsing."""
         self.due = 0
-        """Bytes of the body or the chunk that have not arrived."""
-        self._small_chunks = SMALL_CHUNKS  # how many more chunks of the body may be small
+        """The number of bytes of the current body or chunk that have not arrived."""
+        self._small_chunks = SMALL_CHUNKS  # the number of further chunks that may be small
 
     def feed(self, data: bytes) -> list[Event]:
-        """Parse the rest and these bytes, up to the end of the request or until `is_behind`, and return the events.
+        """Parse the bytes in `rest` and then `data`, and return the events.
 
-        Raises Problem (malformed-request, head-too-large, method-not-allowed). Afterwards nothing more can be parsed.
+        Parsing stops at the end of the request, or when `is_behind` becomes true. Raises Problem (malformed-request,
+        head-too-large or method-not-allowed) if the request is invalid. Then the parser can't be used again.
         """
         self.rest = data = self.rest + data if self.rest else data
         self.is_behind = False
@@ -107,25 +108,25 @@ class Parser:
         return events
 
     def hold(self, data: bytes) -> None:
-        """Keep these bytes for the next `feed`."""
+        """Store these bytes until the next call of `feed`."""
         self.rest = self.rest + data if self.rest else data
 
     def drop(self, nbytes: int) -> None:
-        """Drop `nbytes` of the rest: a whole request that was parsed elsewhere."""
+        """Drop the first `nbytes` unparsed bytes, which are a whole request that the fast path has parsed."""
         self.rest = self.rest[nbytes:]
 
     def skip(self, nbytes: int) -> None:
-        """Skip `nbytes` of a body of known length that were received elsewhere."""
+        """Skip `nbytes` bytes of a body of known length, because they were received directly into a buffer."""
         self.due -= nbytes
         if not self.due:
             self.phase = TRANSITIONS["body"]["its last byte"]
 
     def next_request(self) -> None:
-        """Start with the next request."""
+        """Start parsing the next request."""
         self.phase = TRANSITIONS[self.phase]["the next request"]
 
     def _read(self, data: bytes, events: list[Event]) -> int:
-        """Parse one part. Return how many bytes it took, or 0 if more bytes are needed."""
+        """Parse one part of the data. Return the number of bytes used, or 0 if more bytes are needed."""
         match self.phase:
             case "head":
                 return self._read_head(data, events)
@@ -150,7 +151,7 @@ class Parser:
         if length is None:
             self.phase = TRANSITIONS["head"]["chunks"]
             self._small_chunks = SMALL_CHUNKS
-            return end - 2  # a chunk line includes the line break before it
+            return end - 2  # the expression for a chunk line includes the line break before the line
         if length:
             self.phase = TRANSITIONS["head"]["a length"]
         else:

@@ -1,8 +1,9 @@
-"""The requests of a connection and their responses, in order.
+"""The requests on a connection, and their responses in the same order.
 
-A connection waits for its client between two requests, while a header block or a short body arrives, and while the
-client does not read a response. Meanwhile it may be closed for a new connection (limits.py). The application gets a
-request once it is complete or, if its body is long or it asks for 100 Continue, once its header block is.
+A connection waits for its client in three cases: between two requests, while a header block or a short body arrives,
+and while the client does not read a response. A waiting connection may be closed to make room for a new connection
+(limits.py). The application gets a request when the request is complete. If the body is long or the client expects 100
+Continue, the application gets the request when the header block is complete.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from .scope import closes, expects_continue, scope_of
 from .upload import EXTENSION, LONG_BYTES
 
 MAX_BUFFERED_BODY_BYTES = 64 * 2**10
-"""The largest body that is received completely before the application gets the request."""
+"""The maximum size of a body that is received completely before the application gets the request."""
 GRACE_SECONDS = 0.1
-"""Time that an idle connection waits on shutdown for a request that is on its way."""
+"""The time for which an idle connection waits on shutdown, because a request may be in transit."""
 PARTIAL_REQUEST_SECONDS = 2
-"""Time for the rest of a partial request on shutdown."""
+"""The time that a client has on shutdown to send the rest of a partial request."""
 
 
 def _not_encrypted() -> Problem:
-    """Return the problem of an https URL on a connection without TLS, which must be refused (RFC 9110, 7.4)."""
+    """Return the problem for an https URL on a connection without TLS. RFC 9110, 7.4 requires this refusal."""
     return Problem(
         "misdirected-request",
         "the target is an https URL, but this connection has no TLS: send only the path, or connect with TLS",
@@ -40,37 +41,37 @@ def _not_encrypted() -> Problem:
 
 
 class HTTPProtocol(ReceivingConnection):
-    """One HTTP/1.1 connection. uvicorn creates it (uvicorn_interface.py); the lifespan state has its Hooks."""
+    """An HTTP/1.1 connection, which uvicorn creates (uvicorn_interface.py). The lifespan state contains the Hooks."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.app = config.loaded_app
         self.fast_path = self.hooks.fast_path
         self.scheduled = False
-        """Whether it waits for its turn in the scheduler."""
+        """Whether the connection waits for its turn in the scheduler."""
         self.client_half_closed = False
-        """Whether the client has closed its sending side."""
+        """Whether the client has closed its sending side of the connection."""
         self.shutting_down = False
         """Whether the service is shutting down."""
 
     def shutdown(self) -> None:
-        """Answer requests that have arrived or are on their way, and close. uvicorn calls this on shutdown."""
+        """Respond to requests that have arrived or are in transit, and then close. uvicorn calls this on shutdown."""
         self.shutting_down = True
-        self.fast_path = None  # its responses have no `Connection: close`
+        self.fast_path = None  # the fast path can't send `Connection: close`
         if self.cycle is not None and not self.cycle.started:
             self.cycle.keep_alive = False
         else:
             self._schedule_shutdown_close()
 
     def _schedule_shutdown_close(self) -> None:
-        """Close after GRACE_SECONDS if no request arrives."""
+        """Close the connection after GRACE_SECONDS if no request arrives."""
         self.loop.call_later(GRACE_SECONDS, self.after_reading, self._close_for_shutdown)
 
     def _close_for_shutdown(self) -> None:
         if self.finished or self.cycle is not None:
             return  # the connection is closed after the response
         if self.scheduled:
-            self._schedule_shutdown_close()  # its turn shows whether the request is complete
+            self._schedule_shutdown_close()  # the turn in the scheduler shows whether the request is complete
         elif self.parser.rest or self.parser.phase != "head":
             self.loop.call_later(PARTIAL_REQUEST_SECONDS, self._refuse_late_request)
         else:
@@ -102,22 +103,22 @@ class HTTPProtocol(ReceivingConnection):
             data = bytes(self.hooks.buffer[:nbytes])
             if self.parser.phase == "head":
                 self._receive_head(data)
-            elif self.parser.phase == "complete" or self.parser.is_behind:  # flow control holds the rest back
+            elif self.parser.phase == "complete" or self.parser.is_behind:  # the data is parsed later
                 self.parser.hold(data)
                 self.pause_reading()
             else:
                 self._feed(data)
 
     def eof_received(self) -> bool:
-        """Answer the received requests and close, because the client has closed its sending side.
+        """Respond to the received requests and then close, because the client has closed its sending side.
 
-        Each request has one turn of the loop. Longer ones are abandoned, because a client that has disconnected looks
-        the same. Return whether the connection stays open meanwhile.
+        Each request has one iteration of the event loop. A request that takes longer is abandoned, because the client
+        may have disconnected completely. Return whether the connection stays open until then.
         """
         self.client_half_closed = True
         if self.finished:
             return False
-        if self.is_encrypted():  # TLS connections are never half open
+        if self.is_encrypted():  # a TLS connection can't be closed on one side only
             if self.scheduled:
                 response = self.answer_fast()
                 if response is None:
@@ -132,7 +133,7 @@ class HTTPProtocol(ReceivingConnection):
         return self.scheduled or self.cycle is not None or (self.write_paused and bool(self.parser.rest))
 
     def _end(self, cycle: RequestCycle) -> None:
-        """Close unless this request was answered meanwhile."""
+        """Close the connection, unless this request has got its response in the meantime."""
         if self.cycle is cycle:
             self.transport.close()
 
@@ -148,15 +149,15 @@ class HTTPProtocol(ReceivingConnection):
             self._schedule(pipelined=False)
 
     def _schedule(self, pipelined: bool) -> None:
-        """Wait for a turn of the scheduler."""
+        """Enter the scheduler and wait for a turn."""
         self.scheduled = True
         CONNECTIONS.waiting.pop(self, None)
-        if pipelined:  # after a response, it may be closed for a new connection
+        if pipelined:  # between pipelined requests, the connection may be closed to make room
             CONNECTIONS.waiting[self] = None
         self.hooks.turns.enter(self, pipelined)
 
     def answer_fast(self) -> bytes | None:
-        """See scheduler.Waiting."""
+        """Return the response of the fast path to the next request, or None (see ScheduledConnection)."""
         if self.fast_path is None or not self.scheduled or self.write_paused or self.finished:
             return None
         found = self.fast_path.answer(self.parser.rest, self.server_state.default_headers)
@@ -166,15 +167,15 @@ class HTTPProtocol(ReceivingConnection):
         return found[0]
 
     def send_fast(self, response: bytes) -> None:
-        """See scheduler.Waiting."""
+        """Send the response of `answer_fast` (see ScheduledConnection)."""
         self.scheduled = False
         self.transport.write(response)
         self._next_request()
 
     def take_normal_path(self) -> None:
-        """See scheduler.Waiting."""
+        """Parse the received data for the application (see ScheduledConnection)."""
         if not self.scheduled:
-            return  # the connection has ended, or answered at the end of its TLS
+            return  # the connection has ended, or `eof_received` has responded
         self.scheduled = False
         if self.finished:
             return
@@ -184,12 +185,12 @@ class HTTPProtocol(ReceivingConnection):
         self._read_rest()
 
     def _read_rest(self) -> None:
-        """Parse the received data. If the client has closed its sending side, close after the response."""
+        """Parse the received data. If the client has closed its sending side, close after the last response."""
         if self.finished:
             return
         self._feed(b"")
         if self.cycle is not None and not self.parser.is_behind:
-            self.cycle.wake()  # the application may wait for more of the body
+            self.cycle.wake()  # the application may be waiting for more of the body
         if self.client_half_closed and not self.finished and not self.parser.is_behind:
             if self.cycle is None:
                 self.transport.close()
@@ -197,7 +198,7 @@ class HTTPProtocol(ReceivingConnection):
                 self.loop.call_soon(self._end, self.cycle)
 
     def _feed(self, data: bytes) -> None:
-        """Parse the rest and this data up to the end of the request."""
+        """Parse this data, and data that is still unparsed, up to the end of the current request."""
         try:
             events = self.parser.feed(data)
         except Problem as problem:
@@ -209,13 +210,13 @@ class HTTPProtocol(ReceivingConnection):
             self._handle(event, late=bool(data))
         if self.parser.is_behind and not self.finished:
             self.pause_reading()
-            self.loop.call_soon(self._read_rest)  # after the turns of other connections
+            self.loop.call_soon(self._read_rest)  # other connections can be served first
         if self.cycle is None and not self.finished and not self.scheduled:
             self.wait_for_client()
             self.resume_reading()
 
     def resume_reading(self) -> None:
-        """Resume reading, unless received data must be parsed first."""
+        """Resume reading, unless data that has already arrived must be parsed first."""
         if self.finished or not self.parser.is_behind:
             super().resume_reading()
 
@@ -243,7 +244,7 @@ class HTTPProtocol(ReceivingConnection):
             self._start_application(body_complete=True)
 
     def _answer_completed_fast(self) -> bool:
-        """Answer a short request that arrived in parts by the fast path. Return whether it did."""
+        """Use the fast path for a short request that arrived in parts. Return whether the fast path has responded."""
         head = self.parser.head
         if self.fast_path is None or head is None or self.write_paused:
             return False
@@ -257,7 +258,7 @@ class HTTPProtocol(ReceivingConnection):
         return True
 
     def _start_application(self, body_complete: bool) -> None:
-        """Pass the request to the application."""
+        """Pass the current request to the application."""
         head = self.parser.head
         assert head is not None
         body = b"".join(self.held)
@@ -277,7 +278,7 @@ class HTTPProtocol(ReceivingConnection):
         if not body_complete:
             self.update_reservation()
             if self.finished:
-                return  # it was refused, because no memory is left
+                return  # the request was refused because no memory is left
         task = self.loop.create_task(self.cycle.run(self.app))
         self.server_state.tasks.add(task)
         task.add_done_callback(self.server_state.tasks.discard)
@@ -285,12 +286,12 @@ class HTTPProtocol(ReceivingConnection):
     # --- responding
 
     def default_fields(self) -> Iterable[tuple[bytes, bytes]]:
-        """Return the headers of every response."""
+        """Return the header fields that every response has."""
         fields: Iterable[tuple[bytes, bytes]] = self.server_state.default_headers
         return fields
 
     def responded(self, cycle: RequestCycle) -> None:
-        """Continue after the application has responded."""
+        """Continue with the next request, or close, after the application has responded."""
         if self.cycle is not cycle:
             return
         self.cycle = None
@@ -304,7 +305,7 @@ class HTTPProtocol(ReceivingConnection):
         self._next_request()
 
     def _next_request(self) -> None:
-        """Continue with the next request, or wait for the client."""
+        """Continue with the next request, or wait until the client sends a request."""
         self.has_responded = True
         self.server_state.total_requests += 1
         self.rates.begin()
@@ -325,7 +326,7 @@ class HTTPProtocol(ReceivingConnection):
         self.start_idle_timer()
 
     def cancelled(self) -> None:
-        """Respond after the application was cancelled."""
+        """Send a problem response after the application was cancelled."""
         if self.shutting_down:
             self.refuse(
                 Problem("shutting-down", "the service shut down before the response was complete: send it again")
@@ -336,18 +337,18 @@ class HTTPProtocol(ReceivingConnection):
             )
 
     def abandon_response(self) -> None:
-        """Close the connection in the middle of a response."""
+        """Close the connection, although its response is incomplete."""
         self.cycle = None
         self.end_upload()
         self.finished = True
         self.transport.close()
 
     def refuse(self, problem: Problem) -> None:
-        """Respond with a problem and close. The application sees a disconnect."""
+        """Send a problem response and close the connection. For the application, the client has disconnected."""
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.disconnect()
-            if cycle.has_sent:  # another response is no longer possible
+            if cycle.has_sent:  # a part of another response was already sent
                 self.cut(problem.code)
                 return
         self.hooks.refused(problem.code)
@@ -358,7 +359,7 @@ class HTTPProtocol(ReceivingConnection):
         self._finish(waits_for_body=problem.code in ("overloaded", "shutting-down"), lingers=True)
 
     def _finish(self, waits_for_body: bool, lingers: bool = False) -> None:
-        """Close. If the client may still be sending, or `lingers` is set, use a lingering close."""
+        """Close the connection. If the client may still be sending, or `lingers` is true, use a lingering close."""
         if self.finished:
             return
         phase, due = self.parser.phase, self.parser.due

@@ -1,4 +1,4 @@
-"""The receiving side of a connection: unanswered input, and the memory reserved for it."""
+"""The receiving side of a connection: received data that waits for processing, and the memory reserved for it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .request_cycle import RequestCycle
 from .upload import Upload
 
 TLS_BYTES = 640 * 2**10
-"""Memory of TLS for a connection on which a long body arrives."""
+"""The memory, in bytes, that TLS takes for a connection while a long body arrives."""
 
 
 class ReceivingConnection(ServerConnection):
-    """The part of HTTPProtocol that holds received data."""
+    """The base class of HTTPProtocol that stores received data."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
@@ -27,23 +27,23 @@ class ReceivingConnection(ServerConnection):
         self.cycle: RequestCycle | None = None
         """The request that the application is processing."""
         self.upload: Upload | None = None
-        """The upload that receives the rest of the body."""
+        """The upload that receives the rest of a long body, or None."""
         self.held: list[bytes] = []
-        """Body of a request that has not been passed to the application."""
+        """The received parts of the body, before the request is passed to the application."""
         self.held_bytes = 0
         self.reserved = 0
-        """Bytes of the memory budget that are reserved for unread input."""
+        """The bytes of the memory budget that are reserved for received data of this connection."""
         self.request_start = 0.0
-        """Start of the request, by the event loop's clock."""
+        """The start time of the current request, by the event loop's clock."""
 
     def finish_body(self, cycle: RequestCycle) -> None:
-        """Mark the body of this request as complete."""
+        """Mark the body of the request as complete."""
         CONNECTIONS.arriving.pop(self, None)
         cycle.end_body()
         self.release_body()
 
     def wait_for_client(self) -> None:
-        """Wait for the client. Meanwhile this connection may be closed to make room for a new one."""
+        """Wait until the client sends data. A waiting connection may be closed to make room for a new connection."""
         if self.parser.phase == "head":
             CONNECTIONS.waiting.pop(self, None)
             CONNECTIONS.waiting[self] = None
@@ -55,8 +55,7 @@ class ReceivingConnection(ServerConnection):
             CONNECTIONS.close_excess()
 
     def update_reservation(self) -> None:
-        """Reserve memory for what is held of requests beyond the allowance, and for what TLS adds to a long body that
-        arrives."""
+        """Reserve memory for received data above ALLOWANCE_BYTES, and for TLS while a long body arrives."""
         wanted = max(len(self.parser.rest) + self.held_bytes - ALLOWANCE_BYTES, 0)
         if self.cycle is not None and not self.cycle.body_complete and self.is_encrypted():
             wanted += TLS_BYTES
@@ -68,7 +67,7 @@ class ReceivingConnection(ServerConnection):
             self.refuse(Problem("overloaded", "no memory is left for a request that arrives: try again shortly"))
 
     def release_body(self) -> None:
-        """Let go of the body that is held, and of what it draws."""
+        """Drop the stored parts of the body, and release the memory reservation."""
         self.held.clear()
         self.held_bytes = 0
         if self.reserved:
@@ -76,11 +75,11 @@ class ReceivingConnection(ServerConnection):
             self.reserved = 0
 
     def bytes_per_second(self) -> float:
-        """Return the mean rate at which the body has arrived."""
+        """Return the mean rate, in bytes per second, at which the body has arrived."""
         return self.rates.of_request / max(self.loop.time() - self.request_start, 1e-3)
 
     async def receive_into(self, room: memoryview, start: int, reserve: ReserveMemory) -> bool:
-        """See ReceiveInto."""
+        """Receive the rest of a body into a buffer (see ReceiveInto in upload.py)."""
         cycle = self.cycle
         if cycle is None:
             return False
@@ -101,7 +100,7 @@ class ReceivingConnection(ServerConnection):
         try:
             raise outcome
         finally:
-            del outcome, done, cycle  # else the problem is part of a cycle, and with it the room
+            del outcome, done, cycle  # otherwise a reference cycle would keep the buffer
 
     def uploaded(self, upload: Upload, nbytes: int) -> None:
         self.rates.received += nbytes

@@ -1,4 +1,4 @@
-"""Problem responses that a connection sends without the application."""
+"""Problem responses that a connection sends without calling the application."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .hooks import Hooks
 from .request_cycle import response_head
 
 MAX_REFUSED_HEADER_BYTES = 8 * 2**10
-"""Bytes of a refused header block that are searched for Accept and other fields."""
+"""The maximum number of bytes of a refused header block that are searched for fields such as Accept."""
 
 
 def refusal_response(problem: Problem, head: bytes, first: Iterable[tuple[bytes, bytes]], hooks: Hooks) -> bytes:
-    """Return the response to a refused header block, in the encoding that it asks for if that is readable.
+    """Return the response to a refused request, in the encoding of the Accept field if this field is readable.
 
-    The response begins with the headers `first`.
+    The response begins with the header fields `first`.
     """
     fields = [
         (name, value) for name, value in header_fields(head[:MAX_REFUSED_HEADER_BYTES]) if len(value) <= ACCEPT_BYTES

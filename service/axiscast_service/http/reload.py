@@ -1,4 +1,4 @@
-"""Reloading of API keys and certificates, when their files change or on SIGHUP."""
+"""Reloading of API keys and certificates when their files change, and on SIGHUP."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from pathlib import Path
 from typing import Protocol
 
 POLL_SECONDS = 1.0
-"""Interval at which files are checked. Changed files are read once two checks find the same, because they may be
-written in parts, and a certificate and its key one after the other."""
+"""The interval at which files are checked for changes. Changed files are read when two successive checks find the same
+state, because a file may be written in parts, and a certificate and its key may be written one after the other."""
 
 logger = logging.getLogger("axiscast")
 
 
 class ReloadableSource(Protocol):
-    """Data from files that can be reloaded while it is in use."""
+    """The type of an object whose data comes from files and can be reloaded while the data is in use."""
 
     name: str
     paths: Sequence[Path]
 
     def reload(self) -> None:
-        """Read the files again, on a thread. If they are invalid, raise ValueError and change nothing."""
+        """Read the files again, on a thread. If a file is invalid, raise ValueError and keep the current data."""
 
 
 @asynccontextmanager
 async def reloading(sources: Sequence[ReloadableSource]) -> AsyncIterator[None]:
-    """While inside, reload each source when its files change, and all of them on SIGHUP.
+    """While the context is open, reload each source when its files change, and all sources on SIGHUP.
 
-    SIGHUP does not end the process, even if there are no sources.
+    While the context is open, SIGHUP does not end the process, even if there are no sources.
     """
     hangup = asyncio.Event()
     polling = asyncio.create_task(_poll(sources, hangup))
@@ -70,7 +70,7 @@ async def _reload(source: ReloadableSource) -> None:
 
 
 def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
-    """Return values that change with the files. Links are followed, because mounted secrets change by moving a link."""
+    """Return values that change when the files change. Links are followed, because mounted secrets use links."""
     stamps: list[tuple[int, ...]] = []
     for path in source.paths:
         try:
@@ -84,9 +84,10 @@ def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
 
 @contextmanager
 def _on_sighup(hangup: asyncio.Event) -> Iterator[None]:
-    """While inside, SIGHUP sets the event.
+    """While the context is open, SIGHUP sets the event.
 
-    Does nothing outside the main thread, and in another program's process, which has no server's handler of SIGTERM.
+    The context does nothing outside the main thread. It also does nothing in the process of another program, which is
+    detected because no server has set a handler for SIGTERM.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or not hasattr(signal, "SIGHUP") or not callable(signal.getsignal(signal.SIGTERM)):

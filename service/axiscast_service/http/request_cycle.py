@@ -1,4 +1,4 @@
-"""One request and its response, between a connection and an ASGI application."""
+"""The exchange of one request and its response between a connection and an ASGI application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 logger = logging.getLogger("axiscast")
 
 JOINED_BYTES = 16 * 2**10
-"""Bodies up to this size are copied and sent together with their headers."""
+"""The maximum size, in bytes, of a body that is copied and sent together with the headers."""
 STATUS_LINES = {int(status): b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _BODILESS = (204, 304)
 _FAILURE = b"Internal Server Error"
@@ -24,34 +24,34 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class CycleConnection(Protocol):
-    """The methods of a connection that a request cycle calls."""
+    """The type of a connection, with the methods that a request cycle calls."""
 
     write_paused: bool
 
     def default_fields(self) -> Iterable[tuple[bytes, bytes]]:
-        """Return the headers of every response."""
+        """Return the header fields that every response has."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send data."""
+        """Send data to the client."""
 
     async def writable(self) -> None:
         """Wait until the client has read most of the unsent data, or has disconnected."""
 
     def resume_reading(self) -> None:
-        """Read more of the body."""
+        """Resume reading the rest of the body."""
 
     def responded(self, cycle: RequestCycle) -> None:
-        """Continue after the application has responded."""
+        """Continue with the next request after the application has responded."""
 
     def cancelled(self) -> None:
-        """Respond after the application was cancelled."""
+        """Send a problem response after the application was cancelled."""
 
     def abandon_response(self) -> None:
-        """Close the connection in the middle of a response."""
+        """Close the connection, although its response is incomplete."""
 
 
 def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the bytes of a status line and headers. Raises RuntimeError if a header has a line break."""
+    """Return the bytes of a status line and header fields. Raises RuntimeError if a field contains a line break."""
     lines = [b"%b: %b\r\n" % field for field in fields]
     head = b"".join([STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, *lines, b"\r\n"])
     if not head.count(b"\r") == head.count(b"\n") == len(lines) + 2:
@@ -60,7 +60,7 @@ def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class RequestCycle:
-    """A request that the application is processing, with its ASGI receive and send."""
+    """A request that the application is processing, with the `receive` and `send` functions of ASGI."""
 
     __slots__ = (
         *("_body", "_body_taken", "_chunked", "_connection", "_continue", "_due", "_event", "_head", "_is_bodiless"),
@@ -78,27 +78,27 @@ class RequestCycle:
     ) -> None:
         self._connection = connection
         self.scope = scope
-        self._body: bytes | bytearray = body  # received, and not yet taken by the application
-        self._body_taken = False  # whether the application has taken all of it
+        self._body: bytes | bytearray = body  # received, but not yet taken by the application
+        self._body_taken = False  # whether the application has taken the whole body
         self.body_complete = body_complete
-        """Whether all of the body has arrived."""
-        self._continue = expects  # whether the client waits for 100 Continue
+        """Whether the whole request body has arrived."""
+        self._continue = expects  # whether the client is waiting for 100 Continue
         self.keep_alive = keep_alive
-        """Whether the connection stays open after the response."""
+        """Whether the connection stays open after this response."""
         self.started = False
         """Whether the application has started its response."""
         self.complete = False
         """Whether the application has completed its response."""
         self.disconnected = False
-        """Whether the client has disconnected, or the connection has responded itself."""
+        """Whether the client has disconnected, or the connection has sent a response without the application."""
         self._event: asyncio.Event | None = None
-        self._is_bodiless = scope["method"] == "HEAD"  # whether the response has no body, whatever its headers say
-        self._head = b""  # of the response; it is sent with the first part of the body
-        self._due: int | None = None  # bytes of the response that Content-Length announces and that are not sent
+        self._is_bodiless = scope["method"] == "HEAD"  # whether the response must have no body
+        self._head = b""  # the response headers, sent with the first part of the body
+        self._due: int | None = None  # the bytes still to be sent, if the response has a Content-Length
         self._chunked = False
 
     async def run(self, app: Application) -> None:
-        """Call the application."""
+        """Call the application, and send an error response if the application fails."""
         try:
             await app(self.scope, self.receive, self.send)
         except asyncio.CancelledError:
@@ -110,7 +110,7 @@ class RequestCycle:
         if self.complete or self.disconnected:
             return
         if self.started:
-            self._connection.abandon_response()  # clients report an incomplete body
+            self._connection.abandon_response()  # then clients report an incomplete body
             return
         self.keep_alive = False
         await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE_FIELDS})
@@ -119,7 +119,7 @@ class RequestCycle:
     # --- the request
 
     def feed(self, data: bytes) -> int:
-        """Add a part of the body. Return how many bytes the application has not taken."""
+        """Add a part of the request body. Return the number of bytes that the application has not taken."""
         if not isinstance(self._body, bytearray):
             self._body = bytearray(self._body)
         self._body += data
@@ -127,32 +127,32 @@ class RequestCycle:
         return len(self._body)
 
     def end_body(self) -> None:
-        """Mark the body as complete."""
+        """Mark the request body as complete."""
         self.body_complete = True
         self.wake()
 
     def take_held(self) -> bytes | bytearray:
-        """Return the part of the body that the application has not taken."""
+        """Take the received part of the body that the application has not taken yet."""
         held, self._body = self._body, b""
         return held
 
     @property
     def is_awaiting_continue(self) -> bool:
-        """Whether the client waits for 100 Continue."""
+        """Whether the client is waiting for 100 Continue before it sends the body."""
         return self._continue
 
     @property
     def has_sent(self) -> bool:
-        """Whether a part of the response was sent. Headers are sent with the first part of the body."""
+        """Whether any part of the response has been sent. The headers are sent with the first part of the body."""
         return self.started and not self._head
 
     def disconnect(self) -> None:
-        """End the request: nothing more can be sent or received."""
+        """Mark the client as disconnected. Afterwards, the application can't send or receive any more data."""
         self.disconnected = True
         self.wake()
 
     async def receive(self) -> Message:
-        """ASGI receive: the next part of the body, or a disconnect at the end of the response or the connection."""
+        """Return the next ASGI message: a part of the body, or `http.disconnect` after the response or a disconnect."""
         if self._continue and not self.disconnected and not self.started:
             self._continue = False
             self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -169,14 +169,14 @@ class RequestCycle:
         return {"type": "http.disconnect"}
 
     def wake(self) -> None:
-        """Wake `receive`."""
+        """Wake the call of `receive` that is waiting for data."""
         if self._event is not None:
             self._event.set()
 
     # --- the response
 
     async def send(self, message: Message) -> None:
-        """ASGI send: the start of the response, or the next part of its body. Waits while the client does not read."""
+        """Send an ASGI message: the start of the response or a part of its body. Wait if the client reads slowly."""
         if self._connection.write_paused and not self.disconnected:
             await self._connection.writable()
         if self.disconnected:
@@ -206,7 +206,7 @@ class RequestCycle:
                 self._chunked = True
                 fields.append((b"transfer-encoding", b"chunked"))
             else:
-                self.keep_alive = False  # the end of the connection ends the body
+                self.keep_alive = False  # the body ends when the connection is closed
         if not self.keep_alive and not closes:
             fields.append((b"connection", b"close"))
         self._head = response_head(status, fields)

@@ -1,4 +1,4 @@
-"""A scheduler of requests: one per connection in a turn of the event loop, new ones before pipelined ones."""
+"""A scheduler for requests. Each connection has one request per turn. New requests precede pipelined requests."""
 
 from __future__ import annotations
 
@@ -11,36 +11,37 @@ from typing import Protocol
 logger = logging.getLogger("axiscast")
 
 MAX_FAST_RESPONSES = 64
-"""Requests that the fast path answers in one turn, before the first response is sent: at most 4 MiB."""
+"""The maximum number of responses that the fast path makes per turn, before sending the first: at most 4 MiB."""
 MAX_NORMAL_REQUESTS = 16
-"""Requests of one turn that go to the application. Each takes about 0.2 ms in the next turn."""
+"""The maximum number of requests per turn for the application. Each request takes about 0.2 ms in the next turn."""
 MAX_TURN_SECONDS = 0.004
-"""Duration after which a turn ends, so that reads, new connections and timers have their turn."""
+"""The time after which a turn ends, so that the event loop can handle reads, new connections and timers."""
 PIPELINED_INTERVAL = 4
-"""Every n-th request is a pipelined one, if there are any. The others have just arrived."""
+"""If there are pipelined requests, every n-th request is a pipelined request. The other requests have just arrived."""
 
 
 class ScheduledConnection(Protocol):
-    """A connection with a request that may be complete."""
+    """The type of a connection with a request that may be complete."""
 
     loop: asyncio.AbstractEventLoop
 
     def answer_fast(self) -> bytes | None:
-        """Return the response of the fast path to the next request, or None if it does not answer it."""
+        """Return the response of the fast path to the next request, or None if the request needs the normal path."""
 
     def send_fast(self, response: bytes) -> None:
-        """Send the response of `answer_fast`."""
+        """Send the response that `answer_fast` returned."""
 
     def take_normal_path(self) -> None:
-        """Parse the received data, and pass requests to the application."""
+        """Parse the received data, and pass complete requests to the application."""
 
 
 class RequestScheduler:
-    """The connections that wait for their turn.
+    """The queue of connections that wait for their turn.
 
-    Up to MAX_FAST_RESPONSES responses are computed before the first of them is sent. A system call evicts our code from
-    the processor's caches and branch predictors; responses computed one after another find it there. With 16 clients a
-    response takes 50 microseconds of a core, but 72 if each is sent as soon as it is computed (benchmarks/checks.py).
+    Up to MAX_FAST_RESPONSES responses are computed before the first response is sent. A system call evicts our code
+    from the processor's caches and branch predictors. Without system calls between the responses, the code stays there.
+    With 16 clients, a response takes 50 microseconds of a core. If each response were sent immediately, it would take
+    72 microseconds (benchmarks/checks.py).
     """
 
     __slots__ = ("_arrived", "_count", "_pipelined", "_scheduled")
@@ -52,7 +53,7 @@ class RequestScheduler:
         self._count = 0
 
     def enter(self, connection: ScheduledConnection, pipelined: bool) -> None:
-        """Schedule a connection. `pipelined`: its request arrived before its last response was sent."""
+        """Schedule a connection. `pipelined` is true if the request arrived before the previous response was sent."""
         (self._pipelined if pipelined else self._arrived).append(connection)
         if not self._scheduled:
             self._scheduled = True
@@ -69,7 +70,7 @@ class RequestScheduler:
             except Exception:
                 logger.exception(
                     "the fast path failed"
-                )  # the other requests continue, and the application handles this one
+                )  # the application handles this request, and the other requests continue
                 response = None
             if response is None:
                 ordinary.append(connection)
@@ -83,7 +84,7 @@ class RequestScheduler:
         for connection, response in responses:
             connection.send_fast(response)
         for connection in ordinary:
-            loop.call_soon(connection.take_normal_path)  # separately, so that a failure does not affect the others
+            loop.call_soon(connection.take_normal_path)  # separate calls, so that a failure affects no other connection
 
     def _next(self) -> ScheduledConnection | None:
         self._count = (self._count + 1) % PIPELINED_INTERVAL

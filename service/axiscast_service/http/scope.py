@@ -1,4 +1,4 @@
-"""ASGI scopes, built from header blocks."""
+"""Functions that build ASGI scopes from header blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .parser import RequestHead
 
 
 class ConnectionAddresses:
-    """The addresses of a connection, in the form of ASGI."""
+    """The addresses of both ends of a connection, in the format of ASGI."""
 
     __slots__ = ("client", "scheme", "server")
 
@@ -22,12 +22,12 @@ class ConnectionAddresses:
 
 
 def _address(name: object) -> tuple[str, int] | None:
-    """Return host and port, or None if the socket has no such address."""
+    """Return the host and port of a socket name, or None if the socket has no such address."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) and len(name) >= 2 else None
 
 
 def scope_of(head: RequestHead, peers: ConnectionAddresses, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the scope of a request."""
+    """Return the ASGI scope of a request."""
     method, target, version = head.line()
     path, _, query = target.partition(b"?")
     return {
@@ -52,11 +52,11 @@ _EXPECT = re.compile(rb"\nexpect:[\t ]*100-continue[\t ]*\r")
 
 
 def closes(head: RequestHead) -> bool:
-    """Return whether the request asks to close the connection after the response."""
+    """Return whether the client requests that the connection is closed after the response."""
     values = _CONNECTION.findall(head.data.lower())
     return any(token.strip() == b"close" for value in values for token in value.split(b","))
 
 
 def expects_continue(head: RequestHead) -> bool:
-    """Return whether the client waits for 100 Continue."""
+    """Return whether the client waits for 100 Continue before it sends the body."""
     return _EXPECT.search(head.data.lower()) is not None

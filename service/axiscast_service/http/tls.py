@@ -1,4 +1,4 @@
-"""The TLS certificate of the service."""
+"""The TLS certificate of the service, which can be reloaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Certificate:
-    """A certificate and its key from PEM files. New connections use its `context`. Raises ValueError if invalid."""
+    """A TLS certificate and its key, read from PEM files. New connections use the attribute `context`."""
 
     name: str = "the certificate"
 
@@ -18,14 +18,14 @@ class Certificate:
         self.context = self._load()
 
     def reload(self) -> None:
-        """Read the files again for new connections. If they are invalid, raise ValueError and change nothing."""
+        """Read the files again for new connections. If a file is invalid, raise ValueError and keep the old context."""
         self.context = self._load()
 
     def _load(self) -> ssl.SSLContext:
-        # A new context each time: if the key is invalid, a reused context would be left without a certificate.
+        # Each load creates a new context. If the key is invalid, a reused context would be left without a certificate.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            # An encrypted key is refused, because a service can't ask for the password.
+            # An encrypted key is refused, because a service can't prompt for the password.
             context.load_cert_chain(self._certificate, self._key or None, password=lambda: b"")
         except OSError as error:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Long bodies, received without a copy into a buffer of the application."""
+"""Long request bodies, which are received directly into a buffer of the application, without a copy."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from axiscast.wire.problems import Problem
 from ..runtime.budget import BufferCache
 
 LONG_BYTES = 2**18
-"""Longer bodies are received without a copy."""
+"""The size, in bytes, above which a body is received without a copy."""
 WINDOW_BYTES = 2**21
-"""Bytes that are reserved and received in one step: a huge page. The system allocates it in a tenth of the time of
-small pages, which would take longer than the rest of the work on a body."""
+"""The number of bytes that are reserved and received in one step, which is the size of a huge page. Huge pages are
+allocated ten times as fast as small pages. Allocating small pages would take longer than all other work on a body."""
 CACHED_SECONDS = 60
-"""The buffer of a body that has ended stays in the cache this long. A virtual machine takes up to ten times as long to
-make memory its own as to fill it."""
+"""The time for which the buffer of a finished body stays in the cache. In a virtual machine, allocating memory can take
+ten times as long as filling the memory."""
 EXTENSION = "axiscast.receive_into"
-"""The key of a ReceiveInto in the extensions of a scope."""
+"""The key under which the extensions of an ASGI scope contain a ReceiveInto function."""
 
 ReceiveInto = Callable[[memoryview, int, ReserveMemory], Awaitable[bool]]
-"""Receives a body into a buffer from an offset, and returns whether the body is complete. The last argument is called
-with the number of bytes before they are received, and may raise Problem."""
+"""A function that receives a body into a buffer, starting at an offset, and returns whether the body is complete. Its
+last argument is called with a number of bytes before these bytes are received, and may raise Problem."""
 
 
 def new_buffer(nbytes: int, windows: bool) -> memoryview:
-    """Return a buffer for a body. Pass `windows` if it is filled window by window, for which huge pages pay.
+    """Return a new buffer for a body. If `windows` is true, the buffer is filled window by window and uses huge pages.
 
-    The pages of a long buffer take memory when they are first written.
+    A page of a long buffer takes memory only after the first write to the page.
     """
     if nbytes <= LONG_BYTES:
         return memoryview(bytearray(nbytes))
@@ -45,15 +45,15 @@ def new_buffer(nbytes: int, windows: bool) -> memoryview:
     start = -np.frombuffer(pages, np.uint8).ctypes.data % WINDOW_BYTES
     huge = nbytes - nbytes % WINDOW_BYTES
     if windows and huge and hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a system without huge pages
+        with suppress(OSError):  # the system has no huge pages
             pages.madvise(mmap.MADV_HUGEPAGE, start, huge)
     return memoryview(pages)[start : start + nbytes]
 
 
 def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
-    """Return the first bytes of a buffer. Once nothing refers to them, the buffer goes to the cache.
+    """Return the first `nbytes` bytes of a buffer. When nothing refers to the result, the cache gets the buffer.
 
-    They may hold bytes of another request: do not read them before the body is received.
+    The buffer may contain data of another request: do not read it before the body is received.
     """
     loop = asyncio.get_running_loop()
     borrowed = np.frombuffer(buffer, np.uint8, nbytes)
@@ -63,7 +63,7 @@ def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
             loop.call_later(CACHED_SECONDS, cache.expire, key)
 
     def put_soon() -> None:
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(put)
 
     finalize(borrowed, put_soon).atexit = False
@@ -71,10 +71,10 @@ def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
 
 
 class Upload:
-    """The rest of a long body, received window by window into the application's buffer.
+    """The rest of a long body, which is received window by window into the application's buffer.
 
-    Each window is reserved before it is written. `done` is the outcome: True once the body is complete, False if it was
-    aborted, or a Problem.
+    The memory of each window is reserved before data is written to the window. The result of the future `done` is True
+    if the body is complete, False if the upload was aborted, or a Problem.
     """
 
     __slots__ = ("_buffer", "_reserve", "_start", "done", "window")
@@ -88,13 +88,13 @@ class Upload:
         self._next_window()
 
     def received(self, nbytes: int) -> None:
-        """Count bytes that were written to the window."""
+        """Count `nbytes` bytes that were written to the current window."""
         self.window = self.window[nbytes:]
         if not self.window:
             self._next_window()
 
     def _next_window(self) -> None:
-        """Reserve the next window, if there is one."""
+        """Reserve memory for the next window, if the body has another window."""
         stop = min(self._start - self._start % WINDOW_BYTES + WINDOW_BYTES, len(self._buffer))
         if self.done.done():
             return
@@ -103,14 +103,14 @@ class Upload:
         except Problem as problem:
             self.done.set_result(
                 problem.with_traceback(None)
-            )  # its traceback would refer to this upload and its buffer
+            )  # the traceback would keep this upload and its buffer in memory
             return
         self.window, self._start = self._buffer[self._start : stop], stop
         if not self.window:
             self.done.set_result(True)
 
     def end(self) -> None:
-        """Release the buffer. If the body is incomplete, the outcome is False."""
+        """Release the buffer. If the body is incomplete, the result of `done` is False."""
         if not self.done.done():
             self.done.set_result(False)
         self.window = self._buffer = memoryview(b"")

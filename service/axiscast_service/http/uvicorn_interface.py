@@ -1,4 +1,4 @@
-"""Checks of the uvicorn features that the service needs. uvicorn documents only that `http=` takes a class."""
+"""Checks of the uvicorn features that the service requires. uvicorn documents only that `http=` accepts a class."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from uvicorn.server import ServerState
 from uvicorn.supervisors import Multiprocess
 
 TESTED_RELEASES = "0.36 to 0.54"
-"""Releases on which the test suite has passed. Other releases may work."""
+"""The uvicorn releases with which the test suite has passed. Other releases may work."""
 
 SETTINGS = (
     *("app", "factory", "host", "port", "ssl_certfile", "ssl_keyfile", "workers", "loop", "http", "ws", "access_log"),
     *("log_config", "server_header", "headers", "proxy_headers", "timeout_keep_alive", "timeout_graceful_shutdown"),
 )
-"""Required parameters of `uvicorn.run`. `loop` and `http` name classes of this package."""
+"""The required parameters of `uvicorn.run`. The values of `loop` and `http` are names of classes in this package."""
 STATE = ("connections", "default_headers", "tasks", "total_requests")
-"""Required attributes of `server_state`, which each connection gets. On shutdown uvicorn calls `shutdown()` of all
-`connections`, waits until the set is empty, and cancels the remaining `tasks`."""
+"""The required attributes of `server_state`, which uvicorn passes to each connection. On shutdown, uvicorn calls the
+method `shutdown` of all `connections`, waits until this set is empty, and cancels the remaining `tasks`."""
 CONFIG = ("loaded_app", "timeout_keep_alive")
-"""Required attributes of `config`, which each connection gets after `load()`."""
+"""The required attributes of `config`, which uvicorn passes to each connection after calling `load`."""
 
 ConnectionT = TypeVar("ConnectionT")
 
 
 def unusable(what: str) -> ValueError:
-    """Return the error for an unusable uvicorn, with the releases that work."""
+    """Return an error that says why the installed uvicorn is unusable, and which releases work."""
     return ValueError(
         f"uvicorn {version('uvicorn')} {what}, which the service needs: install a release from {TESTED_RELEASES}"
     )
 
 
 def verify_uvicorn() -> None:
-    """Raise ValueError if uvicorn lacks a required feature. `verify_connection` checks the rest after the start."""
+    """Raise ValueError if uvicorn has no support for a required feature. See also `verify_connection`."""
     settings = signature(uvicorn.run).parameters
     if missing := [name for name in SETTINGS if name not in settings]:
         raise unusable(f"has no setting {' or '.join(missing)}")
@@ -50,7 +50,7 @@ def verify_uvicorn() -> None:
 
 
 def verify_connection(make: Callable[[], ConnectionT]) -> ConnectionT:
-    """Return a connection from `make`, uvicorn's factory. Raises ValueError if the factory is incompatible."""
+    """Return a connection made by `make`, which is uvicorn's factory. Raises ValueError if `make` is incompatible."""
     try:
         return make()
     except (AttributeError, KeyError, TypeError) as error:

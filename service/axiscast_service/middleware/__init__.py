@@ -1,1 +1,1 @@
-"""ASGI middleware: request ids, telemetry, admission, authentication, host check, caching, negotiation."""
+"""ASGI middleware for request ids, telemetry, admission, authentication, host names, caching and negotiation."""

@@ -1,4 +1,4 @@
-"""Admission control: the limit on requests in flight, and the memory reservation of each."""
+"""Admission control: a limit on the requests in flight, and a memory reservation for each request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .telemetry import MONITORING_PATHS
 
 
 class Slot:
-    """A slot for one request in flight. The request takes it once its body is complete."""
+    """A slot for one request in flight. The request takes the slot when its body is complete."""
 
     def __init__(self, in_flight: Counter[bool], is_open: bool, limit: int) -> None:
         self._in_flight = in_flight
@@ -26,7 +26,7 @@ class Slot:
         self._taken = False
 
     def take(self) -> None:
-        """Take the slot. Raises Problem (overloaded) if `limit` requests are in flight."""
+        """Take the slot. Raises Problem (overloaded) if `limit` requests are already in flight."""
         if self._in_flight[self._is_open] >= self._limit:
             raise Problem(
                 "overloaded",
@@ -37,17 +37,18 @@ class Slot:
         self._taken = True
 
     def release(self) -> None:
-        """Give the slot back if it was taken."""
+        """Release the slot if the request has taken it."""
         self._in_flight[self._is_open] -= self._taken
         self._taken = False
 
 
 class AdmissionMiddleware:
-    """ASGI middleware that limits the requests in flight. Above `limit` it responds with 503 (overloaded).
+    """ASGI middleware that limits the requests in flight. Requests above the limit get a 503 response (overloaded).
 
-    A request finds its memory reservation in `request.state.memory`. If its body has not arrived yet, the endpoint
-    takes `request.state.slot` later, so that a client that sends slowly occupies no slot. Monitoring paths are not
-    counted. Public paths are counted separately: their slow readers do not block other requests.
+    The middleware stores the memory reservation of a request in `request.state.memory`. If the body has not arrived
+    yet, the endpoint takes `request.state.slot` later. Therefore a client that sends slowly occupies no slot. Requests
+    to monitoring paths are not counted. Requests to public paths are counted separately, so that slow readers of these
+    paths do not block other requests.
     """
 
     def __init__(self, app: ASGIApp, limit: int, budget: MemoryBudget, in_flight: Counter[bool]) -> None:
@@ -55,7 +56,7 @@ class AdmissionMiddleware:
         self.limit = limit
         self.budget = budget
         self.in_flight = in_flight
-        """Requests in flight: to public paths (True) and to other paths (False)."""
+        """The number of requests in flight to public paths (key True) and to other paths (key False)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:
@@ -65,7 +66,7 @@ class AdmissionMiddleware:
         is_open = scope["path"] in OPEN_PATHS
         slot = state["slot"] = Slot(self.in_flight, is_open, self.limit)
         try:
-            # Endpoints read the body of a POST only. Other methods do not wait for a body.
+            # Endpoints read a body only for POST. Requests with other methods do not wait for a body.
             if scope["method"] != "POST" or state.get("body_complete", True):
                 slot.take()
         except Problem as problem:
@@ -81,7 +82,7 @@ class AdmissionMiddleware:
 
 
 def _in_parts(send: Send) -> Send:
-    """Return a `send` that splits bodies into parts of FREE_BYTES, for a transport that copies unsent data."""
+    """Return a `send` function for transports that copy unsent data. It splits bodies into parts of FREE_BYTES."""
 
     async def send_parts(message: Message) -> None:
         body = memoryview(message.get("body", b""))
@@ -94,9 +95,9 @@ def _in_parts(send: Send) -> Send:
 
 
 def _until_read(send: Send, memory: MemoryReservation) -> Send:
-    """Return a `send` that waits at the end of a long response until the client has read most of it.
+    """Return a `send` function that waits at the end of a long response until the client has read most of the response.
 
-    Meanwhile the request keeps only the memory of its response reserved.
+    While it waits, only the memory of the response stays reserved.
     """
 
     def send_all(message: Message) -> Awaitable[None]:

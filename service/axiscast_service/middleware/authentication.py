@@ -1,4 +1,4 @@
-"""Authentication by API keys, each with a name for the log."""
+"""Authentication by API keys. Each key has a name, which is written to the log."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from ..static_files import PARTS
 
 OPEN_PATHS = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in PROBLEM_KINDS)}
-"""Paths that need no key: static content and probes. All other paths need one, even if no route exists."""
+"""Paths that require no API key: static content and probes. All other paths require a key, even without a route."""
 MIN_KEY_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
 class ApiKeys:
-    """The names of clients by the digests of their keys. The keys themselves are not stored."""
+    """The names of clients, keyed by the digests of their API keys. The API keys themselves are not stored."""
 
     name: str = "the API keys"
 
     def __init__(self, path: str) -> None:
-        """Read a file with one `name:key` per line. Empty lines and lines that begin with # are ignored.
+        """Read a file that has one `name:key` per line. Empty lines and lines that begin with # are ignored.
 
-        Raises ValueError with the line and what is wrong with it, never the key.
+        Raises ValueError if a line is invalid. The message contains the line number and the reason, but never the key.
         """
         self.paths: Sequence[Path] = [Path(path)]
         self._names = self._read(path)
 
     def reload(self) -> None:
-        """Read the file again. If it is invalid, raise ValueError and keep the current keys."""
+        """Read the file of API keys again. If the file is invalid, raise ValueError and keep the current keys."""
         self._names = self._read(str(self.paths[0]))
 
     @staticmethod
@@ -59,7 +59,7 @@ class ApiKeys:
         return names
 
     def name_of(self, key: bytes) -> str | None:
-        """Return the name for a key, or None if it is unknown. The time does not depend on which key it is."""
+        """Return the name for an API key, or None if the key is unknown. The time does not depend on the key."""
         digest, found = sha256(key).digest(), None
         for own_digest, name in self._names.items():
             if compare_digest(own_digest, digest):
@@ -67,13 +67,13 @@ class ApiKeys:
         return found
 
     def name_in_header(self, authorization: bytes) -> str | None:
-        """Return the name for the key in an Authorization header, or None if there is no known key."""
+        """Return the name for the API key in an Authorization header, or None if the header has no known key."""
         scheme, _, key = authorization.partition(b" ")
         return self.name_of(key.strip()) if scheme.lower() == b"bearer" else None
 
 
 def _line_error(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
-    """Return what is wrong with a line, or an empty string."""
+    """Return the reason why a line of the key file is invalid, or an empty string if the line is valid."""
     if not _NAME.fullmatch(name):
         return "write name:key; the name may have letters, digits and ._-"
     if len(key) < MIN_KEY_CHARACTERS:
@@ -86,7 +86,7 @@ def _line_error(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> 
 
 
 def authenticate(keys: ApiKeys, scope: Scope) -> None:
-    """Raise Problem (unauthenticated) if a request to a path that needs a key has none of these keys."""
+    """Raise Problem (unauthenticated) if the path requires an API key and the request has none of these keys."""
     if scope["path"] in OPEN_PATHS:
         return
     fields = [value for name, value in scope["headers"] if name == b"authorization"]
@@ -94,4 +94,4 @@ def authenticate(keys: ApiKeys, scope: Scope) -> None:
     if name is None:
         why = "the API key is unknown" if fields else "this service requires an API key"
         raise Problem("unauthenticated", f"{why}: send the header Authorization: Bearer KEY")
-    scope["state"]["key_name"] = name  # for the log
+    scope["state"]["key_name"] = name  # the access log contains this name

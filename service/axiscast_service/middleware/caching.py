@@ -1,4 +1,4 @@
-"""Cacheable responses: ETag, Cache-Control and 304."""
+"""Cacheable responses: the ETag and Cache-Control headers, and responses with status 304."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hashlib import blake2b
 from fastapi import Request, Response
 
 _NO_CACHE = {"Cache-Control": "no-cache"}
-"""Clients revalidate each time, because the parts of a page must have the same version."""
+"""Browsers must revalidate a file before each use, because all files of a page must have the same version."""
 
 
 class StaticContent:
-    """A page, or a file that it loads: the same bytes for every client, plain and compressed, held once."""
+    """A page, or a file for a page, in plain and in compressed form. It is the same for every client."""
 
     def __init__(self, content: bytes, media_type: str, headers: dict[str, str] | None = None) -> None:
         self.content = content
@@ -22,31 +22,31 @@ class StaticContent:
         self._gzip_headers = self.headers | {"Content-Encoding": "gzip", "ETag": etag_of(self._gzip)}
 
     def respond(self, request: Request) -> Response:
-        """Return the bytes, compressed if the client accepts gzip, or 304 if the client has them."""
+        """Return the content, compressed if the client accepts gzip, or a 304 response if the client has cached it."""
         if _accepts_gzip(request):
             return _unless_cached(request, self._gzip, self.media_type, self._gzip_headers)
         return _unless_cached(request, self.content, self.media_type, self.headers)
 
 
 def _accepts_gzip(request: Request) -> bool:
-    """Return whether Accept-Encoding lists gzip without a quality of 0."""
+    """Return whether Accept-Encoding lists gzip with a quality above 0."""
     codings = ",".join(request.headers.getlist("accept-encoding")).lower().replace(" ", "").split(",")
     qualities = dict(coding.partition(";q=")[::2] for coding in codings)
     return bool(qualities.get("gzip", "0").strip("0.")) or qualities.get("gzip") == ""
 
 
 def cacheable_response(request: Request, content: bytes, media_type: str) -> Response:
-    """Return a 200 with the content and its ETag, or a 304 if the client has it.
+    """Return a 200 response with the content and its ETag, or a 304 response if the client has cached the content.
 
-    Caches may keep the response for an hour, because it depends only on the request and the release. If the request
-    had an API key, only private caches may.
+    Caches may keep the response for an hour, because the response depends only on the request and the release. If the
+    request had an API key, only private caches may keep the response.
     """
     headers = cache_headers(hasattr(request.state, "key_name")) | {"ETag": etag_of(content)}
     return _unless_cached(request, content, media_type, headers)
 
 
 def cache_headers(keyed: bool) -> dict[str, str]:
-    """Return the headers of a cacheable response, without its ETag. `keyed`: the request had an API key."""
+    """Return the headers of a cacheable response, except ETag. `keyed` is true if the request had an API key."""
     return {
         "Vary": "Accept, Authorization" if keyed else "Accept",
         "Cache-Control": f"{'private' if keyed else 'public'}, max-age=3600",
@@ -54,7 +54,7 @@ def cache_headers(keyed: bool) -> dict[str, str]:
 
 
 def etag_of(content: bytes) -> str:
-    """Return the ETag of a content: a digest of its bytes."""
+    """Return the ETag for this content, which is a digest of its bytes."""
     return f'"{blake2b(content, digest_size=12).hexdigest()}"'
 
 

@@ -1,4 +1,4 @@
-"""Allowed Host names, as protection against DNS rebinding: a web page whose domain resolves to this machine."""
+"""The check of Host names. It protects against DNS rebinding, where a web page's domain resolves to this machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _LOOPBACK = "localhost,127.0.0.1,[::1]"
 _NAME = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*?)\.?(?::[0-9]*)?")
 _SHOWN = 100
-"""Characters of a Host name that an error message repeats."""
+"""The maximum number of characters of a Host name that an error message shows."""
 
 
 def effective_hosts(settings: Settings) -> str:
-    """Return AXISCAST_ALLOWED_HOSTS or, if it is empty, its default.
+    """Return the setting AXISCAST_ALLOWED_HOSTS, or its default if the setting is empty.
 
-    The default is the loopback names if the service listens on loopback and requires no key, otherwise any name.
+    If the service listens on a loopback address and requires no API key, the default is the loopback names. Otherwise
+    the default allows any name.
     """
     if settings.allowed_hosts:
         return settings.allowed_hosts
@@ -34,9 +35,9 @@ def effective_hosts(settings: Settings) -> str:
 
 
 def parse_hosts(text: str) -> frozenset[str]:
-    """Return the names of a comma-separated list in lower case, or an empty set if any name is allowed.
+    """Return the host names in a comma-separated list, in lower case, or an empty set if any name is allowed.
 
-    Raises ValueError if a name is invalid.
+    Raises ValueError if a host name is invalid.
     """
     names = frozenset(name.strip().lower() for name in text.split(",")) - {""}
     if ANY_HOST in names:
@@ -51,7 +52,7 @@ def parse_hosts(text: str) -> frozenset[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is `localhost` or a loopback address."""
+    """Return whether a host is the name `localhost` or a loopback address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -59,15 +60,15 @@ def is_loopback(host: str) -> bool:
 
 
 def matches_host(names: Collection[str], host: bytes) -> bool:
-    """Return whether a Host header has one of these names. Its port and surrounding blanks are ignored."""
+    """Return whether a Host header contains one of these names. The port and surrounding spaces are ignored."""
     matched = _HOST.fullmatch(host.decode("latin-1").strip(" \t").lower())
     return matched is not None and matched[1] in names
 
 
 def require_allowed_host(names: Collection[str], scope: Scope) -> None:
-    """Raise Problem (misdirected-request) if the Host header has none of these names.
+    """Raise Problem (misdirected-request) if the Host header contains none of these names.
 
-    Monitoring paths are exempt, because probes use addresses.
+    Monitoring paths are exempt, because probes send an IP address as the Host.
     """
     host = next((value for name, value in scope["headers"] if name == b"host"), b"")
     if scope["path"] not in MONITORING_PATHS and not matches_host(names, host):

@@ -1,4 +1,4 @@
-"""Content negotiation: the encoding of a request, and the media type of its response."""
+"""Content negotiation: the encoding of a request body, and the media type of its response."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROBLEM_JSON = "application/problem+json"
 
 
 def request_encoding(request: Request) -> Encoding:
-    """Return the encoding of a request's body. Raises Problem (unsupported-media-type)."""
+    """Return the encoding of a request body. Raises Problem (unsupported-media-type) for other content types."""
     return encoding_of_type(
         request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding"))
     )
@@ -25,7 +25,7 @@ def request_encoding(request: Request) -> Encoding:
 
 @lru_cache(16)
 def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
-    """Return the encoding for a Content-Type and a Content-Encoding. Raises Problem (unsupported-media-type)."""
+    """Return the encoding for these Content-Type and Content-Encoding headers. Raises Problem if it is unsupported."""
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
         raise Problem(
@@ -42,21 +42,21 @@ def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
 
 
 def response_type(request: Request, otherwise: Encoding, offers_text: bool = False) -> str:
-    """Return the media type of the response by the Accept header. If all are acceptable, return `otherwise`.
+    """Return the media type of the response that the Accept header prefers, or `otherwise` if any type is acceptable.
 
-    Raises Problem (not-acceptable).
+    Raises Problem (not-acceptable) if the Accept header allows no supported media type.
     """
     return best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
 
 
 @lru_cache(16)
 def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> str:
-    """Return the media type of the response by the text of an Accept header; see response_type."""
+    """Return the media type of the response for this value of the Accept header, as in response_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
     offers = [otherwise.value, *ENCODINGS, *([TEXT] if offers_text else [])]
-    # max keeps the first of equals: the request's own encoding, then JSON.
+    # If qualities are equal, max returns the first offer: the encoding of the request, then JSON.
     quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
     if quality <= 0:
         supported = list(dict.fromkeys(offers))
@@ -69,7 +69,7 @@ def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> s
 
 
 def _ranges(accept: str) -> dict[str, float]:
-    """Return the quality of each media range of Accept. Invalid ranges are ignored."""
+    """Return the quality of each media range in an Accept header. Invalid ranges are ignored."""
     ranges: dict[str, float] = {}
     for part in accept.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
@@ -85,7 +85,7 @@ def _ranges(accept: str) -> dict[str, float]:
 
 
 def _quality(offer: str, ranges: dict[str, float]) -> float:
-    """Return the quality of an offer, by the most specific range that matches it."""
+    """Return the quality of an offered media type, from the most specific range that matches this type."""
     kind = offer.split("/")[0]
     for covering in (offer, f"{kind}/*", "*/*"):
         if covering in ranges:

@@ -1,4 +1,4 @@
-"""Problem responses (RFC 9457), in the encoding that the client accepts."""
+"""Problem responses (RFC 9457), in an encoding that the client accepts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .negotiation import best_offer
 from .request_ids import request_id_of
 
 ALLOWED_METHODS = "GET, HEAD, POST"
-"""The methods of the service. The router sets the ones that a path allows."""
+"""The HTTP methods that the service supports. The router replaces this value by the methods that a path allows."""
 RETRY_SECONDS = 1
-"""Retry-After of a temporary problem."""
+"""The value of the Retry-After header for a temporary problem."""
 
 
 class ProblemParts(NamedTuple):
@@ -31,9 +31,10 @@ class ProblemParts(NamedTuple):
 
 
 def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemParts:
-    """Return the response parts of a problem, for a request with this Content-Type and this Accept.
+    """Return the parts of a problem response to a request with these Content-Type and Accept headers.
 
-    The document is MessagePack only if Accept asks for it, or if the request's body is MessagePack.
+    The document is encoded as MessagePack only if the Accept header requests MessagePack, or if the request body is
+    MessagePack.
     """
     body = ENCODINGS.get(content_type.split(";")[0].strip().lower(), Encoding.JSON)
     media = Encoding.JSON
@@ -41,7 +42,7 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
         try:
             media = ENCODINGS.get(best_offer(accept, body, True), Encoding.JSON)
         except Problem:
-            media = Encoding.JSON  # nothing is acceptable: JSON, as for a 406
+            media = Encoding.JSON  # no supported type is acceptable, so the response is JSON, like a 406 response
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "method-not-allowed":
@@ -53,7 +54,7 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
     if problem.code == "unauthenticated":
         headers["WWW-Authenticate"] = "Bearer"
     if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
-        headers["Connection"] = "close"  # the request's body is not read
+        headers["Connection"] = "close"  # the service does not read the request body
     media_type = "application/problem+json" if media is Encoding.JSON else media.value
     return ProblemParts(document["status"], headers, encode(document, media), media_type)
 
@@ -69,16 +70,16 @@ def response_of(problem: Problem, request: Request) -> Response:
 def problem_response(
     problem: Problem, fields: Sequence[tuple[bytes, bytes]]
 ) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
-    """Return the status, headers and body of a problem, for a request with these headers."""
+    """Return the status, headers and body of a problem response to a request with these headers."""
     response = response_of(problem, Request({"type": "http", "headers": [*fields]}))
     named = [*response.raw_headers, (b"x-request-id", request_id_of(fields).encode())]
     return response.status_code, named, bytes(response.body)
 
 
 class GuardMiddleware:
-    """ASGI middleware that calls guards before the application. A guard takes the scope, and refuses by a Problem.
+    """ASGI middleware that calls guard functions before the application.
 
-    The body of a refused request is not read.
+    A guard takes the ASGI scope, and raises Problem to refuse the request. The body of a refused request is not read.
     """
 
     def __init__(self, app: ASGIApp, guards: Sequence[Callable[[Scope], None]]) -> None:

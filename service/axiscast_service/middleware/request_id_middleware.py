@@ -1,4 +1,4 @@
-"""Middleware that gives each response a request id, and reports unhandled exceptions as a problem."""
+"""Middleware that adds a request id to each response, and reports unhandled exceptions as problems."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ logger = logging.getLogger("axiscast")
 
 
 class RequestIdMiddleware:
-    """ASGI middleware that sets X-Request-ID, and `Connection: close` while the service shuts down.
+    """ASGI middleware that sets the X-Request-ID header, and `Connection: close` while the service shuts down.
 
-    If the application raises, it responds with 500 (internal) and logs the exception under the request id.
+    If the application raises an exception, the middleware sends a 500 response (internal) and logs the exception with
+    the request id.
     """
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
@@ -53,7 +54,7 @@ class RequestIdMiddleware:
             facts = {"request_id": request_id, "trace_id": trace_id_of(scope)}
             logger.exception("request %s failed", request_id, extra={"facts": facts})
             if started:
-                raise  # the server closes the connection, and clients report an incomplete body
+                raise  # the server then closes the connection, so that clients report an incomplete body
             problem = Problem(
                 "internal",
                 f"the service failed; its log has the cause under {request_id}",

@@ -1,4 +1,4 @@
-"""Telemetry of requests: metrics, and lines of the access log."""
+"""The telemetry of requests: their metrics and access log lines."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 Log = Callable[[str, str, Mapping[str, Any]], None]
 KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
 OTHER_METHOD = "_OTHER"
-"""OpenTelemetry's name for all other methods, which keeps the number of label values small."""
+"""OpenTelemetry's name for all unknown HTTP methods. A single name limits the number of label values."""
 MONITORING_PATHS = ("/livez", "/readyz", "/metrics")
-"""Paths that monitoring requests every few seconds. They are not traced, and logged only if they fail."""
+"""Paths that monitoring systems request every few seconds. These requests are not traced, and only failures are logged.
+"""
 
 
 def facts_of(
@@ -32,7 +33,7 @@ def facts_of(
     trace_id: str | None,
     key: str | None,
 ) -> dict[str, Any]:
-    """Return the fields of an access log line. Empty fields are left out."""
+    """Return the fields of an access log line, without empty fields."""
     facts = {
         "method": method,
         "route": route,
@@ -48,7 +49,7 @@ def facts_of(
 
 
 class TelemetryMiddleware:
-    """ASGI middleware, the outermost, that measures each request until the last byte of its response is sent."""
+    """The outermost ASGI middleware, which measures each request until the last byte of the response is sent."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics | None, log: Log | None) -> None:
         self.app = app
@@ -79,7 +80,7 @@ class TelemetryMiddleware:
             await self.app(scope, receive, send_counted)
         finally:
             seconds = perf_counter() - start
-            # The router and other middleware put the route and their facts into the same scope.
+            # The router and other middleware have stored the route, the problem and the layout in the same scope.
             route, state = getattr(scope.get("route"), "path", ""), scope["state"]
             code, layout = state.get("problem"), state.get("layout")
             if (metrics := self.metrics) is not None:

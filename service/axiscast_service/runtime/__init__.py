@@ -1,1 +1,1 @@
-"""The resources of a worker process: memory, threads and time."""
+"""The resources of a worker process: memory, threads and the event loop's time."""

@@ -1,4 +1,4 @@
-"""The memory budget of a worker: requests reserve memory before they allocate it."""
+"""The memory budget of a worker process. A request reserves memory before it allocates memory."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Self
 from axiscast.wire.problems import Problem
 
 FREE_BYTES = 64 * 2**10
-"""Bytes of each request that the budget does not count: small requests are served however large the others are.
-The buffers of a connection may hold as much without a reservation."""
+"""The bytes per request that the budget does not count, so that small requests are served even if large requests use
+the whole budget. The buffers of a connection may also hold this many bytes without a reservation."""
 
 
 class MemoryBudget:
-    """The bytes that all requests in flight may hold together. Threads may share it."""
+    """The memory, in bytes, that all requests in flight may reserve together. This class is thread-safe."""
 
     def __init__(self, nbytes: int, encrypted: bool = False) -> None:
         self.limit = nbytes // 2 if encrypted else nbytes * 3 // 4
-        """The rest is for memory that can't be reserved: free blocks of the allocators (40 MiB of 128 were measured),
-        and with TLS its buffers for each connection."""
+        """The part of the worker's memory that requests may reserve. The remaining part is for memory that can't be
+        reserved: free blocks of the allocators (measured: 40 MiB of 128 MiB), and the TLS buffers of connections."""
         self.held = 0
         self.lock = Lock()
         self.buffers = BufferCache(self)
 
     def try_acquire(self, nbytes: int) -> bool:
-        """Acquire `nbytes` more, or none of them. Return whether they were available."""
+        """Acquire `nbytes` more bytes if all of them are available. Return whether they were available."""
         with self.lock:
             if self.held + nbytes > self.limit:
                 return False
@@ -34,15 +34,16 @@ class MemoryBudget:
             return True
 
     def release(self, nbytes: int) -> None:
-        """Give `nbytes` back."""
+        """Release `nbytes` bytes of the budget."""
         with self.lock:
             self.held -= nbytes
 
 
 class BufferCache:
-    """The buffer of a long body that has ended, for the next long body: the system takes long to make a new one.
+    """A cache for the buffer of a long body. The next long body uses the buffer again, because allocating one is slow.
 
-    It holds one buffer, of at most a quarter of the budget, in memory that no request holds.
+    The cache holds one buffer, whose size is at most a quarter of the budget. The buffer is dropped if requests need
+    its memory.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -52,7 +53,10 @@ class BufferCache:
         self._key: object = None
 
     def put(self, buffer: memoryview) -> object:
-        """Cache a buffer, unless it is too large or one of its size or more is cached. Return a key for `expire`."""
+        """Cache a buffer and return a key for `expire`.
+
+        Return None if the buffer is too large, or if the cached buffer is at least as large.
+        """
         with self._budget.lock:
             if buffer.nbytes > self.max_bytes or (self.buffer is not None and self.buffer.nbytes >= buffer.nbytes):
                 return None
@@ -61,9 +65,9 @@ class BufferCache:
             return self._key
 
     def take(self, nbytes: int) -> memoryview | None:
-        """Remove the cached buffer and return it. If it is too small, or more than twice too large, return None.
+        """Remove the cached buffer and return it, or return None if its size is not between `nbytes` and 2 * `nbytes`.
 
-        The caller reserves the memory of all of it.
+        The caller must reserve memory for the whole buffer.
         """
         with self._budget.lock:
             buffer = self.buffer
@@ -73,21 +77,21 @@ class BufferCache:
             return buffer
 
     def expire(self, key: object) -> None:
-        """Drop the buffer for which `put` returned this key, unless it has been taken since."""
+        """Drop the buffer for which `put` returned this key, unless the buffer was taken in the meantime."""
         with self._budget.lock:
             if self._key is key:
                 self.buffer = None
 
     def shrink(self) -> None:
-        """Drop the buffer if requests need its memory. The caller holds the lock of the budget."""
+        """Drop the cached buffer if requests need its memory. The caller must hold the lock of the budget."""
         if self.buffer is not None and self._budget.held + self.buffer.nbytes > self._budget.limit:
             self.buffer = None
 
 
 class MemoryReservation:
-    """The memory of one request: a context manager that releases all of it on exit.
+    """The memory that one request has reserved. It is a context manager that releases all of the memory on exit.
 
-    A reservation that does not fit is refused immediately. Requests that waited would hold what others wait for.
+    A reservation that exceeds the budget fails immediately. A waiting request would hold memory that others need.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -96,7 +100,7 @@ class MemoryReservation:
 
     @property
     def max_bytes(self) -> int:
-        """The most bytes that the request can ever hold."""
+        """The maximum number of bytes that a single request can reserve."""
         return self.budget.limit + FREE_BYTES
 
     def __enter__(self) -> Self:
@@ -106,9 +110,10 @@ class MemoryReservation:
         self.release(self.nbytes)
 
     def reserve(self, nbytes: int, code: str = "body-too-large") -> None:
-        """Reserve `nbytes` more.
+        """Reserve `nbytes` more bytes for the request.
 
-        Raises Problem: overloaded if other requests hold the memory, `code` if the budget is too small for the request.
+        Raises Problem (overloaded) if other requests hold the memory. Raises Problem with `code` if the whole budget is
+        too small for the request.
         """
         wanted = self.nbytes + nbytes
         counted = _counted(wanted) - _counted(self.nbytes)
@@ -117,11 +122,11 @@ class MemoryReservation:
         self.nbytes = wanted
 
     def reserve_response(self, nbytes: int) -> None:
-        """Reserve `nbytes` more, for the response."""
+        """Reserve `nbytes` more bytes for the response to the request."""
         self.reserve(nbytes, "output-too-large")
 
     def release(self, nbytes: int) -> None:
-        """Give `nbytes` back."""
+        """Release `nbytes` bytes of the reservation."""
         left = self.nbytes - nbytes
         if counted := _counted(self.nbytes) - _counted(left):
             self.budget.release(counted)
@@ -147,7 +152,7 @@ class MemoryReservation:
 
 
 def _counted(nbytes: int) -> int:
-    """Return how many bytes of a request the budget counts."""
+    """Return how many of the bytes that a request has reserved are counted by the budget."""
     return max(nbytes - FREE_BYTES, 0)
 
 

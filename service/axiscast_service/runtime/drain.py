@@ -1,4 +1,4 @@
-"""The drain before a shutdown: first /readyz fails, then no connection is accepted, then the process ends."""
+"""The drain before a shutdown: first /readyz fails, then new connections are refused, and then the process ends."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 LEAVE_SECONDS = 2
-"""The system ends the process this long after the last response should have been complete."""
+"""The seconds between the time limit for the last response and the time at which the system ends the process."""
 
 
 class Drain:
-    """The state of a shutdown: once it has begun, /readyz fails and responses have `Connection: close`."""
+    """The state of a shutdown. After it has begun, /readyz fails and responses have the header `Connection: close`."""
 
     def __init__(self, seconds: float, finish_seconds: float) -> None:
         self.begun = False
@@ -23,9 +23,10 @@ class Drain:
 
     @contextmanager
     def on_sigterm(self) -> Iterator[None]:
-        """While the context is open, let SIGTERM begin the drain. `seconds` later the server's own handler is called.
+        """While the context is open, SIGTERM begins the drain. The server's own handler is called `seconds` later.
 
-        A second SIGTERM calls it immediately. Outside the main thread, which alone gets signals, do nothing.
+        A second SIGTERM calls the server's handler immediately. Outside the main thread, the context does nothing,
+        because only the main thread receives signals.
         """
         previous = signal.getsignal(signal.SIGTERM)
         if threading.current_thread() is not threading.main_thread() or not callable(previous):
@@ -39,7 +40,7 @@ class Drain:
                 return
             self.begun = True
             if hasattr(signal, "SIGALRM"):
-                # A signal without a handler ends the process even if Python is busy.
+                # The system ends the process on a signal without a handler, even if Python is busy.
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 signal.setitimer(signal.ITIMER_REAL, self.seconds + self.finish_seconds + LEAVE_SECONDS)
             loop.call_soon_threadsafe(loop.call_later, self.seconds, previous, number, frame)

@@ -1,17 +1,17 @@
-"""The heap of glibc: freed memory goes back to the system."""
+"""Functions that make glibc return the freed memory of its heap to the system."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 
-_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+_MMAP_THRESHOLD = -3  # the constant M_MMAP_THRESHOLD in malloc.h
 
 
 def unmap_freed_blocks() -> None:
-    """Make glibc unmap each block of more than 128 KiB when it is freed.
+    """Make glibc return each block larger than 128 KiB to the system when the block is freed.
 
-    That is also its default, until it raises the threshold, up to 32 MiB for each thread.
+    By default, glibc begins with the same threshold, but raises the threshold up to 32 MiB for each thread.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
@@ -19,24 +19,25 @@ def unmap_freed_blocks() -> None:
 
 
 def trim_heap() -> None:
-    """Give free pages between blocks in use back to the system. Any thread may call it: no other thread waits."""
+    """Return free memory pages of the heap to the system. The call does not block any other thread."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 class HeapTrimmer:
-    """Trims the heap after connections have closed."""
+    """A timer that trims the heap after many connections have closed."""
 
     CLOSED_CONNECTIONS, DELAY_SECONDS = 50, 1.0
-    """The heap is trimmed this long after so many have closed: more may close meanwhile."""
+    """The heap is trimmed DELAY_SECONDS after CLOSED_CONNECTIONS connections have closed. One trim is enough for all
+    connections that close during the delay."""
 
     def __init__(self) -> None:
         self._closed = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_closed(self, loop: asyncio.AbstractEventLoop, large: bool) -> None:
-        """Count a closed connection. Pass `large` if its buffers alone are worth a trim."""
+        """Count a closed connection. Pass `large` if the buffers of this connection alone justify a trim."""
         self._closed += self.CLOSED_CONNECTIONS if large else 1
         if self._closed >= self.CLOSED_CONNECTIONS and self._timer is None:
             self._timer = loop.call_later(self.DELAY_SECONDS, self._trim, loop)

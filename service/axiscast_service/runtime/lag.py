@@ -1,4 +1,4 @@
-"""The lag of the event loop: how late its timers are."""
+"""The measurement of the event loop's lag, which is the delay of its timers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from time import perf_counter
 
 PERIOD_SECONDS = 0.05
-"""A timer is due this often. If something blocks the loop, up to this much of its time is not measured."""
+"""The interval of the timer that measures the lag. The measured lag can be too short by up to this time."""
 WINDOW_SECONDS = 30
-"""The longest lag of this window and the one before is reported, so that a reader each minute misses none."""
+"""The length of a window. The longest lag of the last two windows is reported, so that reading the metric once a minute
+is enough."""
 
 
 @contextmanager
 def measure_loop_lag(report: Callable[[float], None]) -> Iterator[None]:
-    """While the context is open, call `report` with the longest lag of the running loop, in seconds.
+    """While the context is open, call `report` with the longest lag of the running event loop, in seconds.
 
-    No request measures it: if the loop is late, the clock of the request starts late too.
+    The duration of a request does not include this lag, because a late event loop also starts the request's clock late.
     """
     loop = asyncio.get_running_loop()
     before = longest = 0.0

@@ -1,9 +1,9 @@
-"""Worker threads: work that would block the event loop, as long as its client is connected.
+"""Worker threads for work that would block the event loop. The work is cancelled if the client disconnects.
 
-A thread alone does not help. The interpreter lets one thread at a time run Python, and each asks for its turn; with
-many threads the event loop waits many times as long. Hence one thread runs Python, one request after another, and a few
-run NumPy, whose kernels release the interpreter. Calls that keep it, such as a parser's, get little at a time
-(wire/codec.py, wire/lists.py).
+Only one thread at a time can run Python code, because of the interpreter lock. With many threads, the event loop would
+wait for the lock many times as long. Therefore one thread runs the Python code of all requests, one request after
+another. A few more threads run NumPy, whose kernels release the lock. Calls that keep the lock, such as calls of a
+parser, get their input in small parts (wire/codec.py, wire/lists.py).
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ from axiscast.wire.problems import Problem
 T = TypeVar("T")
 
 LOOP_MILLISECONDS = 1.0
-"""Work with a lower estimate is done on the event loop."""
+"""Work is done on the event loop if its estimated time is at most this value."""
 NUMPY_THREADS = 2
-"""More threads would share the same cores and need more memory."""
+"""The number of threads for NumPy. More threads would share the same cores and need more memory."""
 QUEUE_MILLISECONDS = 5000.0
-"""The work that may wait in the queue of a worker. It is also the longest wait."""
+"""The maximum estimated time of all work in the queue of a worker. A request waits at most this long."""
 SWITCH_SECONDS = 0.0005
-"""The event loop waits this long for a thread that runs Python, once for each event. With the interpreter's default, 5
-ms, there were ten times as many stalls. A tenth of this makes threads 10 % slower."""
+"""The time after which a thread that runs Python lets the event loop run. The loop may wait this long for each event.
+With Python's default of 5 ms, there were ten times as many stalls. With a tenth of this value, threads are 10 % slower.
+"""
 
 
 COLLECT_OBJECTS = 10_000
-"""New objects between two collections. To parse 131,072 empty lists takes 23 ms with the interpreter's 700, and 6 with
-this. A full collection takes 12 ms, and 0.1 if it skips the modules."""
+"""The number of new objects that start a garbage collection. Parsing 131,072 empty lists takes 23 ms with Python's
+default of 700, and 6 ms with this value. A full collection takes 12 ms, or 0.1 ms if it skips the modules."""
 
 
 @contextmanager
 def short_switch_interval() -> Iterator[None]:
-    """While the context is open, let threads switch every SWITCH_SECONDS."""
+    """While the context is open, let Python switch between threads every SWITCH_SECONDS."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
@@ -56,9 +57,10 @@ def short_switch_interval() -> Iterator[None]:
 
 @contextmanager
 def infrequent_collections() -> Iterator[None]:
-    """While the context is open, collect garbage after COLLECT_OBJECTS new objects, and skip all that exist now.
+    """While the context is open, collect garbage after COLLECT_OBJECTS new objects, and skip all existing objects.
 
-    A full collection stops every thread. By default it looks at all modules, dozens of times while one body is parsed.
+    A full collection stops every thread. By default, Python runs dozens of full collections while one body is parsed,
+    and each of them examines all modules.
     """
     before = gc.get_threshold()
     gc.collect()
@@ -81,10 +83,10 @@ class WorkerThreads:
         self._queued = 0.0
 
     async def run_python(self, milliseconds: float, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `work(*arguments)`, whose estimate is given.
+        """Run `work(*arguments)`, whose time is estimated as `milliseconds`, and return its result.
 
-        Short work is done immediately, on the event loop; other work waits for its turn. Raises Problem (overloaded)
-        if too much work waits.
+        Short work is done immediately, on the event loop. Longer work waits in a queue for the Python thread.
+        Raises Problem (overloaded) if too much work is in the queue.
         """
         if milliseconds <= LOOP_MILLISECONDS:
             return work(*arguments)
@@ -101,20 +103,20 @@ class WorkerThreads:
             self._queued -= milliseconds
 
     async def run_aside(self, work: Callable[[], T]) -> T:
-        """Return the result of some milliseconds of Python that can't wait for a turn, such as that of /metrics."""
+        """Run a few milliseconds of Python that can't wait in the queue, such as /metrics, and return the result."""
         return await anyio.to_thread.run_sync(work, limiter=self._aside)
 
     async def run_numpy(self, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `work(*arguments)`, which is spent in NumPy's kernels."""
+        """Run `work(*arguments)` on a NumPy thread and return its result. Most of its time must be spent in NumPy."""
         return await _on_thread(self._numpy, receive, work, arguments)
 
     async def run_numpy_step(self, step: Callable[[], T]) -> T:
-        """Return the result of a step in NumPy. The caller watches whether its client is still connected."""
+        """Run one step on a NumPy thread and return its result. The caller must detect if the client disconnects."""
         return await anyio.to_thread.run_sync(step, limiter=self._numpy)
 
 
 async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[..., T], arguments: Any) -> T:
-    """Return the result of work on a thread. Raises ClientDisconnect if the client has gone before."""
+    """Run work on a thread and return its result. Raises ClientDisconnect if the client disconnects before the end."""
     piece = CancellableWork(work, *arguments)
     del arguments
     outcome: tuple[Any, Exception | None] | None = None
@@ -129,15 +131,16 @@ async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[
         try:
             raise error
         finally:
-            del error  # so that all that its frames hold is freed immediately
+            del error  # frees all objects in the frames of the error immediately
     return result
 
 
 class WhileConnected:
-    """A context whose body is cancelled when the client disconnects; `leave` is called before.
+    """A context whose body is cancelled when the client disconnects. Before the cancellation, `leave` is called.
 
-    A step of work that a thread has begun is finished first. It is a class because of Python 3.12 and 3.13: a generator
-    that swallows an exception makes it part of a cycle, with all that its frames hold. The collector may come late.
+    If a thread has begun a step of the work, the step is finished first. This context is a class because of Python 3.12
+    and 3.13. If a generator swallows an exception there, the exception and its frames become part of a reference cycle,
+    and are freed only by a later garbage collection.
     """
 
     def __init__(self, receive: Receive, leave: Callable[[], None] = lambda: None) -> None:
@@ -150,7 +153,7 @@ class WhileConnected:
         self._watch = asyncio.create_task(_cancel_when_gone(self._scope, self._receive, self._leave))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
-        if isinstance(error, asyncio.CancelledError):  # the client has disconnected, or the server ends
+        if isinstance(error, asyncio.CancelledError):  # the client has disconnected, or the server is shutting down
             self._leave()
         self._watch.cancel()
         return self._scope.__exit__(kind, error, at)

@@ -1,4 +1,4 @@
-/* Answers, as elements: verdict, lists, tables. */
+/* Functions that show responses of the service as HTML elements: the verdict, lists and tables. */
 
 import {el, tuple, words} from "./elements.js";
 import {askedOf, comparisonOf, hinted, queryOf, questionOf} from "./question.js";
@@ -10,7 +10,7 @@ const reachedBy = ({outputs = [], result}) =>
 
 const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
 
-/** [kind, headline, ...message] of the response to a check. An accidental outer product fits, but is seldom meant. */
+/** Returns [kind, headline, ...message] for the response to a check. An outer product fits, but may be accidental. */
 export function verdictOf({compatible, outputs, result, conflict, warnings}) {
   const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
   if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflict.message)];
@@ -19,7 +19,7 @@ export function verdictOf({compatible, outputs, result, conflict, warnings}) {
   return ["yes", result ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
 }
 
-/** The suggested fixes, each with a link that applies it if it has a request. */
+/** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
 export function fixesOf({conflict, warnings = []}, asked) {
   const hints = conflict?.hints ?? warnings.map(({hint}) => hint).filter(Boolean);
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
@@ -29,7 +29,7 @@ export function fixesOf({conflict, warnings = []}, asked) {
   }));
 }
 
-/** The details below the drawing. */
+/** Returns the details below the drawing: conditions, warnings, outputs and a link to the comparison. */
 export function detailsOf({outputs = [], result, conditions = [], warnings = []}, asked) {
   const others = linkTo(comparisonOf(asked, outputs), "Compare all frameworks");
   const told = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
@@ -42,7 +42,7 @@ export function detailsOf({outputs = [], result, conditions = [], warnings = []}
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
 
-/** What the operation computes, of a product: its outputs are the operands as they are broadcast. */
+/** Returns the section about the result of a product. The outputs of a product are its broadcast operands. */
 function resultOf(result) {
   if (!result) return [];
   const facts = [tuple(result.shape), result.elements != null && `${result.elements} elements`,
@@ -60,17 +60,17 @@ function tableOf(outputs) {
     ["for some sizes", (output) => output.maybe_broadcast_axes?.join(", ")],
     ["elements", ({elements}) => elements], ["bytes", ({nbytes}) => nbytes],
   ].map(([name, cell]) => [name, outputs.map((output, number) => String(cell(output, number) ?? ""))])
-    .filter(([, cells]) => cells.some(Boolean)); // a column that says nothing is left out
+    .filter(([, cells]) => cells.some(Boolean)); // empty columns are omitted
   const head = columns.map(([name]) => el("th", {scope: "col"}, name));
   const rows = outputs.map((_, number) => el("tr", {}, ...columns.map(([, cells]) => el("td", {}, cells[number]))));
-  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": "Outputs"}; // scrolls on a phone
+  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": "Outputs"}; // the table scrolls on a phone
   const title = el("h2", {}, rows.length > 1 ? "Outputs" : "Output");
   return rows.length ? [title, el("div", wide, el("table", {}, el("tr", {}, ...head), ...rows))] : [];
 }
 
 // ---- The comparison
 
-/** [kind, headline] of an answer of compare. */
+/** Returns [kind, headline] for the response to a comparison. */
 export function comparedOf({results, left_out: absent = []}) {
   const verdicts = results.flatMap(({compatible, also = []}) => Array(1 + also.length).fill(compatible));
   const count = verdicts.filter(Boolean).length, some = verdicts.filter((verdict) => verdict === null).length;
@@ -81,11 +81,11 @@ export function comparedOf({results, left_out: absent = []}) {
 
 const LEFT_OUT = "skipped: it takes only known sizes";
 
-/** The same as text, for people: a line for each op or mode. */
+/** Returns a comparison as plain text, with a line for each op or mode. */
 export function comparisonText({results, left_out: absent = []}) {
   const lines = results.flatMap(({op, also = [], compatible, outputs, result, conditions = [], conflict}) => {
     const reached = reachedBy({outputs, result});
-    const told = (name) => conflict ? ["no ", conflict.message.replaceAll(op.name, name)] // it may name the op
+    const told = (name) => conflict ? ["no ", conflict.message.replaceAll(op.name, name)] // messages may name the op
       : compatible ? ["yes", reached] : ["if ", conditions.map(({text}) => text).join(", and "), reached];
     return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told(name).filter(Boolean).join("  ")]);
   });
@@ -94,7 +94,7 @@ export function comparisonText({results, left_out: absent = []}) {
   return lines.map(([name, told]) => `${name.padEnd(width)}  ${told}`).join("\n");
 }
 
-/** A row for each framework's ops and modes that agree: what comes out, and along which axes it is replicated, or why not. */
+/** Returns a table with a row for each group of ops and modes that agree. A row shows the output or the conflict. */
 export function comparisonTable({results, left_out: absent = []}, asked) {
   const linked = (op) => {
     const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
@@ -115,7 +115,7 @@ export function comparisonTable({results, left_out: absent = []}, asked) {
   return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
 }
 
-/** Along which axes the one output is replicated, since other rules may reach the same shape along others. */
+/** Returns the replicated axes of a single output, because two rules may replicate along different axes. */
 function replicationOf(outputs) {
   const axes = outputs.length === 1 ? outputs[0].broadcast_axes : [];
   return axes.length ? ` replicated along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";

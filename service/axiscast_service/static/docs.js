@@ -1,15 +1,15 @@
 "use strict";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const followScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches); // Swagger UI's name
+const followScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches); // Swagger UI's class name
 dark.addEventListener("change", followScheme);
 followScheme();
 
-/** What a screen reader and a keyboard miss in what Swagger UI draws: by selector how it is mended. */
+/** Accessibility fixes for Swagger UI, keyed by the selector of the elements to fix. */
 const MENDED = {
-  ".opblock-summary-control a[href]": (link) => link.removeAttribute("href"), // the button around it does the same
-  "h3, h4, h5": (heading) => { heading.ariaLevel = heading.tagName[1] - 1; }, // h1 comes right before h3
-  ".microlight": (code) => { code.tabIndex = 0; }, // it scrolls
+  ".opblock-summary-control a[href]": (link) => link.removeAttribute("href"), // the surrounding button does the same
+  "h3, h4, h5": (heading) => { heading.ariaLevel = heading.tagName[1] - 1; }, // Swagger UI uses h3 directly after h1
+  ".microlight": (code) => { code.tabIndex = 0; }, // a scrollable block must be reachable with the keyboard
   ".copy-to-clipboard button": (button) => { button.ariaLabel = "Copy"; },
   "select, input, textarea": (control) => {
     const {paramName = control.matches("select") ? "Example" : "Body"} = control.closest("[data-param-name]")?.dataset ?? {};

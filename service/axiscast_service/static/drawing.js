@@ -1,10 +1,10 @@
-/* The drawing: grids of cells in which the inputs meet, and under them the table of axes. They light up together. */
+/* The drawing: grids of cells that show how the inputs are combined, and a table of axes. */
 
 import {el, tuple} from "./elements.js";
 import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, shapesOf, slotsOf} from "./picture.js";
 
-const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // of the inputs' colours: neighbours are far apart
-const PLANES = 4; // of a stack are drawn
+const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs; successive hues differ clearly
+const PLANES = 4; // the maximum number of planes that are drawn in a stack
 const tint = (input) => `oklch(var(--source) ${HUES[input % HUES.length]})`;
 
 const indexed = (index) => `[${index.join(", ")}]`;
@@ -15,14 +15,14 @@ const copiedAxes = (kinds) => axesOf(kinds, "new", "stretch");
 const along = (axes, names) => ["along ", names ? "" : axes.length > 1 ? "axes " : "axis ",
                                 ...listed(axes.map((axis) => names?.[axis] ?? axis))].join("");
 
-/** An input's name in its colour; the target has none. */
+/** Returns the name of an input in the input's colour. The target has no colour. */
 export function named(input, text = letterOf(input)) {
   const node = el("b", {className: input === null ? "" : "input"}, text);
   node.style.setProperty("--hue", HUES[input % HUES.length]);
   return node;
 }
 
-/** The drawing of an answer. `resize(input, axis, size)` asks for another size; the target's input is null. */
+/** Returns the drawing for a response. `resize(input, axis, size)` requests a new size; `input` is null for the target. */
 export function drawingOf(answer, asked, resize) {
   const sentence = el("p", {className: "say"}), scenes = scenesOf(answer, asked);
   const say = (...words) => sentence.replaceChildren(...words);
@@ -57,8 +57,8 @@ function summaryOf({layers, shape, factors, names}) {
 
 // ---- Scenes
 
-/** {figure, light} of a scene. `light(target, axis)` lights the cells that share an element with the one that is the
- * target, or those along an axis, and returns what is to be said of that cell. */
+/** Returns {figure, light} for a scene. `light(target, axis)` highlights the cells that share an element with the cell
+ * `target`, or the cells along an axis. It returns a sentence about the cell. */
 function sceneOf(scene) {
   const {shape, layers} = scene, slots = shape.map((size) => slotsOf(size));
   const chosen = slots.slice(0, -2).map(([first]) => first), cells = new Map();
@@ -98,7 +98,7 @@ function sceneOf(scene) {
   return {figure, light};
 }
 
-/** Whether a cell lights up with the one looked at: what an output reads; all that show an element. */
+/** Returns whether a cell is highlighted with the selected cell `own`, because both show or read the same element. */
 function meets(cell, own) {
   if (cell === own) return true;
   const shared = cell.reads.some((element) => own.reads.includes(element));
@@ -133,7 +133,7 @@ function chooserOf(axis, places, first, choose) {
             el("span", {className: "help", "data-column": axis}, `axis ${axis}`), ...buttons);
 }
 
-/** An input in the space of the output, or the output: the plane that was chosen, and behind it those after it. */
+/** Returns a panel that shows an input in the shape of the output, or the output. The chosen plane is in front. */
 function panelOf(scene, layer, slots, chosen, cells) {
   const name = layer ? [named(layer.input, layer.letter), ` ${tuple(layer.shape)}`]
     : [el("b", {}, "output"), ` ${tuple(scene.shape)}`];
@@ -153,7 +153,7 @@ function panelOf(scene, layer, slots, chosen, cells) {
   return el("figure", {className: `panel ${layer ? "" : "output"}`}, drawn, el("figcaption", {}, ...name));
 }
 
-/** A plane of cells. Those behind another one have no label and are not reached by keys. */
+/** Returns a plane of cells as a table. Only the plane in front has a label and can be reached with the keyboard. */
 function gridOf(scene, layer, slots, before, cells, label) {
   const [columns = [null], rows = [null]] = [...slots].reverse(), nodes = [];
   const lines = rows.map((row, down) => el("tr", {}, ...columns.map((column, right) => {
@@ -225,7 +225,7 @@ function legendOf(cells) {
 
 // ---- The table of axes
 
-/** {node, sentences}: the sizes that meet on each output axis, and what is said of each column. */
+/** Returns {node, sentences}: the table with the sizes on each output axis, and a sentence about each column. */
 function axesTable(answer, asked, resize) {
   const {rows, more, heads: titles, blamed} = rowsOf(answer, asked), {outputs = [], result} = answer;
   const count = rows[0]?.cells.length ?? 0, last = result ? rows.at(-1).cells : [];
@@ -285,7 +285,7 @@ function sentenceAt(place, rows, name, blamed) {
   return [`${head}: `, ...words, verdict];
 }
 
-/** A size between its two buttons. */
+/** Returns a size with one button that decreases the size and one button that increases it. */
 function stepper(size, name, resize) {
   const button = (sign, next, word) => {
     const node = el("button", {type: "button", "aria-label": `${word} ${name}`, "data-key": `${word} ${name}`}, sign);

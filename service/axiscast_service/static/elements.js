@@ -1,6 +1,6 @@
-/* Elements, and texts as people read them. */
+/* Functions that create HTML elements and readable text. */
 
-/** An element. Text stays text: nothing that the server says becomes markup. */
+/** Returns a new HTML element. Text is inserted as text, so that text from the server can never become markup. */
 export function el(tag, properties, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -10,7 +10,7 @@ export function el(tag, properties, ...children) {
   return node;
 }
 
-/** A sentence in which code stands between backticks. */
+/** Returns the parts of a sentence, with `<code>` elements for the parts between backticks. */
 export const words = (text = "") => text.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
 
 export const tuple = (sizes) => `(${sizes.join(", ")}${sizes.length === 1 ? "," : ""})`;

@@ -1,4 +1,4 @@
-/* The filter of the page of all ops. */
+/* The filter on the page that lists all ops. */
 
 const filter = document.getElementById("filter"), sections = [...document.querySelectorAll("section")];
 

@@ -1,4 +1,4 @@
-/* The page: the form, the requests, and their results. */
+/* The web page: its form, its requests to the service, and the results. */
 
 import {comparedOf, comparisonTable, comparisonText, detailsOf, fixesOf, verdictOf} from "./answer.js";
 import {drawingOf, named} from "./drawing.js";
@@ -8,8 +8,8 @@ import {
   misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
-let question; // all as text, the way it is typed
-let shown; // the question and the answer that are drawn, whole
+let question; // the current question, with all values as typed text
+let shown; // the question and the response of the complete current drawing
 let timer;
 let request = new AbortController();
 
@@ -41,7 +41,7 @@ function showInputs(focused) {
     control.onkeydown = ({key, isComposing}) => {
       if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
     };
-    control.onpaste = (event) => { // several lines are several inputs, and prose is the message of an error
+    control.onpaste = (event) => { // each pasted line becomes an input; prose is treated as an error message
       const text = event.clipboardData.getData("text");
       if (isProse(text)) { event.preventDefault(); return explain(text); }
       const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -65,7 +65,7 @@ function changeInputs(place, removed, ...added) {
 const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
 const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
 
-const OPTIONS = ["assume", "dtype"]; // of every op
+const OPTIONS = ["assume", "dtype"]; // the fields that every op has
 
 function showFields() {
   const fields = fieldsOf(question), optional = ({name}) => OPTIONS.includes(name);
@@ -88,7 +88,7 @@ function fieldRow(field) {
   control.setAttribute("aria-describedby", `${error} ${help}`);
   control.oninput = () => {
     question.values[name] = control.value;
-    if (name === "mode") { showFields(); $(id).focus(); } // each mode has attributes of its own
+    if (name === "mode") { showFields(); $(id).focus(); } // each mode has different attributes
     askSoon();
   };
   return el("div", {className: "field"},
@@ -104,7 +104,7 @@ class Problem extends Error {
 
 function askSoon(wait = 200) {
   $("why").textContent = PASTE;
-  request.abort(); // what it would show is about another question by now
+  request.abort(); // the result of the previous request would be outdated
   $("answer").setAttribute("aria-busy", "true");
   clearTimeout(timer);
   timer = setTimeout(ask, wait);
@@ -133,7 +133,7 @@ async function ask() {
 
 const post = (path, body) => send(path, {method: "POST", body, headers: {"Content-Type": "application/json"}});
 
-/** The server's answer. Throws a Problem, or an AbortError where another question has come up. */
+/** Returns the server's response. Throws a Problem, or an AbortError if the question has changed in the meantime. */
 async function send(path, {headers, ...options} = {}) {
   const {signal} = request;
   let response, text;
@@ -148,7 +148,7 @@ async function send(path, {headers, ...options} = {}) {
   throw new Problem(answer ?? {detail: `The server returned status ${response.status} ${response.statusText}.`});
 }
 
-/** JSON with the integers beyond 2^53 as strings, so that they stay exact; null where it is no JSON. */
+/** Returns the parsed JSON, or null if the JSON is invalid. Large integers become strings, so that they stay exact. */
 function read(text) {
   const exact = (token) => (token[0] === '"' ? token : `"${token}"`);
   try { return JSON.parse(text.replace(/"(?:\\.|[^"\\])*"|-?\d{16,}/g, exact)); } catch { return null; }
@@ -157,7 +157,7 @@ function read(text) {
 const MAX_CHARACTERS = 65536;
 const PASTE = "You can also paste an error message into a shape.";
 
-/** Reads the text of an error: loads its op and inputs, or shows what it is about. */
+/** Loads the op and the inputs that an error message contains, or shows an explanation of the error. */
 async function explain(text) {
   clearTimeout(timer);
   request.abort();
@@ -183,7 +183,7 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").className = kind;
   $("verdict").textContent = verdict;
   $("message").replaceChildren(...message);
-  for (const id of ["fixes", "picture", "result"]) $(id).inert = !kind; // the last result stays, faded, until the next one
+  for (const id of ["fixes", "picture", "result"]) $(id).inert = !kind; // the old result stays, faded, until the next one
 }
 
 function showMissing(fields) {
@@ -191,7 +191,7 @@ function showMissing(fields) {
   showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
 }
 
-/** A problem, in words: beside the field that its pointer names, without the place, else in place of the answer. */
+/** Shows the message of a problem beside the field in its pointer. Without such a field, the message is the result. */
 function showProblem({title, detail = title ?? "", pointer}) {
   const [place, ...path] = (pointer ?? "").split("/").slice(1);
   const inside = place === "inputs" ? "inputs" : "field";
@@ -206,7 +206,7 @@ function showProblem({title, detail = title ?? "", pointer}) {
 }
 
 async function showAnswer(answer) {
-  const told = JSON.stringify([question, answer]), again = told === shown; // for other code only
+  const told = JSON.stringify([question, answer]), again = told === shown; // true if only the code must change
   showVerdict(...verdictOf(answer, question));
   if (!again) showResult(fixesOf(answer, question), drawingOf(answer, question, resize), detailsOf(answer, question));
   await showCode(answer);
@@ -220,8 +220,8 @@ async function showComparison(answer) {
 }
 
 function showResult(fixes, drawing, details) {
-  const {key} = document.activeElement.dataset; // a stepper, which stays in the hand while it is pressed again
-  shown = ""; // until all of it is there
+  const {key} = document.activeElement.dataset; // a stepper button keeps the focus, so that it can be pressed again
+  shown = ""; // empty until the whole result is shown
   $("result").hidden = false;
   $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
@@ -229,7 +229,7 @@ function showResult(fixes, drawing, details) {
   if (key) $("picture").querySelector(`[data-key="${key}"]`)?.focus();
 }
 
-/** Asks for another size of an input's axis, or of the target's. */
+/** Changes the size of an axis of an input or of the target, and sends the new request. */
 function resize(input, axis, size) {
   const {target} = ops.get(question.op);
   const [from, at] = input === null ? [question.values, target] : [question.inputs, input];
@@ -265,7 +265,7 @@ async function showCode({compatible, diagram = ""}) {
 
 async function copy() {
   const {textContent: code} = $("code");
-  getSelection().selectAllChildren($("code")); // where there is no clipboard (it needs https), the keyboard copies it
+  getSelection().selectAllChildren($("code")); // if there is no clipboard (it requires https), the user can copy the selection
   const copied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
   $("copy").textContent = copied ? "Copied" : "Selected: press Ctrl+C";
   setTimeout(() => { $("copy").textContent = "Copy"; }, 2000);
@@ -277,12 +277,12 @@ $("form").onsubmit = (event) => event.preventDefault();
 $("add").onclick = () => changeInputs(question.inputs.length, 0, "");
 $("example").onclick = () => start(exampleHere(question.op));
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
-$("op").onfocus = ({target}) => { target.placeholder = target.value; target.value = ""; }; // the list then has all ops
+$("op").onfocus = ({target}) => { target.placeholder = target.value; target.value = ""; }; // so that the list shows all ops
 $("op").onblur = ({target}) => { target.value ||= question.op; };
-$("op").oninput = ({target, inputType}) => { // a choice from the list, which is not typed text
+$("op").oninput = ({target, inputType}) => { // the user has chosen an op from the list
   if (inputType === "insertReplacementText" || inputType === undefined) target.blur();
 };
-$("op").onchange = ({target: {value}}) => { // an unchanged example is replaced by the next; typed text stays
+$("op").onchange = ({target: {value}}) => { // an unchanged example is replaced by the new op's example, but typed text stays
   const op = value.trim();
   if (!op || op === question.op) return;
   const untouched = queryOf(question) === queryOf(exampleHere(question.op));
@@ -292,34 +292,34 @@ $("as").onchange = () => askSoon(0);
 $("copy").onclick = copy;
 
 onpopstate = () => start(fromLink(location.search));
-document.onclick = (event) => { // a link to another question needs no new page
+document.onclick = (event) => { // a link to another question does not reload the page
   const link = event.target.closest('a[href^="?"]');
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   history.pushState(null, "", link.href);
   start(fromLink(location.search));
   $("verdict").focus();
-  scrollTo(0, 0); // on a phone the verdict is in sight wherever one is, and the drawing is not
+  scrollTo(0, 0); // on a phone, the verdict is always visible, but the drawing may not be
 };
 
-/** An op's example, with the warnings that are requested now. */
+/** Returns the example of an op, with the currently enabled warnings. */
 const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
 async function start(asked) {
   question = asked;
   if (!ops.has(asked.op)) await learn(asked.op);
-  if (question !== asked) return; // another question has begun
+  if (question !== asked) return; // the question has changed in the meantime
   showForm();
   askSoon(0);
 }
 
-/** Adds the rule of an alias, which a link may name, under the alias. */
+/** Loads the op for an alias in a link, and adds the op to the catalogue under this alias. */
 async function learn(alias) {
   const {signal} = request;
   try {
     ops.set(alias, await send(`v1/ops/${encodeURIComponent(alias)}`));
   } catch (error) {
-    if (!(error instanceof Problem) && !signal.aborted) throw error; // else the check says that there is no such op
+    if (!(error instanceof Problem) && !signal.aborted) throw error; // the check then reports an unknown op
   }
 }
 

@@ -1,25 +1,25 @@
-/* What a drawing shows: the rows of sizes that meet, and scenes, in which inputs lie in the space of their output. */
+/* The data of a drawing: rows for the table of axes, and scenes, which show the inputs in the shape of the output. */
 
 import {sizesOf, volume} from "./question.js";
 
-const MOST = {slots: 6, layers: 4, rank: 8}; // what an eye takes in
+const MOST = {slots: 6, layers: 4, rank: 8}; // the limits of what a drawing shows, to keep it readable
 export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
 const numeric = (sizes) => sizes.map((size) => (/^\d{1,15}$/.test(size) ? Number(size) : size));
 const integers = (sizes) => sizes.every(Number.isInteger);
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-/** The inputs' shapes: numbers, and what else a size can be as text. */
+/** Returns the shapes of the inputs. Known sizes are numbers, and symbolic sizes are strings. */
 export const shapesOf = (asked) => asked.inputs.map((text) => numeric(sizesOf(text)));
 
 // ---- Rows
 
-/** The lines of the diagram as rows {name, input, letter, output, cells: [{size, mark}]}, a cell for each column; `more`,
- * what it says of those left out; `heads`, the names of the columns; and `blamed`, whether sizes conflict in each. A cell
- * has the axis of its input that it shows. */
+/** Returns {rows, more, heads, blamed} for the diagram in a response. A row is {name, input, letter, output, cells}, and has
+ * a cell {size, mark, axis} for each column; `axis` is the axis of the input. `more` is the sentence about omitted inputs.
+ * `heads` are the names of the columns. `blamed` tells for each column whether the sizes conflict. */
 export function rowsOf({diagram = "", outputs = []}, asked) {
   const [head, ...lines] = diagram.split("\n"), shapes = shapesOf(asked);
   const found = [...head.matchAll(/\d+|sum/g)], heads = found.map(([name]) => (name === "sum" ? name : `axis ${name}`));
-  const ends = found.map(({index, 0: {length}}) => index + length + 1); // with the mark
+  const ends = found.map(({index, 0: {length}}) => index + length + 1); // includes the mark
   const isProduct = heads.includes("sum"), cut = (line, start) =>
     ends.map((end, column) => line.slice(ends[column - 1] ?? start, end).trim());
   const rows = lines.flatMap((line) => {
@@ -37,13 +37,13 @@ export function rowsOf({diagram = "", outputs = []}, asked) {
   return {rows, more: lines.find((line) => line.startsWith("and ")) ?? "", heads, blamed};
 }
 
-/** The attribute that lists the output axis of each input axis; undefined where there is none. */
+/** Returns the output axis for each input axis if an attribute lists these axes, otherwise undefined. */
 const permuted = ({values}, input) => {
   const text = values.axes_mapping ?? values.broadcast_dimensions;
   return input === 0 && text ? sizesOf(text)?.map(Number) : undefined;
 };
 
-/** [name, a mark for each column] of the attributes that name output axes. */
+/** Returns [name, marks] for each attribute that lists output axes, with a mark for each column. */
 export function attributesAt({values}, {axes = []}, count) {
   return Object.entries(values).flatMap(([name, text = ""]) => {
     const places = /^(?!rhs).*(ax[ie]s|dimensions)/.test(name) && text ? numeric(sizesOf(text) ?? []) : [];
@@ -54,10 +54,10 @@ export function attributesAt({values}, {axes = []}, count) {
   });
 }
 
-/** Gives each cell the input axis whose size it shows: by the order of its columns; else the first of that size. */
+/** Sets the input axis of each cell: by `order` if it fits, otherwise the first unused axis with the cell's size. */
 function number(cells, shape, order) {
   const left = new Set(shape.keys()), own = cells.map(({size}) => numeric([size])[0]);
-  if (own.filter((size) => size !== "").length !== shape.length) return; // split
+  if (own.filter((size) => size !== "").length !== shape.length) return; // an axis of the input is split into several columns
   const fits = order?.length === shape.length && order.every((column, axis) => own[column] === shape[axis]);
   cells.forEach((cell, column) => {
     const axis = fits ? order.indexOf(column) : [...left].find((one) => shape[one] === own[column]);
@@ -67,11 +67,11 @@ function number(cells, shape, order) {
 
 // ---- Scenes
 
-/** A scene for the outputs of each shape, in which their inputs are combined. A conflict has none: the table of axes shows it.
+/** Returns a scene for each shape of the outputs. A conflict has no scene, because the table of axes shows the conflict.
  *
- * A scene has the drawn `shape`, its `factors` (the same unless axes are merged) and their names, and layers {input,
- * letter, shape, kinds, at}. A kind tells of a factor how the input fills it: "" by itself, "stretch", "new", "maybe".
- * `at(place)` is the element of the layer at a place of the scene: {index, copy}. */
+ * A scene has the drawn `shape`, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
+ * {input, letter, shape, kinds, at} for each input. A kind tells how the input fills a factor: "" (with its own elements),
+ * "stretch", "new" or "maybe". `at(place)` returns the element at a place of the scene: {index, copy}. */
 export function scenesOf(answer, asked) {
   const byShape = Map.groupBy(answer.outputs ?? [], ({shape, factors}) => `${shape}:${factors}`);
   return [...byShape.values()].map((outputs) => meetingOf(outputs, asked)).filter(Boolean);
@@ -103,7 +103,7 @@ function layerOf({input, axes, broadcast_axes: copied, maybe_broadcast_axes: may
   return {input, letter: letterOf(input), shape, kinds, at};
 }
 
-/** The factors of each axis of a shape; null where they can't be told. Sizes of 1 may go to a neighbour. */
+/** Returns the factors of each axis of a shape, or null if they are unknown. A factor of 1 may be in either group. */
 function groupsOf(factors, shape) {
   const groups = shape.map(() => []);
   let axis = 0;
@@ -124,13 +124,13 @@ function unravel(flat, shape) {
 
 // ---- What is drawn of an axis
 
-/** The places along an axis that are drawn, with "…" for the others. */
+/** Returns the places that are drawn along an axis, with "…" for omitted places. */
 export function slotsOf(size) {
   if (!Number.isInteger(size)) return [0, 1, "…"];
   return size <= MOST.slots ? [...Array(size).keys()] : [0, 1, 2, "…", size - 1];
 }
 
-/** An element's short name: its letter, and its index along the last three axes that have one. */
+/** Returns the short name of an element: the letter of the input, and the last three indices. Axes of size 1 are omitted. */
 export function labelOf({letter, shape}, index) {
   const told = index.filter((_, axis) => shape[axis] !== 1).slice(-3), most = Math.max(0, ...told);
   return letter + (most > 99999 ? "…" : told.join(most > 9 ? "," : ""));
@@ -138,7 +138,7 @@ export function labelOf({letter, shape}, index) {
 
 // ---- Names of axes
 
-/** [name of each factor, number of factors of each output axis] of an einops pattern; null where none fits. */
+/** Returns [factor names, factors per output axis] for an einops pattern, or null if the pattern does not fit. */
 export function headingsOf({values: {pattern = ""}}, factors) {
   const [, right = ""] = pattern.split("->");
   const tokens = [...right.matchAll(/\(([^()]*)\)|[^\s()]+/g)]
@@ -154,7 +154,7 @@ export function headingsOf({values: {pattern = ""}}, factors) {
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 
-/** The headings as a sentence names them: a number has no name, so it is said of which output axis, and which there. */
+/** Returns the names of factors for use in a sentence. The name of a number in a pattern mentions the output axis. */
 function spokenOf(names, spans) {
   const axes = spans.flatMap((span, axis) => Array(span).fill(axis));
   return names.map((name, place) => {

@@ -1,11 +1,11 @@
-/* The question: what is asked of which op, all of it as text, the way it is typed. A link holds it. */
+/* The question: an op, its inputs and its attributes, all as typed text. A link to the page contains a question. */
 
 import {tuple} from "./elements.js";
 
-const RESERVED = ["op", "input", "explain", "format", "warn"]; // what else a link holds is an attribute, or dtype
-export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // those that are shown on request
+const RESERVED = ["op", "input", "explain", "format", "warn"]; // any other parameter of a link is an attribute or a field
+export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // the warnings that are shown only on request
 const FIRST = "numpy.broadcast_arrays";
-const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // small enough to be drawn whole, and both inputs stretch
+const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // a small example in which both inputs are expanded
 const DTYPE = {
   name: "dtype", schema: {type: "string", description: "Adds the number of bytes of each output.", examples: ["float32"]},
 };
@@ -18,7 +18,7 @@ const SHAPE = {type: "array", items: {type: "integer"}};
 const schemaOf = (property) => ({...property, ...property.anyOf?.find(({type}) => type !== "null")});
 const listsIntegers = ({type, items}) => type === "array" && JSON.stringify(items).includes('"integer"');
 
-/** The comparison is asked like an op. */
+/** The comparison of all frameworks, which the form treats like an op. */
 export const COMPARE = {
   name: "compare",
   doc: "The results of every framework for these shapes. Select a row to see its op.",
@@ -30,20 +30,22 @@ export const COMPARE = {
   inputs: {min: 1, max: null},
   example: {op: {name: "compare", shape: [2, -1]}, inputs: [[1, 3]]},
 };
-export const ops = new Map([[COMPARE.name, COMPARE]]); // the catalogue, by name
-const attributesOf = (op) => ops.get(op)?.attributes.properties ?? {}; // their schemas
+export const ops = new Map([[COMPARE.name, COMPARE]]); // the catalogue of ops, keyed by name
+const attributesOf = (op) => ops.get(op)?.attributes.properties ?? {}; // the schemas of the op's attributes
 
-/** A value as one types it: a shape as 2,3, the empty one as (), other lists and maps as JSON; nothing for null. */
+/** Returns a value as typed text: a shape as 2,3 or (), other lists and maps as JSON, and null as an empty string. */
 export function typed(value, schema = SHAPE) {
   if (typeof value !== "object") return String(value ?? "");
   if (value === null) return "";
   return listsIntegers(schema) ? value.join(",") || "()" : JSON.stringify(value);
 }
 
-// ---- Questions: {op, inputs, values, extras, warn}: values are the attributes, extras the fields that a link named, warn
-// the warnings that are requested besides those of every answer
+// ---- Questions
 
-/** From a request as the server has it. */
+// A question is {op, inputs, values, extras, warn}. `values` are the texts of all fields, `extras` the names of fields in
+// a link, and `warn` the additional warnings that are requested.
+
+/** Returns the question for a request in the form of the service's API. */
 export function questionOf({op, inputs}) {
   const {name, ...attributes} = typeof op === "string" ? {name: op} : op;
   const text = (key, value) => typed(value, schemaOf(attributesOf(name)[key] ?? {}));
@@ -63,7 +65,7 @@ export function fromLink(search) {
   return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names, warn};
 }
 
-/** The same of another op: what was typed stays where it can, and the target goes to where that op has its own. */
+/** Returns the question for another op. Typed values are kept if possible, and the target moves to the op's field. */
 export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
   const values = {...asked.values}, mode = attributesOf(op).mode;
   if (mode && !mode.enum.includes(values.mode)) delete values.mode;
@@ -71,23 +73,23 @@ export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
   return {...asked, op, values, extras: []};
 }
 
-const targetOf = (op) => ops.get(op)?.target; // the attribute that is the shape to reach, where the op has one
+const targetOf = (op) => ops.get(op)?.target; // the attribute for the target shape, if the op has a target
 
-/** The comparison for a question and its answer; the target is what an op without one has reached. */
+/** Returns the comparison for a question. If the op has no target, the shape of a single output is the target. */
 export function comparisonOf(asked, outputs) {
   const reached = asked.inputs.length === 1 && outputs.length === 1 ? typed(outputs[0].shape) : undefined;
   const values = {assume: asked.values.assume};
   return askedOf(COMPARE.name, {...asked, values}, asked.values[targetOf(asked.op)] ?? reached);
 }
 
-/** The question of a hint, with what was known beside the first one; null where it has none, or of an unknown op. */
+/** Returns the question in a hint, with the options of the current question, or null if the hint has no known op. */
 export function hinted({op, inputs}, {values: {dtype, assume}, warn}) {
   if (!ops.has(op?.name)) return null;
   const next = questionOf({op, inputs});
   return {...next, values: {...next.values, dtype, assume}, warn};
 }
 
-/** What a link to the question is called. */
+/** Returns the page title for a question. */
 export function titleOf({op, inputs}) {
   const shapes = inputs.map(sizesOf);
   return shapes.every(Boolean) ? `${shapes.map(tuple).join(" with ")}: ${op} · axiscast` : "axiscast";
@@ -95,7 +97,7 @@ export function titleOf({op, inputs}) {
 
 // ---- Fields
 
-/** What can be filled in: the op's attributes that suit its mode, what else the link named, assume, and dtype. */
+/** Returns the fields of the form: the op's attributes for the current mode, fields in the link, and options. */
 export function fieldsOf({op, values, extras}) {
   const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
   const mode = values.mode || properties.mode?.default;
@@ -107,7 +109,7 @@ export function fieldsOf({op, values, extras}) {
   return [...attributes, ...others.map((name) => ({name, schema: {}})), ...always];
 }
 
-/** A field's text; empty where it is left out, or says what is meant without it. */
+/** Returns the text of a field, or an empty string if the field is missing or equal to its default. */
 export function valueIn({values}, {name, schema}) {
   const text = (values[name] ?? "").trim();
   return text === typed(schema.default, schema) ? "" : text;
@@ -116,7 +118,7 @@ export function valueIn({values}, {name, schema}) {
 const given = (asked) =>
   fieldsOf(asked).map((field) => [field, valueIn(asked, field)]).filter(([, text]) => text);
 
-/** The query string of GET /v1/check, and of this page: a shape in it is 8,1, however it was typed. */
+/** Returns the query string for GET /v1/check and for this page. All shapes are written in the form 8,1. */
 export function queryOf(asked) {
   const encode = (text) => encodeURIComponent(text).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
   const plain = (text) => { const sizes = sizesOf(text); return sizes ? typed(sizes) : text.trim(); };
@@ -127,14 +129,14 @@ export function queryOf(asked) {
 
 const FORMS = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N,?,2..8";
 
-/** The message about a text that is not a shape: its first part that is not a size, and what to write. */
+/** Returns the message about a text that is not a shape. The message contains the first part that is not a size. */
 function invalidShape(text) {
   if (text.length > MAX_TEXT) return `A shape has at most ${MAX_TEXT} characters`;
   const part = text.replace(/[()[\]]/g, "").split(/[,×]/).map((one) => one.trim()).find((one) => !sizesOf(one)?.length);
   return part ? `'${part.slice(0, 40)}' is not a size. ${FORMS}` : FORMS;
 }
 
-/** The first text that its field does not take: {pointer, detail}, as in a server's problem; null if there is none. */
+/** Returns the first invalid field as {pointer, detail}, like a problem of the service, or null if all are valid. */
 export function misreading(asked) {
   const input = asked.inputs.findIndex((text) => !text.trim() || !sizesOf(text));
   if (input >= 0) return {pointer: `/inputs/${input}`, detail: invalidShape(asked.inputs[input])};
@@ -147,20 +149,22 @@ export function misreading(asked) {
   return null;
 }
 
-// ---- Shapes and assumptions, as people type and paste them: wire/shapes.py and messages/attribute_text.py read the same
+// ---- Shapes and assumptions
 
-const MAX_TEXT = 2000; // characters of a shape
+// The functions below read typed and pasted text in the same way as wire/shapes.py and messages/attribute_text.py.
+
+const MAX_TEXT = 2000; // the maximum number of characters in a shape
 const NAME = "[A-Za-z_][A-Za-z0-9_.]*";
 const BRACKETS = new RegExp(`^(?:${NAME} ?[:=] ?)?(?:${NAME} ?)?(?:\\((.*)\\)|\\[(.*)\\])$`);
-const TIMES = /(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)/g; // an x between two sizes, or a name
+const TIMES = /(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)/g; // an x between two sizes, or a whole name
 const COMMA = / ?[,×] ?/, BY = / ?× ?| x | /;
 const INTEGER = /^-?[0-9]{1,19}$/, SYMBOL = /^(\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*)$/;
 
-/** The sizes of a shape that was typed, as texts: integers, or symbols. Null where it is none. */
+/** Returns the sizes of a typed shape as strings, which are integers or symbols, or null if the text is not a shape. */
 export function sizesOf(text) {
   if (text.length > MAX_TEXT) return null;
   let body = text.replace(/\s+/g, " ").trim();
-  for (const _ of "()") { // torch.Size([8, 1])
+  for (const _ of "()") { // two rounds, because of texts such as torch.Size([8, 1])
     const [, round, square] = BRACKETS.exec(body) ?? [];
     body = (round ?? square ?? body).trim();
   }
@@ -171,10 +175,10 @@ export function sizesOf(text) {
   return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : ["None", "null"].includes(size) ? "?" : size));
 }
 
-/** Whether a text in place of shapes is the message of an error: a line that is not a shape has three words. */
+/** Returns whether a text is an error message. If so, a line has three or more words and is not a shape. */
 export const isProse = (text) => text.split("\n").some((line) => !sizesOf(line) && /\p{L}{3}.*\s\S+\s+\S/u.test(line));
 
-/** [name, size] of each part of a text such as N=2.., M=3; null where it is none. */
+/** Returns [name, size] for each assumption in a text such as "N=2.., M=3", or null if the text is invalid. */
 function assumptionsIn(text) {
   if (text.length > MAX_TEXT) return null;
   const pairs = text.replace(/[\s,;]+/g, " ").trim().split(/ (?=[A-Za-z_])/).map((part) => {
@@ -185,56 +189,58 @@ function assumptionsIn(text) {
   return pairs.every(Boolean) ? pairs : null;
 }
 
-/** The same text from a link, which may hold it as JSON: {"N":"2.."}. */
+/** Returns assumptions in a link as typed text. The link may contain them as JSON: {"N":"2.."}. */
 function assumeOf(text) {
   try {
     return Object.entries(JSON.parse(text)).map((pair) => pair.join("=")).join(", ");
   } catch { return text; }
 }
 
-/** Whether a size of a shape, or of an attribute, is not known. */
+/** Returns whether a shape or an attribute has a symbolic size. */
 export function hasSymbols(asked) {
   const attributes = given(asked).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
   return [...asked.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
 }
 
-// ---- Source text, of questions without a misreading: their texts are shapes, names and JSON, and nothing else
+// ---- Source code
 
-/** A size, a shape or assumptions as JSON, which Python reads too. */
+// The functions below require a question without a misreading, whose texts are only shapes, names and JSON.
+
+/** Returns a size as JSON. This JSON is also valid Python. */
 const sizeIn = (size) => (INTEGER.test(size) ? size : JSON.stringify(size));
 const listOf = (text) => `[${sizesOf(text).map(sizeIn).join(", ")}]`;
 const mapOf = (text) => object(assumptionsIn(text).map(([name, size]) => [name, sizeIn(size)]));
 
-/** [name, JSON] of each attribute, or of each field that is none. */
+/** Returns [name, JSON] for each attribute of the op, or for each field that is not an attribute. */
 function literals(asked, ofAttributes) {
   const literal = (schema, text) => {
     if (listsIntegers(schema)) return listOf(text);
     if (schema === ASSUME.schema) return mapOf(text);
-    const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // in place of a list
-    return isText ? JSON.stringify(text) : text; // an integer or JSON is what it was
+    const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // a string instead of a list
+    return isText ? JSON.stringify(text) : text; // integers and JSON are not changed
   };
   return given(asked).filter(([{name}]) => name in attributesOf(asked.op) === ofAttributes)
     .map(([{name, schema}, text]) => [name, literal(schema, text)]);
 }
 
-/** The body of a POST about a question: its op, the shapes or tensors, and what else, each as JSON. */
+/** Returns the body of a POST request for a question: the op, the inputs and additional fields, each as JSON. */
 export function bodyOf(asked, {inputs = `[${asked.inputs.map(listOf).join(", ")}]`, ...more} = {}) {
   const op = object([["name", JSON.stringify(asked.op)], ...literals(asked, true)]);
   return object(Object.entries({op, inputs, ...more}));
 }
 
-/** The same of a comparison. */
+/** Returns the body of a POST request for a comparison. */
 export function comparisonBodyOf(asked) {
   const fields = [...literals(asked, true), ...literals(asked, false), ...warnOf(asked)];
   return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
 }
 
-/** The field of the warnings that are requested, as [name, JSON]; none if there are none. */
+/** Returns the field of the requested warnings as [name, JSON], in a list that is empty without such warnings. */
 const warnOf = ({warn}) => (warn.length ? [["warn", `[${warn.map((word) => JSON.stringify(word)).join(", ")}]`]] : []);
 
 const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
 
-/** The elements of a shape. */
+/** Returns the number of elements of a shape. */
 export const volume = (shape) => shape.reduce((product, size) => product * size, 1);
 
 export function curl(asked) {
