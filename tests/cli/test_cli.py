@@ -220,9 +220,11 @@ def test_translate_exits_with_1_if_there_is_no_translation(url: list[str]) -> No
     assert (done.returncode, done.stdout[:19]) == (1, "incompatible-shapes")
 
 
-def test_ops_lists_all_ops_and_shows_one(url: list[str]) -> None:
+def test_ops_lists_all_ops_or_those_of_a_framework_and_shows_one(url: list[str]) -> None:
     assert len(json.loads(run("ops", "--json", *url).stdout)) == len(OPS)
     assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
+    of_poputil = [line.split()[0] for line in run("ops", "poputil", *url).stdout.splitlines()[1:]]
+    assert of_poputil == ["poputil.expandToMatchRanks", "poputil.broadcastToMatch", "poputil.canBroadcastToMatch"]
     shown = run("ops", "openvino.Broadcast-1", *url).stdout
     command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("axiscast check"))
     assert run(*command.split()[1:], *url).returncode == 0

@@ -21,7 +21,7 @@ from .terminal import print_table
 @url_option
 @json_option
 def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
-    """List all ops, or show the op NAME.
+    """List all ops, or the ops of the framework NAME, or show the op NAME.
 
     An op is shown with its attributes, its definition and an example.
     """
@@ -29,9 +29,11 @@ def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
     if name is not None:
         kind = op_class(name)
         full_name = name if kind is None else kind.model_fields["name"].default
-        entries = [entry for entry in entries if entry.name == full_name or name in entry.aliases]
+        listed = [entry for entry in entries if entry.name.startswith(f"{name}.")]
+        entries = listed or [entry for entry in entries if entry.name == full_name or name in entry.aliases]
         if not entries:
             raise unknown_op_problem(name, "", CommandNotation())
+        name = None if listed else name
     if as_json:
         click.echo(json.dumps([entry.model_dump() for entry in entries]))
     elif name is not None:

@@ -63,6 +63,7 @@ def short_broadcast(
 
 
 def request_size_of(message: BroadcastRequest) -> RequestSize:
+    """Return the size of a broadcast request. Raises Problem if the request exceeds a limit."""
     return validate_request(message.op, tuple([tensor.shape for tensor in message.inputs]))
 
 

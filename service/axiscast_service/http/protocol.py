@@ -19,7 +19,7 @@ from .limits import ALLOWANCE_BYTES, CONNECTIONS
 from .parser import BodyData, Event, RequestHead
 from .rates import FLOOR_BYTES
 from .receiving import ReceivingConnection
-from .refusals import refusal_response
+from .refusals import not_encrypted_problem, refusal_response
 from .request_cycle import RequestCycle
 from .scope import closes, expects_continue, scope_of
 from .upload import EXTENSION, LONG_BYTES
@@ -30,14 +30,6 @@ GRACE_SECONDS = 0.1
 """The time for which an idle connection waits on shutdown, because a request may be in transit."""
 PARTIAL_REQUEST_SECONDS = 2
 """The time that a client has on shutdown to send the rest of a partial request."""
-
-
-def _not_encrypted() -> Problem:
-    """Return the problem for an https URL on a connection without TLS. RFC 9110, 7.4 requires this refusal."""
-    return Problem(
-        "misdirected-request",
-        "the target is an https URL, but this connection has no TLS: send only the path, or connect with TLS",
-    )
 
 
 class HTTPProtocol(ReceivingConnection):
@@ -235,7 +227,7 @@ class HTTPProtocol(ReceivingConnection):
             self.rates.begin_request()
             self.request_start = self.loop.time()
             if event.is_https and not self.is_encrypted():
-                self.refuse(_not_encrypted())
+                self.refuse(not_encrypted_problem())
             elif event.length != 0 and ((event.length or 0) > MAX_BUFFERED_BODY_BYTES or expects_continue(event)):
                 self._start_application(body_complete=False)
         elif self.cycle is not None:

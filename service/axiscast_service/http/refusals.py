@@ -26,3 +26,11 @@ def refusal_response(problem: Problem, head: bytes, first: Iterable[tuple[bytes,
     named = [(name, value) for name, value in headers if name.lower() != b"connection"]
     whole = response_head(status, [*first, *named, (b"connection", b"close")])
     return whole if head.startswith(b"HEAD ") else whole + body
+
+
+def not_encrypted_problem() -> Problem:
+    """Return the problem for an https URL on a connection without TLS. RFC 9110, 7.4 requires this refusal."""
+    return Problem(
+        "misdirected-request",
+        "the target is an https URL, but this connection has no TLS: send only the path, or connect with TLS",
+    )
