@@ -112,8 +112,7 @@ class HTTPProtocol(ReceivingConnection):
             return False
         if self.is_encrypted():  # a TLS connection can't be closed on one side only
             if self.scheduled:
-                response = self.answer_fast()
-                if response is None:
+                if (response := self.answer_fast()) is None:
                     self.take_normal_path()
                 else:
                     self.send_fast(response)
@@ -134,11 +133,10 @@ class HTTPProtocol(ReceivingConnection):
         if self.write_paused:
             self.pause_reading()
             self.update_reservation()
-        elif self.scheduled:
-            if len(self.parser.rest) >= READ_BYTES:
-                self.pause_reading()
-        else:
+        elif not self.scheduled:
             self._schedule(pipelined=False)
+        elif len(self.parser.rest) >= READ_BYTES:
+            self.pause_reading()
 
     def _schedule(self, pipelined: bool) -> None:
         """Enter the scheduler and wait for a turn."""
