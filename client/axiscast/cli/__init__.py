@@ -1,7 +1,7 @@
-"""The command line. It has one file for each command.
+"""The command line interface, with one file for each command.
 
-A command imports slow libraries (httpx, the service) only if it needs them, so `axiscast check` runs in a fraction of a
-second. A request that a service would reject gives one line on stderr and exit status 2.
+A command imports slow libraries (httpx, the service) only if the command needs them. `axiscast check` therefore runs in
+a fraction of a second. If a request is invalid, the command prints one line on stderr and exits with status 2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .why import why_command
 
 
 class CommandGroup(click.Group):
-    """The group of all commands. Interrupts and write errors have their own exit statuses, unlike in click."""
+    """The group of all commands. Unlike in click, interrupts and write errors have their own exit statuses."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _exit_statuses():
@@ -44,9 +44,9 @@ def _exit_statuses() -> Iterator[None]:
     except KeyboardInterrupt:
         raise CommandFailure("interrupted", 128 + signal.SIGINT) from None
     except OSError as error:
-        sys.stdout = None  # otherwise Python tries to write the rest again at exit
+        sys.stdout = None  # otherwise Python tries to write the remaining output at exit
         if isinstance(error, BrokenPipeError):
-            sys.exit(128 + signal.SIGPIPE)  # the usual status if the reader closes the pipe, as `head` does
+            sys.exit(128 + signal.SIGPIPE)  # the usual exit status if the reader, such as `head`, closes the pipe
         subject = error.filename or "the output can't be written"
         raise CommandFailure(f"{subject}: {error.strerror or error}", OUTPUT_FAILED) from None
 

@@ -1,4 +1,4 @@
-"""The arguments and options that commands share, and their parsing."""
+"""The arguments and options that several commands share, and the functions that parse them."""
 
 from __future__ import annotations
 
@@ -26,23 +26,29 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 API_KEY = "axiscast.api_key"
-"""The key of click's context under which the value of --api-key is stored."""
+"""The key under which click's context stores the value of --api-key."""
 SERVICE_URL = "axiscast.url"
-"""The key of click's context under which the URL of the service is stored."""
+"""The key under which click's context stores the URL of the service."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
-"""The pattern of an argument that looks like a file name."""
+"""The pattern of command-line arguments that look like file names."""
 UNSET_VARIABLE_HINT = ". Is a shell variable unset?"
 
 # --- options ---------------------------------------------------------------------------------------
 
 
 def complete_ops(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the ops whose names begin with the typed text, or else such aliases. A shell completes with them."""
+    """Return the op names for shell completion: the names that begin with the typed text.
+
+    If no name begins with the typed text, return the aliases that begin with it.
+    """
     return [name for name in OPS if name.startswith(typed)] or [name for name in ALIASES if name.startswith(typed)]
 
 
 def _complete_values(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the possible values of an attribute such as a mode. If --op is not given, the values of any op count."""
+    """Return the values of an op attribute for shell completion.
+
+    If --op is not given, the list contains the values for all ops that have the attribute.
+    """
     name = str(parameter.name)
     kind = op_class(str(context.params.get("op_name")))
     fields = [op.model_fields.get(name) for op in (OPS.values() if kind is None else [kind])]
@@ -51,12 +57,12 @@ def _complete_values(context: click.Context, parameter: click.Parameter, typed: 
 
 
 def option_name(attribute: str) -> str:
-    """Return the option of an attribute, such as --broadcast-axes."""
+    """Return the name of the command-line option for an op attribute, such as --broadcast-axes."""
     return f"--{attribute.replace('_', '-')}"
 
 
 def op_options(command: F) -> F:
-    """Add --op, and an option for every attribute of every op."""
+    """Add the option --op, and one option for each attribute of any op, to a command."""
     attributes = {name for op in OPS.values() for name in op.model_fields if name != "name"}
     for attribute in sorted(attributes, reverse=True):
         ops = [name for name, op in OPS.items() if attribute in op.model_fields]
@@ -77,7 +83,7 @@ def op_options(command: F) -> F:
 
 
 def url_option(command: F) -> F:
-    """Add --url, and --api-key, which `client_for` uses."""
+    """Add the options --url and --api-key to a command. `client_for` reads the value of --api-key."""
     command = click.option(
         "--api-key",
         metavar="KEY",
@@ -91,7 +97,7 @@ def url_option(command: F) -> F:
 
 
 def client_for(url: str, **options: Any) -> Client:
-    """Return a client of the service at this URL, with the key of --api-key."""
+    """Return a client of the service at this URL, which sends the API key given by --api-key."""
     from ..client.client import Client
 
     meta = click.get_current_context().meta
@@ -132,15 +138,15 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 
 class ShapeCommand(click.Command):
-    """A command whose arguments are shapes. A shape may begin with a minus sign, unlike an option."""
+    """A command whose arguments are shapes. Such a shape may begin with a minus sign, as in -1,3."""
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Prefix shapes such as -1,3 with a space, so that click does not read them as options."""
+        """Put a space before shapes such as -1,3, so that click does not parse them as options."""
         return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
 
 
 def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the op of --op and of the attribute options as a plain map."""
+    """Return the op that is given by --op and by the attribute options, as a plain map."""
     attributes = {key: text for key, text in options.items() if text is not None}
     if name is not None and not name.strip():
         raise click.UsageError(f"--op is empty: write the name of an op, or omit it{UNSET_VARIABLE_HINT}")
@@ -148,7 +154,7 @@ def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]
         name = "numpy.broadcast_to" if "shape" in attributes else "numpy.broadcast_arrays"
     kind = op_class(name)
     if kind is None:
-        return {"name": name}  # the validation reports that the op is unknown
+        return {"name": name}  # validation will report that this op is unknown
     values: dict[str, Any] = {"name": name}
     for key, text in attributes.items():
         if not text.strip():
@@ -158,12 +164,15 @@ def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]
 
 
 def parse_shapes(texts: Sequence[str]) -> list[list[int | str]]:
-    """Return the shapes in these arguments. Raises UsageError."""
+    """Return the shapes that are given by these arguments. Raises UsageError if an argument is not a shape."""
     return [parse_shape_argument(text) for text in texts]
 
 
 def parse_shape_argument(text: str, name: str = "a shape") -> list[int | str]:
-    """Return the shape in an argument. `name` names the argument in the message of the UsageError."""
+    """Return the shape that is given by an argument. Raises UsageError if the argument is not a shape.
+
+    `name` is the name of the argument in the error message.
+    """
     if not text.strip():
         raise click.UsageError(f"{name} is empty: write () for a scalar{UNSET_VARIABLE_HINT}")
     if FILE_NAME.search(text) or Path(text).is_file():
@@ -175,7 +184,7 @@ def parse_shape_argument(text: str, name: str = "a shape") -> list[int | str]:
 
 
 def _file_message(text: str) -> str:
-    """Return the message for a file name that is not the name of a model."""
+    """Return the error message for an argument that looks like a file name but does not end in .onnx."""
     path = Path(text)
     if path.is_file():
         problem = f"{text!r} is not a shape, and the name of an ONNX model ends in .onnx"
@@ -186,7 +195,10 @@ def _file_message(text: str) -> str:
 
 
 def parse_argument(parse: Callable[[str], Any], text: str, name: str) -> Any:
-    """Return the value that `parse` reads from an argument. Raises UsageError, which names the argument."""
+    """Parse an argument with the function `parse`, and return the value. Raises UsageError if parsing fails.
+
+    The error message contains `name`, which is the name of the argument.
+    """
     try:
         return parse(text)
     except ValueError as error:
@@ -194,7 +206,7 @@ def parse_argument(parse: Callable[[str], Any], text: str, name: str) -> Any:
 
 
 class CommandNotation(ArgumentNotation):
-    """The notation of the command line, such as `--shape 2,3`."""
+    """The notation that messages use for command-line arguments, such as `--shape 2,3`."""
 
     catalogue = "`axiscast ops` lists them"
 
@@ -217,5 +229,8 @@ class CommandNotation(ArgumentNotation):
 
 
 def validated_request(model: type[M], value: Any) -> M:
-    """Return a plain value as a request. Raises Problem, whose message names arguments and options."""
+    """Validate a plain value, and return it as a request. Raises Problem if it is invalid.
+
+    The problem's message uses the names of command-line arguments and options.
+    """
     return validate(model, value, CommandNotation())

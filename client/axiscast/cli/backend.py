@@ -1,4 +1,4 @@
-"""The backend of a command: the library in this process, or a client of a service."""
+"""The backend of a command, which is either the library in this process or a client of a service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .arguments import client_for
 def backend_for(url: str | None) -> Iterator[Any]:
     """Yield an object with the functions check, check_batch, compare, translate and why.
 
-    It is the library if there is no URL, and otherwise a client of the service at this URL.
+    If `url` is None, the object is the library. Otherwise the object is a client of the service at this URL.
     """
     if url is None:
         from .. import library
@@ -26,7 +26,7 @@ def backend_for(url: str | None) -> Iterator[Any]:
 
 
 def run_check(request: CheckRequest, url: str | None) -> CheckAnswer:
-    """Return the answer to a check."""
+    """Perform a check in the library or in the service, and return the answer."""
     with backend_for(url) as backend:
         answer: CheckAnswer = backend.check(
             request.op,

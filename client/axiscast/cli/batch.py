@@ -1,4 +1,4 @@
-"""axiscast check --batch: checks a file with one request per line."""
+"""axiscast check --batch: performs the checks in a file that contains one request per line."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from .backend import backend_for
 from .terminal import byte_progress
 
 MAX_LINE_BYTES = 2**20
-"""The longest line that is read, in bytes. A request with a hundred thousand sizes fits."""
+"""The maximum length of a line in a batch file, in bytes. A request with a hundred thousand sizes fits."""
 _READ_BYTES = 2**16
-"""The largest number of bytes that are read from the file at a time."""
+"""The maximum number of bytes that are read from the batch file at a time."""
 MIN_PROGRESS_BYTES = 2**20
-"""The smallest file with a progress bar, in bytes. A smaller file takes less than a second."""
+"""The minimum size of a batch file, in bytes, for showing a progress bar. Smaller files take less than a second."""
 
 LineAnswer = CheckAnswer | ServiceProblem | Problem
 _CheckBatch = Callable[[Sequence[CheckRequest]], Sequence[LineAnswer]]
 
 
 class LineNotation(JsonNotation):
-    """The notation of a line of a batch."""
+    """The notation that messages use for a line of a batch file."""
 
     catalogue = CommandNotation.catalogue
     request = "the line"
 
 
 def check_lines(path: str, url: str | None) -> int:
-    """Print the answer to each line of a file, or of stdin for "-", as JSON. Return the exit status."""
+    """Check each line of a batch file, print the answers as JSON, and return the exit status.
+
+    If `path` is "-", the lines are read from stdin.
+    """
     status = 0
     with (
         click.open_file(path, "rb") as file,
@@ -61,7 +64,10 @@ def _file_size(file: IO[bytes]) -> int:
 
 
 def _combine_status(status: int, answer: LineAnswer) -> int:
-    """Return the exit status so far: 1 if any shapes do not broadcast, else 2 if any line is invalid, else 0."""
+    """Return the exit status after one more answer.
+
+    The status is 1 if any shapes do not broadcast. Otherwise it is 2 if any line is invalid, else 0.
+    """
     if isinstance(answer, CheckAnswer):
         return 1 if answer.conflict is not None else status
     return status or 2
@@ -77,10 +83,10 @@ def _as_json(answer: LineAnswer) -> dict[str, Any]:
 
 
 def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
-    """Yield the complete lines that have been read, with their numbers, and the number of bytes.
+    """Read a file, and yield lists of complete lines with their line numbers, and the number of bytes that were read.
 
-    A line is yielded as soon as it is complete, so a program can wait for its answer. Blank lines are skipped. A line
-    that is too long is yielded as an empty line.
+    A line is yielded as soon as it is complete, so the program that writes the lines can wait for each answer. Blank
+    lines are skipped. If a line is too long, an empty line is yielded in its place.
     """
     read = getattr(file, "read1", file.read)
     number, rest, is_too_long = 1, b"", False
@@ -102,7 +108,7 @@ def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]
 
 
 def _check_lines(lines: Sequence[tuple[int, bytes]], check_batch: _CheckBatch) -> list[LineAnswer]:
-    """Return the answer or the problem of each line, in order."""
+    """Return an answer or a problem for each line, in order."""
     parsed: list[CheckRequest | Problem] = []
     for number, line in lines:
         try:
@@ -115,7 +121,7 @@ def _check_lines(lines: Sequence[tuple[int, bytes]], check_batch: _CheckBatch) -
 
 
 def _parse_line(line: bytes) -> CheckRequest:
-    """Return the request of a line. Raises Problem if it is invalid."""
+    """Return the check request that a line contains. Raises Problem if the line is invalid."""
     if not line or len(line) > MAX_LINE_BYTES:
         raise Problem(
             "invalid-request", f"it is longer than {MAX_LINE_BYTES} bytes: use Client.check_columns for many checks"
@@ -130,7 +136,7 @@ def _parse_line(line: bytes) -> CheckRequest:
 
 
 def _check_requests(requests: Sequence[CheckRequest], check_batch: _CheckBatch) -> list[LineAnswer]:
-    """Return the answers to requests. A batch that a service rejects as too much work is split."""
+    """Return the answers to requests. If a service rejects the batch as too large, the batch is split in halves."""
     if not requests:
         return []
     try:

@@ -1,4 +1,4 @@
-"""axiscast broadcast: broadcasts .npy files to .npy files."""
+"""axiscast broadcast: broadcasts arrays in .npy files, and writes the outputs to .npy files."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ..wire.tensors import Array
 
 MIN_PROGRESS_BYTES = 64 * 2**20
-"""The smallest output with a progress bar, in bytes. A smaller output takes less than a second."""
+"""The minimum output size, in bytes, for showing a progress bar. Smaller outputs take less than a second."""
 MAX_NPY_HEADER_BYTES = 4096
-"""The disk space in bytes that is reserved for the header of a .npy file."""
+"""The disk space that is reserved for the header of a .npy file, in bytes."""
 
 
 @click.command("broadcast")
@@ -94,7 +94,7 @@ def broadcast_command(
 
 
 def _open_npy(path: Path) -> Array:
-    """Return the array of a .npy file, without reading its elements. Raises UsageError."""
+    """Return the array in a .npy file, without reading its elements. Raises UsageError if the file is unusable."""
     import numpy as np
 
     from ..wire.dtypes import dtype_name
@@ -104,7 +104,7 @@ def _open_npy(path: Path) -> Array:
     try:
         array: Array = np.lib.format.open_memmap(path, "r")
         dtype_name(array.dtype)
-    except Exception as error:  # NumPy raises various exceptions for an invalid file
+    except Exception as error:  # NumPy raises many types of exceptions for invalid files
         raise click.UsageError(f"{path} is not a usable .npy file: {error}") from None
     return array
 
@@ -112,7 +112,7 @@ def _open_npy(path: Path) -> Array:
 def _write_outputs(
     op: Op, arrays: Sequence[Array], answer: CheckAnswer, paths: Sequence[Path], url: str | None
 ) -> list[Array]:
-    """Write the outputs to temporary files, then move these to their paths. Return the outputs."""
+    """Write the outputs to temporary files, move these files to the output paths, and return the outputs."""
     destinations = _destinations(paths)
     try:
         with _raised_signals(), _temporary_files(destinations) as files:
@@ -127,7 +127,7 @@ def _write_outputs(
                 else:
                     _fill_remotely(op, arrays, outputs, url, add_bytes)
             for array, file, destination in zip(outputs, files, destinations, strict=True):
-                array.flush()  # type: ignore[attr-defined]  # the array is a memmap
+                array.flush()  # type: ignore[attr-defined]  # this array is a np.memmap
                 _copy_owner_and_mode(destination, file)
                 os.replace(file, destination)
             return outputs
@@ -136,7 +136,10 @@ def _write_outputs(
 
 
 def _destinations(paths: Sequence[Path]) -> list[Path]:
-    """Return the real paths of the outputs. A symbolic link is kept, and its target is replaced. Raises UsageError."""
+    """Return the real paths of the output files, with symbolic links resolved.
+
+    For this reason, a symbolic link is kept, and its target is replaced. Raises UsageError if a path is not usable.
+    """
     destinations = [Path(os.path.realpath(path)) for path in paths]
     for path, destination in zip(paths, destinations, strict=True):
         if destinations.count(destination) > 1:
@@ -148,12 +151,12 @@ def _destinations(paths: Sequence[Path]) -> list[Path]:
 
 @contextmanager
 def _raised_signals() -> Iterator[None]:
-    """Make SIGTERM, SIGHUP and SIGINT raise an exception in the block, so that its cleanup runs."""
+    """Return a context manager in which SIGTERM, SIGHUP and SIGINT raise exceptions, so that cleanup code runs."""
     previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
 
     def raise_once(number: int, frame: Any) -> None:
         for each_number in previous:
-            signal.signal(each_number, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
+            signal.signal(each_number, signal.SIG_IGN)  # a second signal must not interrupt the cleanup code
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         sys.exit(128 + number)
@@ -170,7 +173,7 @@ def _raised_signals() -> Iterator[None]:
 
 @contextmanager
 def _temporary_files(destinations: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield an unused path in the folder of each destination. Files that still exist there are removed at the end."""
+    """Yield a temporary path in the folder of each destination. Remaining temporary files are removed at the end."""
     files = [path.with_name(f".{path.name[:50]}.{token_hex(8)}.npy") for path in destinations]
     try:
         yield files
@@ -180,7 +183,7 @@ def _temporary_files(destinations: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _create_npy(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """Create a .npy file, and return its array."""
+    """Create a .npy file, and return an array that is mapped to the file."""
     import numpy as np
 
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -194,7 +197,10 @@ def _create_npy(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _copy_owner_and_mode(source: Path, file: Path) -> None:
-    """Give a file the owner and the mode of the source. If there is no source, use the mode of a new file."""
+    """Copy the owner and the mode of the source file to another file.
+
+    If the source does not exist, give the file the default mode of new files.
+    """
     try:
         status = source.stat()
     except FileNotFoundError:
@@ -208,7 +214,7 @@ def _copy_owner_and_mode(source: Path, file: Path) -> None:
 
 
 def _fill_locally(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add_bytes: Callable[[int], None]) -> None:
-    """Fill the outputs in this process, chunk by chunk."""
+    """Compute the outputs in this process, and write them into the output arrays chunk by chunk."""
     import numpy as np
 
     from ..engine.dense import chunks
@@ -228,7 +234,7 @@ def _fill_locally(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add
 def _fill_remotely(
     op: Op, arrays: Sequence[Array], outputs: Sequence[Array], url: str, add_bytes: Callable[[int], None]
 ) -> None:
-    """Fill the outputs with the response of a service."""
+    """Let a service compute the outputs, and receive them into the output arrays."""
     done = 0
 
     def report_download(transfer: Transfer) -> None:

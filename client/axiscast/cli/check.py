@@ -124,13 +124,13 @@ def check_command(
 
 
 def _reject_others(argument: str, others: Sequence[str]) -> None:
-    """Raise UsageError for the first of the arguments that can't be combined with another argument."""
+    """Raise UsageError if `others` is not empty, because these arguments can't be combined with `argument`."""
     for other in others:
         raise click.UsageError(f"{other.strip()} can't be combined with {argument}")
 
 
 def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
-    """Print the answer to a check. Return the exit status."""
+    """Perform a check, print the answer, and return the exit status."""
     answer = _answer(request, url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
@@ -142,7 +142,10 @@ def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
 
 
 def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
-    """Return the answer to a check. Raises UsageError if the sizes of one shape were given as several shapes."""
+    """Perform a check, and return the answer.
+
+    Raises UsageError if the user has probably written the sizes of one shape as several shapes.
+    """
     try:
         return run_check(request, url)
     except (Problem, ServiceProblem) as problem:
@@ -153,7 +156,10 @@ def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
 
 
 def _as_one_shape(shapes: Sequence[Sequence[int | str]]) -> str | None:
-    """Return the shape with the sizes of these shapes, if each has one size. Otherwise return None."""
+    """Join several shapes of one size each into one shape.
+
+    Return None if there are fewer than two shapes, or if a shape does not have exactly one size.
+    """
     if len(shapes) < 2 or any(len(shape) != 1 for shape in shapes):
         return None
     return ",".join(str(size) for shape in shapes for size in shape)

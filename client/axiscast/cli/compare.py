@@ -1,4 +1,4 @@
-"""axiscast compare: compares the frameworks."""
+"""axiscast compare: shows how each framework broadcasts the same shapes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def compare_command(
 
 
 def _row(result: Comparison) -> tuple[str, str, str]:
-    """Return the op of a result, whether it broadcasts, and the details."""
+    """Return the table row for a comparison result: the op, whether the shapes broadcast, and the details."""
     from ..answers.terminal_text import join_conditions, result_shapes_text
 
     name, *others = map(_op_text, [result.op, *result.also])

@@ -1,4 +1,4 @@
-"""The failures of commands: messages on stderr, and exit statuses."""
+"""The conversion of exceptions into messages on stderr and exit statuses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ OUTPUT_FAILED = 2
 
 
 class CommandFailure(click.ClickException):
-    """A failure that is not a mistake in the arguments. Its exit status follows sysexits.h."""
+    """A failure that is not caused by wrong arguments. It has its own exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
-        self.exit_code = status  # type: ignore[misc]  # click declares it as a class variable
+        self.exit_code = status  # type: ignore[misc]  # click declares `exit_code` as a class variable
 
 
 @contextmanager
 def report_failures() -> Iterator[None]:
-    """Convert the exceptions of a command into a message on stderr and an exit status.
+    """Return a context manager that converts exceptions into a message on stderr and an exit status.
 
-    The status is 2 for a mistake in the arguments, 69 if the service is unavailable, and 77 if it denies access.
+    The exit status is 2 if the arguments are wrong, 69 if the service is unavailable, and 77 if it denies access.
     """
     try:
         yield
@@ -38,7 +38,7 @@ def report_failures() -> Iterator[None]:
 
         if not isinstance(error, errors.AxiscastError):
             raise
-        status = getattr(error, "status", None) or 599  # 599: no service has responded
+        status = getattr(error, "status", None) or 599  # 599 means that no service has responded
         request_id = f" (request {error.request_id})" if error.request_id else ""
         message = f"{click.get_current_context().meta.get(SERVICE_URL)}: {error}{request_id}"
         if isinstance(error, errors.Unauthenticated):
@@ -52,7 +52,10 @@ def report_failures() -> Iterator[None]:
 
 
 def _in_command_line_notation(detail: str, pointer: str | None) -> str:
-    """Return a message that names an option instead of a field, for example if a service has sent the message."""
+    """Replace the field name at the start of a message by the name of the command-line option.
+
+    A message contains a field name if, for example, a service has sent the message.
+    """
     location = (pointer or "")[1:]
     if not location or not detail.startswith(f"{location}: "):
         return detail

@@ -1,4 +1,4 @@
-"""axiscast check model.onnx: checks models, and prints reports in several formats."""
+"""axiscast check model.onnx: checks models, and prints the reports in one of several formats."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .backend import backend_for
 from .terminal import color_lines
 
 MIN_PROGRESS_CHECKS = 2000
-"""The smallest number of checks with a progress bar. A smaller number takes less than a second."""
+"""The minimum number of checks for showing a progress bar. Fewer checks take less than a second."""
 
 
 def model_options(command: F) -> F:
-    """Add the options for models to a command."""
+    """Add the command-line options for ONNX models to a command."""
     command = click.option(
         "--fail-on",
         type=click.Choice(get_args(FailOn)),
@@ -65,7 +65,7 @@ def model_options(command: F) -> F:
 
 
 def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, int]:
-    """Return the sizes in the values of --example. Raises BadParameter."""
+    """Return the sizes that are given by --example. Raises BadParameter if a value is invalid."""
     sizes: dict[str, int] = {}
     for word in (part for text in texts for part in text.split(",")):
         name, _, size = word.rpartition("=")
@@ -77,7 +77,7 @@ def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequ
 
 
 def _parse_kinds(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> tuple[FindingKind, ...]:
-    """Return the kinds in the values of --kinds. Raises BadParameter."""
+    """Return the kinds that are given by --kinds. Raises BadParameter if a kind is unknown."""
     all_kinds: tuple[FindingKind, ...] = get_args(FindingKind)
     kinds = [kind for text in texts for kind in text.split(",")]
     for kind in kinds:
@@ -97,7 +97,7 @@ def report_models(
     all_nodes: bool,
     fail_on: FailOn | None,
 ) -> int:
-    """Check models, and print their reports. Return the exit status."""
+    """Check models, print the reports, and return the exit status."""
     statuses = []
     reports = []
     with backend_for(url) as backend:
@@ -127,7 +127,7 @@ def report_models(
 
 
 def _print_documents(reports: Sequence[Report], output_format: str | None) -> None:
-    """Print reports in a format for programs."""
+    """Print reports in a machine-readable format."""
     if output_format == "json":
         click.echo(json.dumps({"models": [report.as_json() for report in reports]}))
     elif output_format == "github":
@@ -144,7 +144,7 @@ def _print_documents(reports: Sequence[Report], output_format: str | None) -> No
 
 
 class _CheckProgress:
-    """A progress bar on stderr for many checks. It starts again if the total changes."""
+    """A progress bar on stderr for many checks. If the total number of checks changes, the bar starts again."""
 
     def __init__(self, path: str) -> None:
         self._label = path[-40:]

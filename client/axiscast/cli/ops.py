@@ -1,4 +1,4 @@
-"""axiscast ops: lists the ops."""
+"""axiscast ops: lists all ops, or shows one op."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _row(entry: OpEntry) -> tuple[str, str, str]:
 
 
 def _print_op(entry: OpEntry, name: str) -> None:
-    """Print an op with its attributes. `name` is its name or one of its aliases."""
+    """Print an op with its attributes. `name` is the name that the user typed: the op's name or one of its aliases."""
     click.echo(f"{click.style(entry.name, bold=True)}  {entry.doc}")
     if name != entry.name:
         click.echo(f"  {name} is an alias of {entry.name}")
@@ -70,7 +70,7 @@ def _print_op(entry: OpEntry, name: str) -> None:
 
 
 def _example_command(entry: OpEntry) -> str:
-    """Return the example of an op as a command."""
+    """Return the example of an op as an `axiscast check` command."""
     shapes = [shlex.quote(format_attribute(shape)) for shape in entry.example["inputs"]]
     words = ["axiscast check", *shapes, f"--op {entry.name}"]
     for key, value in entry.example["op"].items():

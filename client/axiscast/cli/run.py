@@ -1,4 +1,4 @@
-"""axiscast run: runs a Python script, and explains its error."""
+"""axiscast run: runs a Python script, and explains the script's error if it is about shapes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_command(script: str, arguments: tuple[str, ...]) -> None:
         from ..answers.exceptions import add_why
 
         own = error.__traceback__
-        error.__traceback__ = own.tb_next if own is not None else None  # omits the frame of this file
+        error.__traceback__ = own.tb_next if own is not None else None  # leave out this file's frame
         add_why(error)
         traceback.print_exception(error)
         sys.exit(1)

@@ -12,7 +12,7 @@ from .failures import CommandFailure
 
 
 def _settings_options(command: F) -> F:
-    """Add an option for every setting of the service."""
+    """Add one command-line option for each setting of the service to a command."""
     from dataclasses import fields
 
     from axiscast_service.settings import Settings, variable_of
@@ -39,7 +39,7 @@ def serve_command(**options: Any) -> None:
 
         raise CommandFailure(NO_SERVICE, os.EX_UNAVAILABLE) from None
     try:
-        settings = Settings.from_environment()  # each worker process also reads the environment
+        settings = Settings.from_environment()  # worker processes also read their settings from the environment
         verify_settings(settings)
         verify_address(settings)
     except ValueError as error:

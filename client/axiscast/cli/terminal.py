@@ -1,4 +1,4 @@
-"""The output of commands on a terminal: colors, tables and progress bars."""
+"""Terminal output of the commands: colors, tables and progress bars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from ..messages import CheckAnswer
 
 _COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}
-"""The color of a line by its first word."""
+"""The color of an output line, keyed by the first word of the line."""
 
 
 def color_answer(answer: CheckAnswer) -> str:
@@ -24,7 +24,7 @@ def color_answer(answer: CheckAnswer) -> str:
 
 
 def color_lines(text: str) -> str:
-    """Return the text of an answer with the color of each line."""
+    """Add a color to each line of an answer's text."""
     lines = []
     for line in text.splitlines():
         word = line.lstrip().replace(":", " ").split(" ")[0]
@@ -34,10 +34,10 @@ def color_lines(text: str) -> str:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of cells. All rows have the same number of cells, and cells may be styled.
+    """Print rows of cells as a table. All rows must have the same number of cells, and the cells may be styled.
 
-    On a terminal, the columns are aligned and the last one is wrapped. Otherwise each row is one line with tabs between
-    its cells, for grep and cut.
+    If stdout is a terminal, the columns are aligned and the last column is wrapped. Otherwise each row is printed as
+    one line with tabs between the cells, so that grep and cut can process it.
     """
     if not sys.stdout.isatty():
         for row in rows:
@@ -55,9 +55,9 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 @contextmanager
 def byte_progress(total: int, min_total: int, label: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that adds a number of bytes to a progress bar on stderr.
+    """Show a progress bar on stderr, and yield a function that adds a number of bytes to the bar.
 
-    There is no bar for fewer than `min_total` bytes, or if stderr is not a terminal.
+    No bar is shown if `total` is less than `min_total`, or if stderr is not a terminal.
     """
     if total < min_total or not sys.stderr.isatty():
         yield lambda nbytes: None

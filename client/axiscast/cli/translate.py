@@ -1,4 +1,4 @@
-"""axiscast translate: expresses an operation with the op of another framework."""
+"""axiscast translate: translates an operation into an op of another framework."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def translate_command(
 
 
 def _translate(request: TranslateRequest, url: str | None) -> TranslateAnswer:
-    """Return the translation. If there is none, print the reason and exit with 1."""
+    """Return the translation. If the operation can't be translated, print the reason and exit with status 1."""
     from ..errors import ServiceProblem
 
     try:

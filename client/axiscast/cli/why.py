@@ -1,4 +1,4 @@
-"""axiscast why: explains the text of an error."""
+"""axiscast why: explains an error message about shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .backend import backend_for
 from .terminal import color_lines
 
 _READ_BYTES = 2**16
-"""The largest number of bytes that are read from stdin at a time."""
+"""The maximum number of bytes that are read from stdin at a time."""
 
 
 @click.command("why")
@@ -58,7 +58,7 @@ def why_command(text: str | None, url: str | None, as_json: bool) -> None:
 
 
 def _error_messages(file: IO[bytes], log: ErrorLog) -> Iterator[str]:
-    """Yield the messages of errors in a log while it is read. Only a few lines are kept in memory."""
+    """Read a log, and yield the error messages that it contains. Only a few lines are kept in memory."""
     read = getattr(file, "read1", file.read)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while chunk := read(_READ_BYTES):

@@ -1,1 +1,1 @@
-"""The clients of a service: request building and response reading without IO, and transports."""
+"""The clients of the service: request building and response reading, which do no IO, and the HTTP transports."""

@@ -1,4 +1,4 @@
-"""AsyncClient: calls a service from asyncio or trio."""
+"""AsyncClient: the asynchronous client of a service, for asyncio and trio."""
 
 from __future__ import annotations
 
@@ -30,22 +30,25 @@ T = TypeVar("T")
 def _async_method(
     method: Callable[Concatenate[Client, _P], T],
 ) -> Callable[Concatenate[AsyncClient, _P], Coroutine[Any, Any, T]]:
-    """Return a method of Client as a coroutine method. AsyncClient replaces `_send` by a coroutine method."""
+    """Return the asynchronous version of a method of Client.
+
+    The method of Client calls `_send`. In AsyncClient, `_send` is a coroutine method, so its result must be awaited.
+    """
 
     @wraps(method)
     async def call(client: Any, /, *arguments: _P.args, **options: _P.kwargs) -> T:
         sent: Any = method(client, *arguments, **options)
-        result: T = await sent if iscoroutine(sent) else sent  # without shapes, no request is sent
+        result: T = await sent if iscoroutine(sent) else sent  # if there are no shapes, the method sends no request
         return result
 
     return call
 
 
 class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
-    """The asynchronous Client, for asyncio and trio. It has the same methods, arguments, results and exceptions.
+    """The asynchronous client, for asyncio and trio. Its methods have the same arguments and results as in Client.
 
-    `timeout` is the exact time limit of one call in seconds, retries included. None means no limit.
-    `transport` is any asynchronous transport of httpx.
+    `timeout` is the exact time limit for one call in seconds, including retries. None means no limit.
+    `transport` is any asynchronous httpx transport.
 
         async with AsyncClient("http://127.0.0.1:8000") as client:
             await client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                # (8, 7, 6, 5)
@@ -56,7 +59,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
-        """Return a client whose service runs inside this process, without a socket. See Client.in_process."""
+        """Return a client whose service runs inside this process, without a socket. `Client.in_process` has details."""
         from .in_process import AsyncAppTransport, create_service_app
 
         return cls("http://in-process", transport=AsyncAppTransport(create_service_app(settings)))
@@ -70,7 +73,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections to the service."""
         await self._transport.aclose()
 
     check = _async_method(Client.check)
@@ -109,7 +112,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     async def _run_attempt(self, attempt: Attempt[T], deadline: Deadline) -> T:
         try:
             response = await self._transport.handle_async_request(self._address.request(attempt, deadline.remaining()))
-            if attempt.headers is None:  # a transport of httpx, which does not pass the response to the attempt
+            if attempt.headers is None:  # an httpx transport does not pass the response to the attempt
                 async with aclosing(response):
                     attempt.start_response(response.status_code, response.headers)
                     async for chunk in response.aiter_bytes():

@@ -1,4 +1,4 @@
-"""AsyncTransport: an httpx transport for asyncio and trio. It waits for the steps of connection.py."""
+"""AsyncTransport: an httpx transport for asyncio and trio. It performs the waiting steps that connection.py yields."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from .connection_pool import ConnectionPool
 
 
 class AsyncTransport(ConnectionPool, httpx.AsyncBaseTransport):
-    """An httpx transport that returns after the attempt, which is the request body, has read the response.
+    """An httpx transport for asyncio and trio that passes the response directly to the Attempt.
 
-    It has no timeout of its own: the timeout of the client cancels an exchange immediately.
+    The Attempt is the body of the httpx request, and also reads the response. The transport returns after that.
+    The transport has no timeout: AsyncClient cancels the exchange when the client's timeout expires.
     """
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -36,7 +37,7 @@ class AsyncTransport(ConnectionPool, httpx.AsyncBaseTransport):
 
 
 async def _perform(step: WaitForSocket | ResolveHost) -> object:
-    """Wait for a step. Return the value that is sent back to it."""
+    """Perform a waiting step. Return its result, which is sent back to the generator that yielded the step."""
     if isinstance(step, ResolveHost):
         try:
             return await anyio.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
@@ -44,12 +45,12 @@ async def _perform(step: WaitForSocket | ResolveHost) -> object:
             raise httpx.ConnectError(str(error)) from error
     try:
         loop = asyncio.get_running_loop()
-    except RuntimeError:  # trio is running
+    except RuntimeError:  # trio is running instead of asyncio
         return await _wait_by_anyio(step)
     if not step.events:
         await asyncio.sleep(0)
         return 0
-    # The ProactorEventLoop of Windows does not implement add_reader.
+    # On Windows, asyncio's ProactorEventLoop does not implement add_reader.
     if getattr(type(loop), "add_reader", None) is asyncio.AbstractEventLoop.add_reader:
         return await _wait_by_anyio(step)
     event: asyncio.Future[int] = loop.create_future()
@@ -71,7 +72,10 @@ async def _perform(step: WaitForSocket | ResolveHost) -> object:
 
 
 async def _wait_by_anyio(step: WaitForSocket) -> int:
-    """Return the first event. This works on every event loop, but takes some microseconds more."""
+    """Return the first socket event that occurs.
+
+    This function works on every event loop, but is a few microseconds slower than add_reader.
+    """
     if not step.events:
         await anyio.sleep(0)
     first_event = 0

@@ -1,4 +1,4 @@
-"""Attempt: one attempt at a call. It produces the request body and reads the response, without IO."""
+"""Attempt: one attempt to perform a call. It produces the request body and reads the response, but does no IO."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from .response_reading import Chunk, ResponseReader
 T = TypeVar("T")
 
 MAX_SENT_CHUNK_BYTES = 2**20 - 2**12
-"""The largest chunk of a request body in bytes. Linux sends a chunk of exactly 1 MiB more slowly."""
+"""The maximum size of a request body chunk, in bytes. It is below 1 MiB, which Linux sends more slowly."""
 
 
 class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
-    """One attempt at a call.
+    """One attempt to perform a call: the object is the request body, and reads the response.
 
-    Iteration yields the request body, each time from its start. `start_response` takes the status and the headers of
-    the response. The caller then passes each byte of the body once, by `feed` or by writing it into `buffer()`.
+    Iterating over the attempt yields the request body, always from its start. When the response starts, the transport
+    passes its status and headers to `start_response`. The transport then passes each byte of the response body once:
+    either to `feed`, or by writing the byte into `buffer()` and calling `received`.
     """
 
     buffer: Callable[[], memoryview]
-    """The method `buffer` of the response reader. It is set by `start_response`."""
+    """The `buffer` method of the response reader. `start_response` sets this attribute."""
     _reader: ResponseReader[T]
 
     def __init__(self, call: Call[T], progress: ProgressCallback | None) -> None:
@@ -35,7 +36,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         self._received_bytes = 0
         self._total_bytes: int | None = None
         self.headers: Mapping[str, str] | None = None
-        """The headers of the response by lower-case name. None until the response has started."""
+        """The response headers, keyed by lower-case name. None until the response has started."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the request body in chunks of at most MAX_SENT_CHUNK_BYTES."""
@@ -43,7 +44,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         for part in self.call.parts:
             for start in range(0, len(part), MAX_SENT_CHUNK_BYTES):
                 chunk = part[start : start + MAX_SENT_CHUNK_BYTES]
-                yield chunk  # type: ignore[misc]  # a memoryview is sent without a copy
+                yield chunk  # type: ignore[misc]  # a memoryview can be sent without copying its data
                 sent_bytes += len(chunk)
                 if self._progress is not None:
                     self._progress(Transfer("upload", sent_bytes, self.call.length))
@@ -53,7 +54,10 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
             yield chunk
 
     def start_response(self, status: int, headers: Mapping[str, str]) -> None:
-        """Choose the reader of the response. The names of the headers are in lower case. Raises InvalidAnswer."""
+        """Choose the reader for this response. The header names must be in lower case.
+
+        Raises InvalidAnswer if the client can't read a response with this status and these headers.
+        """
         self.headers = headers
         length = headers.get("content-length", "")
         self._total_bytes = int(length) if length.isdecimal() and len(length) < 20 else None
@@ -61,12 +65,12 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         self.buffer = self._reader.buffer
 
     def received(self, count: int) -> None:
-        """Read `count` bytes that were written into `buffer()`."""
+        """Process `count` bytes of the response body that the transport has written into `buffer()`."""
         self._reader.received(count)
         self._report_download(count)
 
     def feed(self, chunk: Chunk) -> None:
-        """Read the next bytes of the response body."""
+        """Process the next bytes of the response body."""
         self._reader.feed(chunk)
         self._report_download(len(chunk))
 
@@ -76,22 +80,28 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
             self._progress(Transfer("download", self._received_bytes, self._total_bytes))
 
     def finish(self) -> T:
-        """Return the result after the last byte. Raises InvalidAnswer, or the ServiceProblem that was received."""
+        """Return the result of the call, once the whole response has arrived.
+
+        Raises InvalidAnswer if the response is invalid, or the ServiceProblem that the service has sent.
+        """
         return self._reader.finish()
 
     @property
     def retry_after(self) -> str | None:
-        """The Retry-After header of the response, if there is one."""
+        """The Retry-After header of the response, or None if the response does not have this header."""
         return None if self.headers is None else self.headers.get("retry-after")
 
     def add_context(self, error: AxiscastError) -> None:
-        """Add the request id, and a note if the service is older. Reword the message for a Python caller."""
+        """Add the request id to an exception, and reword its message for a Python caller.
+
+        If the service is older than this client, the message also says so.
+        """
         if self.headers is None:
             return
         error.request_id = self.headers.get("x-request-id", "")[:128] or None
         if isinstance(error, InvalidRequest | UnknownOp):
             problem = self.call.find_problem()
-            if problem is not None and problem.code == error.code:  # the service uses the words of HTTP
+            if problem is not None and problem.code == error.code:  # the service's message uses HTTP terms
                 error.detail = problem.detail
                 error.args = (problem.detail,)
         if isinstance(error, InvalidAnswer | InvalidRequest | UnknownOp) or getattr(error, "status", 0) in (404, 405):
@@ -99,8 +109,8 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
 
 
 def _note_if_older(service_version: str) -> str:
-    """Return a note if the service has an older version than this client. Otherwise return an empty string."""
-    from importlib.metadata import distributions  # importing it takes 10 ms
+    """Return a note if the service is older than this client. Otherwise return an empty string."""
+    from importlib.metadata import distributions  # importing this module takes 10 ms
 
     client_version = next((found.version for found in distributions(name="axiscast")), "")
     service, client = (

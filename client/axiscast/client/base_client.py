@@ -1,4 +1,4 @@
-"""BaseClient: the options that both clients share."""
+"""BaseClient: the constructor options that Client and AsyncClient share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ AnyTransport = TypeVar("AnyTransport", httpx.BaseTransport, httpx.AsyncBaseTrans
 
 
 class BaseClient(Generic[AnyTransport]):
-    """The constructor of both clients. The docstring of Client describes the options."""
+    """The base class of Client and AsyncClient. The docstring of Client describes the constructor's options."""
 
     _direct_transport: ClassVar[type[Any]]
-    """The transport of this library. It is created with an SSL context, or with None for http."""
+    """This library's own transport class. Its argument is an SSL context, or None if the URL begins with http."""
     _proxy_transport: ClassVar[type[Any]]
-    """The transport of httpx, which is used if the service is reached through a proxy."""
+    """The httpx transport class that is used if the client connects to the service through a proxy."""
 
     def __init__(
         self,
@@ -51,9 +51,10 @@ class BaseClient(Generic[AnyTransport]):
         self._retries = retries
 
     def _retry_policy(self, timeout: float | None, progress: ProgressCallback | None = None) -> RetryPolicy:
-        """Return the deadline and the retries of one call. The timeout of a call replaces that of the client.
+        """Return the deadline and the retry rules for one call.
 
-        Raises TypeError for a timeout or a progress callback of the wrong type.
+        If the call has a timeout, it replaces the client's timeout. Raises TypeError if the timeout or the progress
+        callback has the wrong type.
         """
         check_options(timeout=timeout, progress=progress)
         return RetryPolicy(Deadline(self._timeout if timeout is None else timeout), self._retries)

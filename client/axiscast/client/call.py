@@ -1,4 +1,4 @@
-"""Call: the request of one method call, and the reader of its response. It does no IO."""
+"""Call: the request for one call of a client method, and the reader for its response. This module does no IO."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ MSGPACK = Encoding.MSGPACK.value
 
 
 class Transfer(NamedTuple):
-    """The progress of a call, as a progress callback receives it."""
+    """The progress of a call. The client passes it to the progress callback."""
 
     direction: Literal["upload", "download"]
     done: int
     """The number of bytes that have been transferred so far."""
     total: int | None
-    """The total number of bytes. It is None if the service does not announce it."""
+    """The total number of bytes to transfer. It is None if the service does not announce the length of its response."""
 
 
 ProgressCallback = Callable[[Transfer], None]
 
 
 class Call(Generic[T]):
-    """The request of one method call, and the reader of its response.
+    """The request for one call of a client method, and the reader for its response.
 
-    `parts` are the parts of the body. `make_reader` takes the announced length of a successful response in bytes, or
-    None, and returns its reader. `find_problem` checks the arguments again after the service has rejected them: it
-    returns the problem in the words of a Python caller, or None.
+    `parts` are the parts of the request body. `make_reader` returns the reader for a successful response. Its argument
+    is the announced length of the response in bytes, or None.
+    If the service has rejected the request, `find_problem` checks the arguments again. It returns a problem whose
+    message is written for a Python caller, or None.
     """
 
     def __init__(
@@ -58,10 +59,10 @@ class Call(Generic[T]):
             self.headers += [(b"Content-Type", MSGPACK.encode()), (b"Content-Length", b"%d" % self.length)]
 
     def response_reader(self, status: int, headers: Mapping[str, str], length: int | None) -> ResponseReader[T]:
-        """Return the reader of a response with this status, these headers and this announced length in bytes.
+        """Return the reader for a response. `length` is the announced length of its body in bytes, or None.
 
         Raises UnexpectedStatus if the status is not 200 and the body is not a problem document. Raises InvalidAnswer
-        for a body in a format that this client can't read.
+        if the body has a format that this client can't read.
         """
         is_uncompressed = headers.get("content-encoding", "identity").lower() == "identity"
         media = headers.get("content-type", "").split(";")[0].strip().lower()

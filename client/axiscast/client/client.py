@@ -1,4 +1,4 @@
-"""Client: calls a service from synchronous Python."""
+"""Client: the synchronous client of a service."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ T = TypeVar("T")
 
 
 class Client(BaseClient[httpx.BaseTransport]):
-    """A client of one service. It is thread-safe and reuses connections, so one is enough for a program.
+    """A client of one service. A client is thread-safe and reuses connections, so a program needs only one.
 
-    `timeout` is the time limit of one call in seconds, retries included. None means no limit.
-    `retries` is the largest number of further attempts, after a broken connection or a status of 408, 429, 502, 503
-    or 504. The delays grow, vary at random, and respect Retry-After. Other failures are not retried.
+    `timeout` is the time limit for one call in seconds, including retries. None means no limit.
+    `retries` is the maximum number of retries for one call. The client retries after a broken connection, and after a
+    response with status 408, 429, 502, 503 or 504. It does not retry after other failures. The delay before a retry
+    grows, has a random part, and is at least as long as the Retry-After header requires.
     `api_key` and `headers` are sent with each request to this service. Redirects are not followed.
     `verify` is an ssl.SSLContext, or False to accept any certificate.
-    `proxy` is the URL of a proxy. By default, the environment decides (http_proxy, https_proxy, all_proxy, no_proxy).
-    An empty string means no proxy.
+    `proxy` is the URL of a proxy. By default, the client reads the environment variables http_proxy, https_proxy,
+    all_proxy and no_proxy. An empty string means that no proxy is used.
     `transport` is any httpx transport, such as httpx.HTTPTransport(http2=True). Pass verify and proxy to the transport
-    itself. With a proxy or a transport of your own, httpx sends and receives the bytes: calls are slower, and a single
-    read or write may exceed the timeout by its own length. Each call through a proxy opens a new connection.
+    itself.
+    If you use a proxy or your own transport, httpx sends and receives the bytes. Calls are then slower, and the last
+    read or write of a call may end after the timeout. Each call through a proxy opens a new connection.
 
         with Client("https://tensors.example", api_key=key, headers={"X-Team": "blue"}, timeout=5) as client:
             client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                      # (8, 7, 6, 5)
@@ -55,10 +57,10 @@ class Client(BaseClient[httpx.BaseTransport]):
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
-        """Return a client whose service runs inside this process, without a socket. This suits tests.
+        """Return a client whose service runs inside the client's own process, without a socket, for example in tests.
 
-        The `settings` are those of a service, such as max_output_bytes, and have the same effects. The method requires
-        the extra [service].
+        `settings` are settings of the service, such as max_output_bytes. They have the same effects as in a real
+        service. This method requires the `service` extra.
 
         >>> with Client.in_process(max_output_bytes=100) as small:
         ...     small.broadcast_shapes((8, 1), (1, 3))
@@ -77,7 +79,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the service."""
         self._transport.close()
 
     def check(
@@ -91,13 +93,14 @@ class Client(BaseClient[httpx.BaseTransport]):
         warn: Collection[WarningKind] = (),
         **attributes: Any,
     ) -> CheckAnswer:
-        """Return the output shapes, or the conflict. Shapes that do not broadcast raise no error.
+        """Return the output shapes if the shapes broadcast, or the conflict if they do not broadcast.
 
-        The op is an op object, a map with its `name`, or a name whose `attributes` are passed by keyword. `dtype` adds
-        `nbytes` to each output, and `explain` adds a `diagram`. A size may be a name such as "N", a range such as
-        "2..", or "?". `assume` restricts the size that a name stands for. If the answer depends on unknown sizes,
-        `compatible` is None and `conditions` lists the conditions. `warn` requests warnings that correct code often
-        triggers: "mutual-stretch" and "rank-promotion".
+        A conflict does not raise an exception. `op` is an op object, a map with the op's `name`, or the name itself. If
+        `op` is a name, pass the op's attributes as keyword arguments. `dtype` adds `nbytes` to each output, and
+        `explain` adds a `diagram`. A size may be a name such as "N", a range such as "2..", or "?". `assume` restricts
+        the possible sizes of a name. If the answer depends on unknown sizes, `compatible` is None, and `conditions`
+        lists the conditions. `warn` enables two warnings that correct code often triggers: "mutual-stretch" and
+        "rank-promotion".
 
         >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
         [8, 7, 6, 5]
@@ -113,8 +116,8 @@ class Client(BaseClient[httpx.BaseTransport]):
     def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         """Return the answers to many checks, in order. All checks are sent in one request.
 
-        Each check is a map such as {"op": op, "inputs": [shape, ...]}. An invalid check does not affect the others: its
-        place in the list has the exception, which is not raised.
+        Each check is a map such as {"op": op, "inputs": [shape, ...]}. An invalid check does not affect the other
+        checks. For an invalid check, the list contains an exception, which is not raised.
 
         >>> answers = client.check_batch([{"inputs": [(3, 1), (4,)]}, {"op": "torch.expnd", "inputs": [(4,)]}])
         >>> answers[0].compatible, answers[1].code
@@ -123,10 +126,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.check_batch(requests))
 
     def check_columns(self, /, op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
-        """Return the answers to n checks of one op, which are given as integer arrays.
+        """Return the answers to n checks of one op. The shapes to check are the rows of integer arrays.
 
-        Each input is an array of shape (n, rank): row r of every input belongs to check r. An attribute that is a shape
-        may also be such an array, passed by keyword. This handles millions of checks in a second.
+        Each input is an array of shape (n, rank). Row r of each array is the shape of that input in check r. If an
+        attribute of the op is a shape, it may also be such an array, passed as a keyword argument. The service can
+        check millions of rows per second.
 
         >>> images, biases = np.tile([8, 1, 6], (1000, 1)), np.tile([7, 1], (1000, 1))
         >>> biases[17] = [7, 5]
@@ -137,7 +141,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.check_columns(op, columns, attributes))
 
     def can_broadcast(self, *shapes: ShapeLike) -> bool:
-        """Return whether NumPy broadcasts these shapes against each other.
+        """Return whether NumPy can broadcast these shapes against each other.
 
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
         (True, False)
@@ -145,7 +149,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.can_broadcast(shapes))
 
     def broadcast_shapes(self, *shapes: ShapeLike) -> tuple[int, ...]:
-        """Return the shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes.
+        """Return the shape that results when NumPy broadcasts these shapes. Raises IncompatibleShapes.
 
         >>> client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))
         (8, 7, 6, 5)
@@ -167,16 +171,19 @@ class Client(BaseClient[httpx.BaseTransport]):
     ) -> list[Any]:
         """Return the outputs of the op as a list of arrays.
 
-        The op is given as in `check`. Arrays may come from NumPy, torch, jax, TensorFlow, xarray and other libraries
-        (docs/arrays.md). With layout="dense" the outputs are new, writable arrays; with layout="strided" they are
-        read-only views. With like="input", each output is an array of the library of its input: torch, jax or xarray.
+        `op` has the same forms as in `check`. The arrays may be arrays of NumPy, torch, jax, TensorFlow, xarray and
+        other libraries (docs/arrays.md). If layout="dense", the outputs are new, writable arrays. If layout="strided",
+        the outputs are read-only views. If like="input", each output has the same array type as its input: torch, jax
+        or xarray.
 
-        `window` requests a part of each output: a [start, stop] for each axis, or slices such as np.s_[0:2, :].
-        `out` is an array that is filled and returned, or a list with one array for each output. Such an array must be
-        a NumPy array, a torch tensor or a DataArray: writable, C-contiguous, with the shape and dtype of the output.
-        It may share memory with an input, because all inputs are read first.
-        `progress` is called with a Transfer after each part. `timeout` replaces that of the client, in seconds.
-        Raises IncompatibleShapes, OutputTooLarge and other exceptions of axiscast.errors.
+        `window` requests a part of each output. It is a list with [start, stop] for each axis, or slices such as
+        np.s_[0:2, :].
+        `out` is an array that is filled and returned, or a list with one array for each output. Each array in `out`
+        must be a NumPy array, a torch tensor or a DataArray. It must be writable and C-contiguous, and have the shape
+        and dtype of the output. It may share memory with an input, because all inputs are read first.
+        `progress` is a function that is called with a Transfer after each part of the data is sent or received.
+        `timeout` is the time limit for this call in seconds. It replaces the client's timeout.
+        Raises IncompatibleShapes, OutputTooLarge and other exceptions from axiscast.errors.
 
         >>> from axiscast import ngraph
         >>> op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
@@ -204,9 +211,10 @@ class Client(BaseClient[httpx.BaseTransport]):
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Return `array` broadcast to `shape` by NumPy's rule. The options are those of `broadcast`.
+        """Return `array` broadcast to `shape` by NumPy's rule. `broadcast` describes the options.
 
-        Raises IncompatibleShapes, which is a ValueError, and TypeError for an invalid shape.
+        Raises IncompatibleShapes, which is a ValueError, if the array does not broadcast to `shape`. Raises TypeError
+        if `shape` is invalid.
 
         >>> client.broadcast_to(np.array([1, 2, 3]), (2, 3))
         array([[1, 2, 3],
@@ -228,9 +236,9 @@ class Client(BaseClient[httpx.BaseTransport]):
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> tuple[Any, ...]:
-        """Return the arrays broadcast against each other by NumPy's rule. The options are those of `broadcast`.
+        """Return the arrays broadcast against each other by NumPy's rule. `broadcast` describes the options.
 
-        Raises IncompatibleShapes, which is a ValueError.
+        Raises IncompatibleShapes, which is a ValueError, if the shapes do not broadcast.
 
         >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
         [(3, 4), (3, 4)]
@@ -252,10 +260,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         timeout: float | None = None,
         **attributes: Any,
     ) -> list[Any]:
-        """Return the gradient of each input, computed from the gradient of each output.
+        """Return the gradients of the inputs, computed from the gradients of the outputs.
 
-        `shapes` lists the shapes of the inputs. The gradients of the outputs may be arrays of any library, and `like`
-        is described in `broadcast`. If an input provides only its shape, its gradient is zero: a read-only view.
+        `shapes` lists the shapes of the inputs. `gradients` are the gradients of the outputs, as arrays of any
+        supported library. `broadcast` describes `like`. If the op uses only the shape of an input, the gradient of that
+        input is zero, and is returned as a read-only view.
 
         >>> client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], np.ones((2, 3)), np.ones((2, 3)))
         [array([2., 2., 2.]), array([[3.],
@@ -270,10 +279,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         assume: Mapping[str, int | str] | None = None,
         warn: Collection[WarningKind] = (),
     ) -> list[Comparison]:
-        """Return what every framework does with these shapes. Ops of one framework that agree share a result.
+        """Return the result of broadcasting these shapes in each framework.
 
-        If `shape` is given, one shape is broadcast to it by the ops that take a target shape. `assume` and `warn` are
-        described in `check`.
+        If several ops of one framework give the same result, the list contains this result once. If `shape` is given,
+        pass only one other shape. The ops that take a target shape then broadcast that shape to `shape`. `check`
+        describes `assume` and `warn`.
 
         >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
         False
@@ -281,9 +291,10 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.compare(shapes, shape, assume, warn))
 
     def translate(self, /, op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
-        """Return the same operation expressed with the op named `to`: its steps and their source code.
+        """Return steps, with their source code, that perform the same operation with the op named `to`.
 
-        Raises Untranslatable, and IncompatibleShapes if the shapes do not broadcast.
+        Raises Untranslatable if the op named `to` can't express the operation. Raises IncompatibleShapes if the shapes
+        do not broadcast.
 
         >>> from axiscast import torch
         >>> client.translate(torch.expand(size=(2, -1)), (3,), to="numpy.broadcast_to").steps[0].op
@@ -292,10 +303,10 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.translate(op, shapes, to, attributes))
 
     def why(self, text: str) -> WhyAnswer:
-        """Return what the text of an error says: the op, the shapes, and the answer to their check.
+        """Return an explanation of an error text: the op, the shapes, and the answer to a check of the op and shapes.
 
-        The text is a message, a traceback or a log of at most 65536 characters. If it has several errors about shapes,
-        the last one is read. Fields that the text does not determine are None.
+        `text` is an error message, a traceback or a log of at most 65536 characters. If the text contains several
+        errors about shapes, the last error is explained. A field is None if the text does not contain the information.
 
         >>> answer = client.why("ValueError: operands could not be broadcast together with shapes (3,4) (5,)")
         >>> answer.op, answer.inputs, answer.sizes
@@ -304,7 +315,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.why(text))
 
     def ops(self) -> list[OpEntry]:
-        """Return every op with its attributes, its definition and an example.
+        """Return a list of all ops. Each entry has the op's attributes, its definition and an example.
 
         >>> [op.name for op in client.ops()][:2]
         ['numpy.broadcast_arrays', 'numpy.broadcast_to']
@@ -324,7 +335,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def _run_attempt(self, attempt: Attempt[T], deadline: Deadline) -> T:
         try:
             response = self._transport.handle_request(self._address.request(attempt, deadline.remaining()))
-            if attempt.headers is None:  # a transport of httpx, which does not pass the response to the attempt
+            if attempt.headers is None:  # an httpx transport does not pass the response to the attempt
                 with closing(response):
                     attempt.start_response(response.status_code, response.headers)
                     for chunk in response.iter_bytes():

@@ -1,8 +1,9 @@
 """HttpConnection: a non-blocking socket to a service. It sends requests and receives responses.
 
-Nothing in this file waits. A generator yields each thing to wait for, and a transport waits for it: sync_transport.py
-for threads, async_transport.py for asyncio and trio. http_exchange.py decides which bytes are sent, and where received
-bytes are written. A body of known length is received directly into the memory of its array.
+The code in this file never waits. Its generators yield waiting steps, and a transport performs these steps.
+sync_transport.py does this for threads, and async_transport.py for asyncio and trio. http_exchange.py decides which
+bytes are sent, and where received bytes are written. A body of known length is received directly into the memory of
+the output array.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ import httpx
 from .http_exchange import HttpExchange
 
 SCRATCH_BUFFER_BYTES = 64 * 2**10
-"""The size in bytes of the buffer of a connection. It receives header blocks and bytes that belong to no array."""
+"""The size in bytes of a connection's scratch buffer, which receives header blocks and all bytes outside of arrays."""
 
 T = TypeVar("T")
 _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class WaitForSocket(NamedTuple):
-    """A step that waits until the socket is readable or writable. The event is sent back to the generator.
+    """A step that waits until the socket is readable or writable.
 
-    If `events` is 0, the step does not wait, but other tasks of the event loop may run.
+    The event that occurred is sent back to the generator. If `events` is 0, the step does not wait, but other tasks on
+    the event loop may run.
     """
 
     connection: HttpConnection
@@ -39,7 +41,7 @@ class WaitForSocket(NamedTuple):
 
 
 class ResolveHost(NamedTuple):
-    """A step that resolves a host name. The result of getaddrinfo is sent back to the generator."""
+    """A step that resolves a host name with getaddrinfo. The result is sent back to the generator."""
 
     host: str
     port: int
@@ -49,7 +51,7 @@ IoSteps = Generator[WaitForSocket | ResolveHost, Any, T]
 
 
 class HttpConnection:
-    """A non-blocking socket, over which exchanges run one after another."""
+    """A non-blocking socket that performs HTTP exchanges one after another."""
 
     def __init__(self, family: int) -> None:
         self._socket = socket.socket(family, socket.SOCK_STREAM)
@@ -61,7 +63,7 @@ class HttpConnection:
         self.scratch = memoryview(bytearray(SCRATCH_BUFFER_BYTES))
 
     def select(self, events: int, timeout: float | None) -> int:
-        """Wait for one of the events, at most `timeout` seconds. Return the event, or 0 after the timeout."""
+        """Wait at most `timeout` seconds for one of the socket events. Return the event, or 0 after the timeout."""
         if events != self._selected_events:
             self._selector.modify(self.fileno, events)
             self._selected_events = events
@@ -69,14 +71,15 @@ class HttpConnection:
         return ready[0][1] if ready else 0
 
     def is_open_and_silent(self) -> bool:
-        """Return whether an idle connection is usable: the service has neither closed it nor sent anything.
+        """Return whether an idle connection can be reused.
 
-        Unexpected bytes would be read as the response to the next request.
+        The service must not have closed the connection, and must not have sent any bytes since the last response. The
+        client would read such bytes as the response to its next request.
         """
         try:
             self._socket.recv_into(self.scratch, 1)
         except (BlockingIOError, ssl.SSLWantReadError):
-            # Reading is more reliable than polling the socket: TLS may hold decrypted bytes that polling misses.
+            # The socket is read instead of polled, because polling does not see bytes that TLS has already decrypted.
             return True
         except OSError:
             pass
@@ -87,7 +90,7 @@ class HttpConnection:
         self._socket.close()
 
     def connect(self, address: Any, host: str, context: ssl.SSLContext | None) -> IoSteps[None]:
-        """Connect to an address of the host. If there is a context, also run the TLS handshake."""
+        """Connect to one address of the host. If `context` is not None, also perform the TLS handshake."""
         code = self._socket.connect_ex(address)
         if code in (errno.EINPROGRESS, errno.EWOULDBLOCK):
             yield WaitForSocket(self, EVENT_WRITE)
@@ -108,12 +111,12 @@ class HttpConnection:
                     yield WaitForSocket(self, EVENT_WRITE)
 
     def run(self, exchange: HttpExchange) -> IoSteps[None]:
-        """Send the request of an exchange and receive its response. Raises the errors of httpx."""
-        # If sending fails, a response may still have arrived. Without one, receiving fails too.
+        """Send the request of an exchange and receive its response. Raises httpx exceptions."""
+        # If sending fails, the service may still have sent a response. If it has not, receiving fails too.
         with suppress(httpx.WriteError):
             yield from self._send_request(exchange)
         if not (exchange.is_complete or isinstance(self._socket, ssl.SSLSocket)):
-            yield WaitForSocket(self, EVENT_READ)  # not for TLS, which may already hold decrypted bytes
+            yield WaitForSocket(self, EVENT_READ)  # a TLS socket may already hold decrypted bytes
         while not exchange.is_complete:
             events = self._receive(exchange)
             if not exchange.is_complete:
@@ -124,11 +127,11 @@ class HttpConnection:
             for part in exchange.bytes_for(chunk):
                 yield from self._send(part, exchange)
             if exchange.status is not None:
-                return  # the service has responded early and does not want the rest
+                return  # the service has responded early and will not read more of the body
         yield from self._send(exchange.last_bytes(), exchange)
 
     def _send(self, part: bytes, exchange: HttpExchange) -> IoSteps[None]:
-        """Send these bytes. Stop early if a response begins."""
+        """Send these bytes. Stop sending if the response begins."""
         rest = memoryview(part)
         while rest and exchange.status is None:
             try:
@@ -140,7 +143,10 @@ class HttpConnection:
                 raise httpx.WriteError(str(error)) from error
 
     def _receive(self, exchange: HttpExchange) -> int:
-        """Receive the bytes that have arrived. Return the event to wait for if there are none, otherwise 0."""
+        """Receive the bytes that have arrived, and return 0.
+
+        If no bytes have arrived, return the socket event to wait for.
+        """
         buffer = exchange.buffer()
         try:
             count = self._socket.recv_into(buffer)

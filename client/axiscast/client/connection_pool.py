@@ -1,4 +1,4 @@
-"""ConnectionPool: the open connections to one service, which are reused. It never waits (see connection.py)."""
+"""ConnectionPool: the reusable connections to one service. Like connection.py, it never waits."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from .connection import HttpConnection, IoSteps, ResolveHost
 from .http_exchange import HttpExchange
 
 MAX_IDLE_CONNECTIONS = 20
-"""The largest number of idle connections to one service that are kept open."""
+"""The maximum number of idle connections to one service that a client keeps open."""
 MAX_IDLE_SECONDS = 30.0
-"""The longest time that an idle connection is kept open. Networks drop silent connections after some minutes."""
+"""The time in seconds after which an idle connection is not reused, because networks drop silent connections."""
 RESPONSE_TAKEN = httpx.Response(200, stream=httpx.ByteStream(b""))
-"""The placeholder that a transport returns after the attempt has read the response."""
+"""The placeholder response that a transport returns to httpx. The Attempt has already read the real response."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class ConnectionPool:
-    """Reusable HTTP/1.1 connections to one service. It is thread-safe."""
+    """A thread-safe pool of reusable HTTP/1.1 connections to one service."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
-        """`context` has the TLS settings for https. It is None for http."""
+        """`context` contains the TLS settings. It is None if the URL begins with http."""
         self._context = context
         self._idle: dict[int, list[tuple[float, HttpConnection]]] = defaultdict(list)
-        """The idle connections by process id. After a fork, two processes must not share a connection."""
+        """The idle connections, keyed by process id, because two processes must not share a connection after a fork."""
         self._lock = Lock()
         self._closed = False
 
     def handle(self, request: httpx.Request) -> IoSteps[httpx.Response]:
-        """Send a request and pass the response to the attempt, its body. Raises the errors of httpx."""
+        """Send a request whose body is an Attempt, and pass the response to this Attempt. Raises httpx exceptions."""
         connection = self._take_idle()
         if connection is not None:
             exchange = HttpExchange(request, connection.scratch)
@@ -43,12 +43,12 @@ class ConnectionPool:
             except (httpx.NetworkError, httpx.RemoteProtocolError):
                 if exchange.has_started:
                     raise
-                # The service closed the idle connection at this moment, so the request is sent again on a new one.
+                # The service has closed the idle connection, so the request is sent again on a new connection.
         connection = yield from self._connect(request.url)
         return (yield from self._run(connection, HttpExchange(request, connection.scratch)))
 
     def close(self) -> None:
-        """Close the idle connections now, and each active connection after its exchange."""
+        """Close the idle connections now, and each active connection when its exchange is complete."""
         with self._lock:
             self._closed = True
             for idle in self._idle.values():
@@ -65,7 +65,7 @@ class ConnectionPool:
         return RESPONSE_TAKEN
 
     def _take_idle(self) -> HttpConnection | None:
-        """Return the idle connection that was used last. If no idle connection is usable, return None."""
+        """Return the most recently used idle connection that is still usable, or None if no connection is usable."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the client is closed")
@@ -86,12 +86,12 @@ class ConnectionPool:
         connection.close()
 
     def _connect(self, url: httpx.URL) -> IoSteps[HttpConnection]:
-        """Return a connection to the first address of the host that accepts one."""
+        """Return a connection to the first address of the host that accepts connections."""
         host = url.raw_host.decode()
         failure: OSError | None = None
         for family, _, _, _, address in (yield ResolveHost(host, url.port or DEFAULT_PORTS[url.scheme])):
             try:
-                connection = HttpConnection(family)  # fails on a system without IPv6, or without free file descriptors
+                connection = HttpConnection(family)  # fails if the system has no IPv6 or no free file descriptor
                 try:
                     yield from connection.connect(address, host, self._context)
                     return connection

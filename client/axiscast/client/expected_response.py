@@ -1,4 +1,4 @@
-"""The tensors and the verdicts that a response must contain, as far as the request determines them."""
+"""The expected content of a response. The request determines which tensors and answers the response must contain."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..wire.shapes import format_shape
 from ..wire.tensors import Array, Strides, replicated_axes, strided_size
 
 MAX_TENSORS = 2**16
-"""The largest number of tensors in a field, if the request does not determine it."""
+"""The maximum number of tensors in a response field, if the request does not determine the number."""
 
 
 class ExpectedTensor(NamedTuple):
-    """A tensor that a response must contain. A property that the request does not determine is None."""
+    """The expected properties of a tensor in a response. A property is None if the request does not determine it."""
 
     dtype: str | None = None
     shape: tuple[int | None, ...] | None = None
     is_strided: bool | None = None
     max_elements: int | None = None
-    """The largest number of elements in its data. The default is the product of its shape."""
+    """The maximum number of elements in the tensor's data. If None, the limit is the product of its sizes."""
 
     def difference(self, dtype: str, shape: tuple[int, ...], strides: Strides | None) -> str | None:
-        """Return how a received tensor differs from the expected one, as a message. If it does not, return None."""
+        """Return a message that says how a received tensor differs from the expected tensor, or None if it does not."""
         if self.dtype not in (None, dtype):
             return f"a tensor is {dtype[:40]!r}, but {self.dtype} was requested"
         if self.shape is not None and (
@@ -47,16 +47,16 @@ class ExpectedTensor(NamedTuple):
 
 ANY_TENSOR = ExpectedTensor()
 ExpectedFields = Mapping[str, Sequence[ExpectedTensor] | None]
-"""The tensors of a response by field. A field that the request does not determine is None."""
+"""The expected tensors for each field of a response, or None for a field that the request does not determine."""
 
 
 V = TypeVar("V", CheckAnswer, Comparison)
 
 
 def check_consistency(answer: V, op: Any, inputs: int) -> V:
-    """Return the answer to a check unchanged. `inputs` is the number of inputs in the request.
+    """Return the answer to a check unchanged if it is consistent. `inputs` is the number of inputs in the request.
 
-    Raises InvalidAnswer if it has both a conflict and outputs, neither of them, or the wrong number of outputs.
+    Raises InvalidAnswer if the answer has both a conflict and outputs, or neither, or the wrong number of outputs.
     """
     kind = op_class(str(op.get("name") if isinstance(op, Mapping) else op))
     if (answer.compatible is False) != (answer.conflict is not None):
@@ -68,9 +68,9 @@ def check_consistency(answer: V, op: Any, inputs: int) -> V:
 
 
 def expected_outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[ExpectedTensor] | None:
-    """Return the outputs of `broadcast`. If this version does not know the op, return None.
+    """Return the output tensors that the response to a broadcast request must contain.
 
-    Raises ShapeMismatch for inputs that do not broadcast.
+    If this version of axiscast does not know the op, return None. Raises ShapeMismatch if the inputs do not broadcast.
 
     >>> expected_outputs("numpy.broadcast_arrays", [np.zeros((2, 1)), np.zeros(3)], "dense", None)[1].shape
     (2, 3)
@@ -84,7 +84,7 @@ def expected_outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: A
     for placement in lower(whole_op, tuple(array.shape for array in arrays)).outputs:
         array = arrays[placement.input]
         shape = placement.shape if window_shape is None else window_shape
-        # The data of a strided output contains only elements of its input.
+        # The data of a strided output contains only the elements of the input.
         max_elements = _distinct_elements(array) if is_strided else None
         expected.append(ExpectedTensor(dtype_name(array.dtype), shape, is_strided, max_elements))
     return expected
@@ -93,14 +93,20 @@ def expected_outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: A
 def expected_gradients(
     input_shapes: Sequence[Sequence[int]], output_gradients: Sequence[Array]
 ) -> Sequence[ExpectedTensor]:
-    """Return the gradients of the inputs. Each has the dtype of the gradient of its output; the layout is open."""
+    """Return the input gradients that the response to a gradient request must contain.
+
+    Each input gradient has the dtype of the corresponding output gradient. It may be dense or strided.
+    """
     names = [dtype_name(array.dtype) for array in output_gradients]
     names += names[-1:] * (len(input_shapes) - len(names))
     return [ExpectedTensor(name, tuple(shape)) for name, shape in zip(names, input_shapes, strict=False)]
 
 
 def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, Array]) -> ExpectedFields:
-    """Return the verdicts on n rows, and the shapes of each output. The rank of an output has an upper bound."""
+    """Return the arrays that the response to a vectorized batch of n checks must contain.
+
+    They are the verdict on each row, and the output shapes. The exact rank of an output is unknown, but limited.
+    """
     rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
     whole_op = known_op(op, {name: (0,) * column.shape[1] for name, column in targets.items()})
     outputs = None
@@ -115,5 +121,5 @@ def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, 
 
 
 def _distinct_elements(array: Array) -> int:
-    """Return the number of elements in different memory locations."""
+    """Return the number of elements of an array that have different memory locations."""
     return prod(size for size, is_repeated in zip(array.shape, replicated_axes(array), strict=True) if not is_repeated)

@@ -1,7 +1,7 @@
 """HttpExchange: one HTTP/1.1 request and its response, without a socket.
 
-A regular expression parses a short, ordinary header block. h11 takes five times as long, and parses all other header
-blocks, chunked bodies, and bodies that end with the connection. A body of known length bypasses h11.
+A regular expression parses short, ordinary header blocks, because h11 takes five times as long. h11 parses all other
+header blocks, chunked bodies, and bodies without a Content-Length. A body of known length is not passed to h11.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import httpx
 from .address import AttemptRequest
 
 MAX_HEADER_BLOCK_BYTES = 64 * 2**10
-"""The longest header block of a response in bytes."""
+"""The maximum size of a response's header block, in bytes."""
 MAX_FRAMING_BYTES = 2 * MAX_HEADER_BLOCK_BYTES
-"""The largest size in bytes of interim responses (1xx) and chunk headers, in excess of the size of the body.
+"""The maximum number of framing bytes (interim responses, chunk headers) in addition to the number of body bytes.
 
-The limit stops a service that keeps a client busy with endless framing.
+The limit stops a service that keeps a client busy by sending framing without end.
 """
 MAX_JOINED_BYTES = 64 * 2**10
-"""The largest size in bytes at which the header block and the start of the body are sent together."""
+"""The maximum total size, in bytes, for which the header block and the first body chunk are sent together."""
 
 _SIMPLE_HEADER_BLOCK = re.compile(
     rb"HTTP/1\.1 (?!204|304)([2-5][0-9][0-9])(?: [ -~]*)?\r\n((?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)*)\r\n"
@@ -32,21 +32,21 @@ _HEADER_LINE = re.compile("(.*?): (.*)\r\n")
 
 
 class _ResponseStart(NamedTuple):
-    """The status line and the headers of a response, and the first bytes of its body."""
+    """The status and the headers of a response, and the first bytes of its body."""
 
     status: int
     headers: dict[str, str]
-    """The values by lower-case name."""
+    """The header values, keyed by lower-case header name."""
     keeps_alive: bool
-    """Whether the service keeps the connection open."""
+    """Whether the service keeps the connection open after this response."""
     body: bytes | memoryview
 
 
 class HttpExchange:
-    """One request, whose body is an Attempt, and its response, which the attempt reads.
+    """One HTTP request and its response.
 
-    The request has a Content-Length or no body. `scratch` receives header blocks and other bytes that do not belong to
-    the memory of an array.
+    The body of the request is an Attempt, which also reads the response. The request has a Content-Length or no body.
+    `scratch` is a buffer that receives header blocks and all other bytes that are not received into an array.
     """
 
     def __init__(self, request: httpx.Request, scratch: memoryview) -> None:
@@ -57,37 +57,40 @@ class HttpExchange:
         self._method = request.method
         self._h11: h11.Connection | None = None
         self._body_bytes_left: int | None = None
-        """The bytes that are missing from a body of known length. If it is None, h11 parses the response."""
+        """The number of bytes still to receive for a body of known length. If None, h11 parses the response."""
         self._framing_bytes = 0
-        """The bytes that were received for h11, minus twice those of the body."""
+        """The number of bytes received for h11, minus twice the number of body bytes that h11 has returned."""
         self._writes_into_array = False
-        """Whether the last `buffer()` was the memory of an array."""
+        """Whether the last call of `buffer()` returned the memory of an array."""
         self._is_sent = False
-        """Whether the whole request has been handed out."""
+        """Whether all bytes of the request have been returned to the caller for sending."""
         self._keeps_alive = False
-        """Whether the service keeps the connection open, and has sent nothing beyond the response."""
+        """Whether the service keeps the connection open, and has not sent any bytes after the response."""
         self.status: int | None = None
-        """The status of the response. None until its header block is complete."""
+        """The HTTP status of the response. None until the header block has arrived completely."""
         self.has_started = False
         """Whether any byte of the response has been received."""
         self.is_complete = False
-        """Whether the response is complete."""
+        """Whether the response has arrived completely."""
 
     def bytes_for(self, chunk: bytes) -> list[bytes]:
-        """Return the bytes to send for a chunk of the body. The first chunk follows the header block."""
+        """Return the bytes to send for a chunk of the request body. For the first chunk, add the header block."""
         header_block, self._unsent_headers = self._unsent_headers, b""
         if len(header_block) + len(chunk) <= MAX_JOINED_BYTES:
             return [header_block + chunk]
         return [header_block, chunk]
 
     def last_bytes(self) -> bytes:
-        """Return the bytes to send after the last chunk: the header block of a request without a body."""
+        """Return the bytes to send after the last chunk.
+
+        These are the header block if the request has no body, and otherwise no bytes.
+        """
         self._is_sent = True
         header_block, self._unsent_headers = self._unsent_headers, b""
         return header_block
 
     def buffer(self) -> memoryview:
-        """Return the memory for the next received bytes. It is not empty before the response is complete."""
+        """Return the memory into which to receive the next bytes. It is not empty until the response is complete."""
         if self._body_bytes_left is None:
             return self._scratch
         target = self._attempt.buffer()
@@ -95,7 +98,10 @@ class HttpExchange:
         return (target or self._scratch)[: self._body_bytes_left]
 
     def received(self, count: int) -> None:
-        """Read `count` bytes that were written into `buffer()`. A count of 0 means that the connection has ended."""
+        """Process `count` bytes that were written into `buffer()`.
+
+        If `count` is 0, the service has closed the connection.
+        """
         self.has_started = self.has_started or count > 0
         if self.status is None and not count:
             raise httpx.ReadError("the service closed the connection without a response")
@@ -112,7 +118,7 @@ class HttpExchange:
         self.is_complete = not self._body_bytes_left
 
     def _received_framed(self, data: memoryview) -> None:
-        """Parse a header block, chunks, or a body of unknown length."""
+        """Parse received bytes that contain a header block, chunks, or part of a body of unknown length."""
         self._framing_bytes += len(data)
         if self._h11 is None:
             if self._method != "HEAD" and (start := _parse_simple_start(data)) is not None:
@@ -126,14 +132,14 @@ class HttpExchange:
         except httpx.RemoteProtocolError as error:
             if data:
                 raise
-            raise httpx.ReadError(str(error)) from None  # the connection ended early, which is not invalid HTTP
+            raise httpx.ReadError(str(error)) from None  # the connection ended early: a network error, not invalid HTTP
         if self._framing_bytes > MAX_FRAMING_BYTES and self._body_bytes_left is None and not self.is_complete:
             raise httpx.RemoteProtocolError(
                 f"the response has {self._framing_bytes} bytes of header blocks and chunk framing beyond its data"
             )
 
     def _parse_with_h11(self, parser: h11.Connection) -> None:
-        """Handle the events of h11 for the bytes that it has received."""
+        """Handle the events that h11 produces from the bytes received so far."""
         while not self.is_complete and self._body_bytes_left is None:
             try:
                 event = parser.next_event()
@@ -172,14 +178,14 @@ class HttpExchange:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the connection can serve another exchange."""
+        """Whether the connection can be used for another exchange."""
         return self._is_sent and self.is_complete and self._keeps_alive
 
 
 def _parse_simple_start(data: memoryview) -> _ResponseStart | None:
-    """Parse an ordinary header block with a Content-Length.
+    """Parse an ordinary, complete header block with a Content-Length.
 
-    Return None for any other header block, and for one that is incomplete. h11 then parses it from its first byte.
+    Return None for any other header block. h11 then parses the header block from its first byte.
     """
     block = _SIMPLE_HEADER_BLOCK.match(data)
     if block is None:
@@ -195,12 +201,12 @@ def _parse_simple_start(data: memoryview) -> _ResponseStart | None:
 
 
 def _request_header_block(request: AttemptRequest) -> bytes:
-    """Return the request line and the headers. ServiceAddress has checked that the headers have no line breaks."""
+    """Return the request line and the headers as bytes. ServiceAddress has already rejected line breaks in headers."""
     line = f"{request.method} ".encode() + request.url.raw_path + b" HTTP/1.1"
     return b"\r\n".join([line, *map(b": ".join, request.raw_headers), b"", b""])
 
 
 @lru_cache
 def _request_for_h11(method: str) -> h11.Request:
-    """Return a request with the parts that h11 needs to parse the response."""
+    """Return a request object with only the parts that h11 needs to parse the response."""
     return h11.Request(method=method, target=b"/", headers=[(b"Host", b"")])

@@ -1,4 +1,4 @@
-"""A service inside the process of the client: httpx transports that call an ASGI application."""
+"""httpx transports that call a service inside the client's own process, as an ASGI application."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ NO_SERVICE = (
 
 
 def create_service_app(settings: Mapping[str, Any]) -> ASGIApp:
-    """Return the ASGI application of a service with these settings. Raises ImportError if it is not installed."""
+    """Return a service with these settings as an ASGI application.
+
+    Raises ImportError if the service package is not installed.
+    """
     try:
         from axiscast_service.app import create_app
         from axiscast_service.settings import Settings
@@ -36,9 +39,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class _AppExchange(httpx.AsyncByteStream):
-    """One request to an ASGI application, which runs as a task. Iteration yields the response body.
+    """One request to an ASGI application, which runs as a task. Iterating over the exchange yields the response body.
 
-    The application waits until each chunk has been read, because it may then reuse the memory of the chunk.
+    After sending a chunk, the application waits until the client has read the chunk. After that, the application may
+    reuse the memory of the chunk.
     """
 
     def __init__(self, app: ASGIApp, request: httpx.Request, body: bytes) -> None:
@@ -63,7 +67,7 @@ class _AppExchange(httpx.AsyncByteStream):
         self._is_closed = anyio.Event()
 
     async def run(self) -> None:
-        """Run the application until it returns."""
+        """Run the ASGI application until it returns."""
         async with self._send:
             await self._app(self._scope, self._receive, self._respond)
 
@@ -75,14 +79,18 @@ class _AppExchange(httpx.AsyncByteStream):
         return {"type": "http.disconnect"}
 
     async def _respond(self, message: Any) -> None:
-        with suppress(anyio.BrokenResourceError):  # like a server, ignore what is sent after the client has left
+        with suppress(anyio.BrokenResourceError):  # like a server, ignore messages after the client's disconnect
             if message["type"] == "http.response.start":
                 await self._send.send((message["status"], list(message["headers"])))
             elif message.get("body"):
                 await self._send.send(message["body"])
 
     async def next(self) -> Any:
-        """Return the status and the headers on the first call, then a chunk of the body, and None at its end."""
+        """Return the next part of the response.
+
+        The first part is the status and the headers, and each further part is a chunk of the body. Return None at the
+        end of the response.
+        """
         try:
             return await self._messages.receive()
         except anyio.EndOfStream:
@@ -93,7 +101,7 @@ class _AppExchange(httpx.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
-        """Tell the application that the client has left, and wait until it returns."""
+        """Tell the application that the client has disconnected, and wait until the application returns."""
         self._is_closed.set()
         self._messages.close()
         if self.task is not None:
@@ -101,19 +109,19 @@ class _AppExchange(httpx.AsyncByteStream):
 
 
 async def _start(app: ASGIApp, request: httpx.Request, body: bytes) -> tuple[int, Headers, _AppExchange]:
-    """Start the application. Return the status and the headers of its response, and the stream of its body."""
+    """Start the application. Return the status, the headers and the body stream of its response."""
     exchange = _AppExchange(app, request, body)
     exchange.task = asyncio.create_task(exchange.run())
     start = await exchange.next()
     if start is None:
-        await exchange.task  # raises the exception of the application
+        await exchange.task  # raises the application's exception, if there is one
         raise httpx.RemoteProtocolError("the application sent no response")
     status, headers = start
     return status, headers, exchange
 
 
 class _LoopThread:
-    """An event loop on a daemon thread. The process can therefore end even if the client is never closed."""
+    """An event loop on a daemon thread. A daemon thread lets the process exit even if the client is never closed."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -121,7 +129,7 @@ class _LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop, and return its result. It must be called from another thread."""
+        """Run a coroutine on the event loop and return its result. Call this method only from other threads."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
@@ -131,7 +139,7 @@ class _LoopThread:
 
 
 class AppTransport(httpx.BaseTransport):
-    """An httpx transport that runs an ASGI application on its own thread."""
+    """A synchronous httpx transport that runs an ASGI application on a separate thread."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -146,7 +154,7 @@ class AppTransport(httpx.BaseTransport):
 
 
 class _SyncBody(httpx.SyncByteStream):
-    """The response body of an application, for a client outside its event loop."""
+    """The response body of an ASGI application, for a synchronous client outside the application's event loop."""
 
     def __init__(self, loop: _LoopThread, exchange: _AppExchange) -> None:
         self._loop = loop
@@ -161,7 +169,7 @@ class _SyncBody(httpx.SyncByteStream):
 
 
 class AsyncAppTransport(httpx.AsyncBaseTransport):
-    """An httpx transport that runs an ASGI application in the current asyncio event loop."""
+    """An asynchronous httpx transport that runs an ASGI application on the current asyncio event loop."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The type checks of the options of a client and of its methods."""
+"""Type checks for the options of Client and of its methods."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "api_key": (lambda x: x is None or isinstance(x, str), "a string"),
     "progress": (lambda x: x is None or callable(x), "a function that takes a Transfer"),
 }
-"""The type check of each option, and the expected type in words."""
+"""For each client option, a function that checks the type of a value, and the expected type in words."""
 
 
 def check_options(**options: Any) -> None:
-    """Raise TypeError for the first option of a wrong type. Its message omits headers and keys, which are secret."""
+    """Raise TypeError if an option has the wrong type.
+
+    The message does not contain the values of headers and API keys, because they are secret.
+    """
     for name, value in options.items():
         is_valid, expected = _OPTIONS[name]
         if not is_valid(value):
@@ -37,7 +40,7 @@ def _is_number(value: Any, kind: type[Any]) -> bool:
 
 
 def _wrong_types(headers: Any) -> str:
-    """Return the wrong type in the value of `headers`. If it is a map of strings, return an empty string."""
+    """Return the name of the wrong type in a `headers` value, or an empty string if `headers` is a map of strings."""
     if not isinstance(headers, Mapping):
         return python_type_name(headers)
     types = [python_type_name(x) for item in headers.items() for x in item if not isinstance(x, str | bytes)]

@@ -1,4 +1,4 @@
-"""The bodies of requests in MessagePack."""
+"""The encoding of request bodies in MessagePack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from .attempt import MAX_SENT_CHUNK_BYTES
 
 
 def pack(value: Any) -> bytes:
-    """Return a plain value in MessagePack. Raises InvalidRequest for a string that UTF-8 can't encode."""
+    """Return the MessagePack encoding of a plain value.
+
+    Raises InvalidRequest if a string can't be encoded in UTF-8.
+    """
     try:
         return bytes(msgpack.packb(value))
     except UnicodeEncodeError as error:
@@ -26,12 +29,13 @@ def pack(value: Any) -> bytes:
 
 
 def tensor_body(fields: Mapping[str, Any], name: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
-    """Return a MessagePack map of small fields and a list of tensors, as the parts of a body.
+    """Return a request body, in parts, that is a MessagePack map of the small fields and a list of tensors.
 
-    The memory of large arrays is sent without a copy.
+    `name` is the field that contains the list of tensors. The memory of large arrays is sent without copying.
     """
     packed = pack({**fields, name: [None] * len(arrays)})
-    parts: list[bytes | memoryview] = [packed[: len(packed) - len(arrays)]]  # tensors replace the bytes of None
+    # The encoded None values are cut off, and the tensors take their place.
+    parts: list[bytes | memoryview] = [packed[: len(packed) - len(arrays)]]
     for array in arrays:
         try:
             parts += msgpack_parts(array, strided=any(replicated_axes(array)))

@@ -1,4 +1,4 @@
-"""The building of requests: for each method of a client, its Call. It does no IO."""
+"""Request building: one function for each client method, which returns the method's Call. This module does no IO."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from .tensor_reader import Arrays, TensorReader
 T = TypeVar("T")
 NUMPY_OP = numpy.broadcast_arrays()
 MAX_MESSAGE_SHAPES = 32
-"""The largest number of shapes that are read from the text of an error."""
+"""The maximum number of shapes that are read from an error message."""
 
 
 # --- shapes ----------------------------------------------------------------------------------------
@@ -65,22 +65,22 @@ def check(
     warn: Collection[str],
     attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
-    """Return the call of Client.check."""
+    """Return the Call for Client.check."""
     return _check_call(check_request(op, shapes, dtype, explain, assume, warn, attributes), _unchanged)
 
 
 def can_broadcast(shapes: Sequence[ShapeLike]) -> Call[bool]:
-    """Return the call of Client.can_broadcast."""
+    """Return the Call for Client.can_broadcast."""
     return _check_call(_integer_check(shapes), lambda answer: answer.compatible is True)
 
 
 def broadcast_shapes(shapes: Sequence[ShapeLike]) -> Call[tuple[int, ...]]:
-    """Return the call of Client.broadcast_shapes."""
+    """Return the Call for Client.broadcast_shapes."""
     return _check_call(_integer_check(shapes), _output_shape)
 
 
 def _integer_check(shapes: Sequence[ShapeLike]) -> dict[str, Any]:
-    """Return a check by NumPy's rule. All sizes must be integers."""
+    """Return the fields of a check by NumPy's rule. All sizes must be integers."""
     return {"op": plain_op(NUMPY_OP), "inputs": map_inputs(shapes, read_sizes)}
 
 
@@ -94,7 +94,7 @@ def _check_call(fields: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> C
 
 
 def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
-    """Return the shape of the outputs. Raises IncompatibleShapes."""
+    """Return the shape of the outputs in an answer. Raises IncompatibleShapes if the answer is a conflict."""
     if answer.conflict is not None:
         conflict = answer.conflict.model_dump()
         raise problem_from(
@@ -107,7 +107,7 @@ def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
 
 
 def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[list[CheckAnswer | ServiceProblem]]:
-    """Return the call of Client.check_batch."""
+    """Return the Call for Client.check_batch."""
     rows = batch_requests(requests)
     counts = [len(row.get("inputs", ())) for row in rows]
 
@@ -126,7 +126,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[li
 
 
 def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProblem:
-    """Return the exception of an invalid check in a batch, with a message in the words of a Python caller."""
+    """Return the exception for an invalid check in a batch, with a message written for a Python caller."""
     document = error.model_dump(exclude_unset=True)
     if error.code in (InvalidRequest.code, UnknownOp.code):
         problem = find_problem(CheckRequest, row, MapNotation())
@@ -136,7 +136,7 @@ def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProble
 
 
 def check_columns(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, Any]) -> Call[CheckedColumns]:
-    """Return the call of Client.check_columns."""
+    """Return the Call for Client.check_columns."""
     request = columns_request(op, columns, attributes)
     op_fields = dict(request.plain_op)
     for name, array in request.targets.items():
@@ -166,7 +166,7 @@ def compare(
     assume: Mapping[str, int | str] | None,
     warn: Collection[str],
 ) -> Call[list[Comparison]]:
-    """Return the call of Client.compare."""
+    """Return the Call for Client.compare."""
     fields = compare_request(shapes, target, assume, warn)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
@@ -176,7 +176,7 @@ def compare(
 
 
 def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
-    """Return the call of Client.translate."""
+    """Return the Call for Client.translate."""
     fields = translate_request(op, shapes, to, attributes)
     call = _plain_call("/v1/translate", fields, TranslateAnswer, len(shapes), _unchanged, TranslateRequest)
     if op_class(to) is None:
@@ -186,12 +186,12 @@ def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapp
 
 
 def why(text: str) -> Call[WhyAnswer]:
-    """Return the call of Client.why."""
+    """Return the Call for Client.why."""
     return _plain_call("/v1/why", {"text": text}, WhyAnswer, MAX_MESSAGE_SHAPES, _unchanged, WhyRequest)
 
 
 def ops() -> Call[list[OpEntry]]:
-    """Return the call of Client.ops."""
+    """Return the Call for Client.ops."""
     return Call("GET", "/v1/ops", [], lambda length: model_reader(Catalogue, 0, lambda answer: answer.ops))
 
 
@@ -203,9 +203,10 @@ def _plain_call(
     finish: Callable[[Any], T],
     request_model: type[BaseModel] | None = None,
 ) -> Call[T]:
-    """Return a call without tensors. `inputs` limits the length of its response, and `finish` converts the answer.
+    """Return a Call that sends and receives no tensors.
 
-    The `request_model` finds the problem of a request that the service has rejected.
+    `inputs` is the number of inputs, which determines the maximum size of the response. `finish` converts the answer
+    into the result. If the service rejects the request, `request_model` is used to find the problem in it.
     """
     call = Call("POST", path, [pack(fields)], lambda length: model_reader(answer_model, inputs, finish))
     if request_model is not None:
@@ -223,18 +224,18 @@ def _unchanged(answer: T) -> T:
 def broadcast(
     op: OpLike, arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any]
 ) -> Call[list[Any]]:
-    """Return the call of Client.broadcast."""
+    """Return the Call for Client.broadcast."""
     whole_op = resolve_op(op, attributes, (*ResultOptions._fields, "progress", "timeout"))
     return _broadcast_call(whole_op, arrays, options, list)
 
 
 def broadcast_to(array: Any, shape: ShapeLike, options: ResultOptions) -> Call[Any]:
-    """Return the call of Client.broadcast_to."""
+    """Return the Call for Client.broadcast_to."""
     return _broadcast_call(numpy.broadcast_to(shape=read_sizes(shape)), [array], options, itemgetter(0))
 
 
 def broadcast_arrays(arrays: Sequence[Any], options: ResultOptions) -> Call[tuple[Any, ...]]:
-    """Return the call of Client.broadcast_arrays."""
+    """Return the Call for Client.broadcast_arrays."""
     return _broadcast_call(NUMPY_OP, arrays, options, tuple)
 
 
@@ -250,14 +251,15 @@ def _broadcast_call(
 
     parts = tensor_body(fields, "inputs", inputs)
     if len(parts) > 1 and may_overlap(inputs, targets or []):
-        parts = [b"".join(parts)]  # a copy, because the response may overwrite the inputs before they are sent (again)
+        # Copy the inputs, because the response may overwrite their memory before they are sent completely or retried.
+        parts = [b"".join(parts)]
     return Call("POST", "/v1/broadcast", parts, make_reader, _op_problem_finder(fields["op"]))
 
 
 def backprop(
     op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
 ) -> Call[list[Any]]:
-    """Return the call of Client.backprop."""
+    """Return the Call for Client.backprop."""
     op = resolve_op(op, attributes, ("like", "progress", "timeout"))
     input_shapes, arrays, convert = read_backprop(op, shapes, gradients, like)
     fields = {"op": plain_op(op), "inputs": input_shapes}
@@ -272,5 +274,5 @@ def backprop(
 
 
 def _op_problem_finder(op: Any) -> Callable[[], Problem | None]:
-    """Return a function that finds the problem of an op, if it has one."""
+    """Return a function that validates an op, and returns a Problem or None."""
     return partial(find_problem, CheckRequest, {"op": op, "inputs": []}, PythonNotation())

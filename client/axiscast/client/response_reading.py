@@ -1,4 +1,4 @@
-"""The reading of responses without tensors, and the interface of all response readers. It does no IO."""
+"""Readers for responses without tensors, and the interface of all response readers. This module does no IO."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ Chunk = bytes | bytearray | memoryview
 EMPTY_BUFFER = memoryview(b"")
 
 MAX_PROBLEM_BYTES = 2**20
-"""The longest problem document that is read, in bytes."""
+"""The maximum size, in bytes, of a problem document that the client reads."""
 MAX_VALUES_BYTES = 64 * 2**20
-"""The longest response without tensors that is read, in bytes, for any number of inputs."""
+"""The maximum size of a response without tensors, in bytes, for any number of inputs."""
 VALUES_BYTES = 4 * 2**20
-"""The longest response without tensors to a request without inputs, in bytes. A catalogue or a program fits."""
+"""The maximum size, in bytes, of a response without tensors if the request has no inputs. The list of all ops fits."""
 VALUES_BYTES_PER_INPUT = 16 * 2**10
-"""The further bytes that a response may have for each input: 64 axes with sizes of 19 digits and long names."""
+"""The bytes added to the maximum response size per input. 64 axes with 19-digit sizes and long names fit."""
 MEMORY_PER_BYTE = 16
-"""The bytes of memory that the values of a response may take for each of its bytes, on average."""
+"""The maximum memory for decoded values, in bytes per byte of the response."""
 MAX_VALUES_MEMORY = 512 * 2**20
-"""The largest memory that the values of one response may take, in bytes."""
+"""The maximum memory, in bytes, for the decoded values of one response."""
 
 
 def max_values_bytes(inputs: int) -> int:
-    """Return the longest response without tensors, in bytes, to a request with this number of inputs."""
+    """Return the maximum size, in bytes, of a response without tensors to a request with this number of inputs."""
     return min(VALUES_BYTES + inputs * VALUES_BYTES_PER_INPUT, MAX_VALUES_BYTES)
 
 
 class ResponseReader(Protocol[T_co]):
-    """An object that reads the body of a response while its bytes arrive."""
+    """The interface of objects that read a response body while its bytes arrive."""
 
     def buffer(self) -> memoryview:
-        """Return the memory into which the next bytes can be received. If it is empty, pass them to `feed`."""
+        """Return the memory into which to receive the next bytes. If it is empty, pass the bytes to `feed` instead."""
         ...
 
     def received(self, count: int) -> None:
-        """Read `count` bytes that were written into `buffer()`."""
+        """Process `count` bytes of the body that were written into `buffer()`."""
         ...
 
     def feed(self, chunk: Chunk) -> None:
-        """Read the next bytes."""
+        """Process the next bytes of the body."""
         ...
 
     def finish(self) -> T_co:
-        """Return the result after the last byte. Raises InvalidAnswer if the body is incomplete."""
+        """Return the result, once the whole body has arrived. Raises InvalidAnswer if the body is incomplete."""
         ...
 
 
 class WholeBodyReader(Generic[T]):
-    """A reader that collects a body of at most `max_bytes`, and decodes it at its end.
+    """A reader that collects a whole response body of at most `max_bytes`, and then decodes the body.
 
-    `decode_body` also takes a function that limits the memory of the values. If the body is too long, `too_long` is
-    raised, or InvalidAnswer by default.
+    The second argument of `decode_body` is a function that limits the memory for decoded values. If the body is too
+    long, `too_long` is raised. The default is InvalidAnswer.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class WholeBodyReader(Generic[T]):
 
 
 def model_reader(model: Any, inputs: int, finish: Callable[[Any], T]) -> WholeBodyReader[T]:
-    """Return the reader of a response that is one pydantic model. `finish` converts the model into the result."""
+    """Return a reader for a response that is one pydantic model. `finish` converts the model into the result."""
 
     def decode_body(body: bytes, reserve: ReserveMemory) -> T:
         try:
@@ -108,12 +108,15 @@ def model_reader(model: Any, inputs: int, finish: Callable[[Any], T]) -> WholeBo
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error as one line of at most 200 characters."""
+    """Return the message of an exception as one line of at most 200 characters."""
     return " ".join(str(error).split())[:200]
 
 
 def problem_reader(media: str, status: int) -> WholeBodyReader[Any]:
-    """Return the reader of a problem document. It raises the problem, or UnexpectedStatus for any other document."""
+    """Return a reader for a problem document. The reader raises the problem as an exception.
+
+    If the body is not a valid problem document, the reader raises UnexpectedStatus.
+    """
     unexpected = unexpected_status(status)
 
     def decode_body(body: bytes, reserve: ReserveMemory) -> Any:
@@ -129,7 +132,7 @@ def problem_reader(media: str, status: int) -> WholeBodyReader[Any]:
 
 
 def unexpected_status(status: int) -> UnexpectedStatus:
-    """Return the exception of a response with this status and no problem document."""
+    """Return the exception for a response that has this status and no problem document."""
     status_line = f"{status} {httpx.codes.get_reason_phrase(status)}".strip()
     advice = "redirects are not followed" if 300 <= status < 400 else "a proxy may have sent it"
     advice += ", or the URL is not that of an axiscast service"

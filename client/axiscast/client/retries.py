@@ -1,4 +1,4 @@
-"""RetryPolicy: whether and when a failed call is sent again."""
+"""RetryPolicy: decides whether and when a failed call is retried."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ..errors import AxiscastError, ConnectionFailed, ServiceProblem, Unexpected
 from .deadline import Deadline
 
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
-"""The longest delay in seconds that a Retry-After header can demand. A longer delay is shortened to it."""
+"""The maximum delay in seconds that a Retry-After header can request. Longer delays are shortened to this value."""
 RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
-"""The HTTP statuses after which the same request may succeed later."""
+"""The HTTP statuses after which a request is retried, because the same request may succeed later."""
 
 
 class RetryPolicy:
-    """The rules by which one call is sent again. Every request may be repeated, because no request has side effects.
+    """The rules for retrying one call. Every request may be repeated, because no request has side effects.
 
-    The delay before the next attempt doubles up to LONGEST_DELAY. It is at least as long as the Retry-After header
-    demands.
+    The delay doubles with each retry, up to LONGEST_DELAY. The delay is never shorter than the Retry-After header
+    requests.
     """
 
     FIRST_DELAY = 0.1
     """The delay before the first retry, in seconds."""
     LONGEST_DELAY = 5.0
-    """The longest delay before a retry in seconds, unless Retry-After demands more."""
+    """The maximum delay before a retry, in seconds, unless the Retry-After header requests a longer delay."""
 
     def __init__(self, deadline: Deadline, retries: int) -> None:
         self.deadline = deadline
@@ -33,11 +33,14 @@ class RetryPolicy:
         self._delay = self.FIRST_DELAY
 
     def delay_after(self, error: AxiscastError, retry_after: str | None = None) -> float:
-        """Return the seconds to wait before the next attempt. Raises `error` if there is no further attempt."""
+        """Return the number of seconds to wait before the next attempt.
+
+        Raises `error` if the call must not be retried.
+        """
         if self._retries_left <= 0 or not _may_succeed_later(error):
             raise error
         self._retries_left -= 1
-        # Up to half of the delay is random, so that clients that failed together do not retry together.
+        # Up to half of the delay is random, so that clients that failed together do not all retry together.
         delay = max(self._delay * random.uniform(0.5, 1.0), _retry_after_seconds(retry_after))
         self._delay = min(self._delay * 2, self.LONGEST_DELAY)
         remaining = self.deadline.remaining()
@@ -47,14 +50,14 @@ class RetryPolicy:
 
 
 def _may_succeed_later(error: AxiscastError) -> bool:
-    """Return whether the same request may succeed later."""
+    """Return whether the same request may succeed later, after this error."""
     if isinstance(error, ServiceProblem | UnexpectedStatus):
         return error.status in RETRIED_STATUSES
     return isinstance(error, ConnectionFailed) and not error.is_permanent
 
 
 def _retry_after_seconds(retry_after: str | None) -> float:
-    """Return the delay that a Retry-After header demands, in seconds. If the header is missing or invalid, return 0."""
+    """Return the delay that a Retry-After header requests, in seconds, or 0 if the header is missing or invalid."""
     if not retry_after:
         return 0.0
     try:

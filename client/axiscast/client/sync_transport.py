@@ -1,4 +1,4 @@
-"""SyncTransport: an httpx transport for threads. It waits for the steps of connection.py."""
+"""SyncTransport: an httpx transport for threads. It performs the waiting steps that connection.py yields."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from .connection_pool import ConnectionPool
 
 
 class SyncTransport(ConnectionPool, httpx.BaseTransport):
-    """An httpx transport that returns after the attempt, which is the request body, has read the response.
+    """An httpx transport for threads that passes the response directly to the Attempt.
 
-    The read timeout of the request limits the whole exchange. Only the resolution of the host name may exceed it.
+    The Attempt is the body of the httpx request, and also reads the response. The transport returns after that.
+    The read timeout of the request limits the whole exchange, except that resolving the host name may take longer.
     """
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

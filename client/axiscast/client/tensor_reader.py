@@ -1,4 +1,4 @@
-"""TensorReader: reads the tensors of a response into arrays while their bytes arrive. It does no IO."""
+"""TensorReader: reads the tensors of a response into arrays while their bytes arrive. This module does no IO."""
 
 from __future__ import annotations
 
@@ -17,28 +17,32 @@ from .response_reading import EMPTY_BUFFER, Chunk, one_line
 
 T = TypeVar("T")
 Steps = Generator[None, Chunk, T]
-"""A parser that yields when it needs more bytes. The next chunk is sent to it."""
+"""A generator that parses a response. It yields when it needs more bytes, and is then sent the next chunk."""
 Arrays = dict[str, list[Array]]
-"""The tensors of a response, by field."""
+"""The tensors of a response, keyed by response field."""
 
 MAX_METADATA_BYTES = 4 * 2**10
-"""The largest size in bytes of a tensor without its data. 64 sizes and 64 strides take about 1,200 bytes."""
+"""The maximum size, in bytes, of a tensor's metadata. 64 sizes and 64 strides take about 1,200 bytes."""
 MAX_PARSED_BYTES = 2**10
-"""The largest number of bytes that the MessagePack parser gets at a time. Each may take 100 bytes of memory."""
+"""The maximum number of bytes passed to the MessagePack parser at a time. Each byte may take 100 bytes of memory."""
 MAX_BINS = 1000
-"""The largest number of bins of a tensor. One more bin is allowed for each MiB of its data."""
+"""The maximum number of MessagePack bins for a tensor's data. One more bin is allowed for each MiB of data."""
 BIN_SIZE_WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
-"""The MessagePack types of a bin, and the width of its size in bytes."""
+"""The MessagePack type codes of a bin, and the width of the size field for each code, in bytes."""
 ARRAY_SIZE_WIDTHS = {0xDC: 2, 0xDD: 4}
-"""The MessagePack types of a long array, and the width of its length in bytes. A short array is 0x90 to 0x9F."""
+"""The MessagePack type codes of long arrays, with the width of the length field in bytes.
+
+Short arrays have the type codes 0x90 to 0x9F.
+"""
 
 
 class TensorReader(Generic[T]):
-    """A reader of a MessagePack response {field: [tensor, ...], ...}. Tensor data is received directly into arrays.
+    """A reader for a MessagePack response {field: [tensor, ...], ...}. Tensor data is received directly into arrays.
 
-    The fields in `singles` contain one tensor instead of a list. Only expected tensors are stored, and the size of all
-    other parts is limited before they are parsed. `length` is the announced length of the body in bytes, or None. If
-    `out` is given, its arrays receive the data. `finish_arrays` converts the arrays into the result.
+    The fields in `singles` contain one tensor instead of a list. Only expected tensors are stored. The sizes of all
+    other parts of the response are limited before these parts are parsed. `length` is the announced length of the body
+    in bytes, or None. If `out` is given, its arrays receive the data. `finish_arrays` converts the arrays into the
+    result.
     """
 
     def __init__(
@@ -56,12 +60,12 @@ class TensorReader(Generic[T]):
         self._out = out
         self._unpacker: Any = None
         self._unparsed = EMPTY_BUFFER
-        """The part of the current chunk that the MessagePack parser has not received."""
+        """The part of the current chunk that has not been passed to the MessagePack parser."""
         self._metadata_bytes = 0
-        """The number of bytes that the MessagePack parser has received for the current tensor."""
+        """The number of bytes of the current tensor that have been passed to the MessagePack parser."""
         self._arrays: Arrays = {}
         self._target = EMPTY_BUFFER
-        """The memory of the current array that has to be filled."""
+        """The part of the current array's memory that is not filled yet."""
         self._is_done = False
         self._failure = ""
         self._steps: Steps[None] | None = None
@@ -103,10 +107,10 @@ class TensorReader(Generic[T]):
         return self._finish_arrays(self._arrays)
 
     def _read_ordinary(self, body: Chunk) -> bool:
-        """Read a body of one dense tensor that has arrived as one chunk. Return whether it could be read.
+        """Try to read a body that has one dense tensor and has arrived as one chunk. Return whether this succeeded.
 
-        The dtype and the shape must be known, and every byte of the metadata must be as this library writes it. Most
-        short responses are like that.
+        The dtype and the shape must be known in advance. Each byte of the metadata must be equal to the metadata that
+        this library would write. Most short responses meet these conditions.
         """
         tensors = next(iter(self._expected.values()))
         if len(self._expected) != 1 or self._singles or self._out is not None or tensors is None or len(tensors) != 1:
@@ -125,7 +129,7 @@ class TensorReader(Generic[T]):
         return True
 
     def _start_steps(self) -> None:
-        # The limits matter: older releases of msgpack allocate an array of the announced length.
+        # The limits are necessary, because older msgpack releases allocate an array of the announced length at once.
         self._unpacker = msgpack.Unpacker(
             max_buffer_size=4 * MAX_METADATA_BYTES, max_bin_len=0, max_ext_len=0, max_array_len=1000, max_map_len=100
         )
@@ -162,7 +166,7 @@ class TensorReader(Generic[T]):
         return arrays
 
     def _read_tensor(self, expected: ExpectedTensor, out: Array | None) -> Steps[Array]:
-        """Read a map with the dtype, the shape and the strides of a tensor, and then its data."""
+        """Read a tensor: a map with its dtype, its shape, its strides and its data."""
         metadata: dict[str, Any] = {}
         array: Array | None = None
         for _ in range((yield from self._parse(self._unpacker.read_map_header))):
@@ -179,14 +183,14 @@ class TensorReader(Generic[T]):
         return array
 
     def _read_data(self, metadata: dict[str, Any], expected: ExpectedTensor, out: Array | None) -> Steps[Array]:
-        """Read the data of a tensor into `out`, or into a new array."""
+        """Read the data of a tensor into `out`, or into a new array if `out` is None."""
         name, shape, strides = _check_metadata(metadata, expected)
         dtype = dtype_from_name(name)
         nbytes = (math.prod(shape) if strides is None else strided_size(shape, strides)) * dtype.itemsize
         if self._length is not None and nbytes > self._length:
             raise ValueError(f"a tensor needs {nbytes} bytes, but the whole response has {self._length}")
         target = _empty(nbytes) if out is None else _bytes_of(out, dtype, shape)
-        yield from self._read_bins(memoryview(target))  # type: ignore[arg-type]  # arrays are buffers
+        yield from self._read_bins(memoryview(target))  # type: ignore[arg-type]  # mypy does not know that an array is a buffer
         if out is not None:
             if wrong := find_invalid_element(name, target):
                 raise ValueError(wrong)
@@ -196,7 +200,7 @@ class TensorReader(Generic[T]):
         return array
 
     def _read_bins(self, target: memoryview) -> Steps[None]:
-        """Fill the memory of a tensor from one bin, or from a list of bins."""
+        """Fill the memory of a tensor from one MessagePack bin, or from a list of bins."""
         code = yield from self._read_integer(1)
         is_list = code in ARRAY_SIZE_WIDTHS or code & 0xF0 == 0x90
         count = 1
@@ -221,7 +225,7 @@ class TensorReader(Generic[T]):
             raise ValueError(f"a tensor has {start} bytes, but its shape needs {len(target)}")
 
     def _receive(self, target: memoryview) -> Steps[None]:
-        """Fill memory with the next bytes, which bypass the MessagePack parser."""
+        """Fill `target` with the next bytes of the response. These bytes do not go through the MessagePack parser."""
         buffered = self._unpacker.read_bytes(len(target))
         target[: len(buffered)] = buffered
         rest = target[len(buffered) :]
@@ -229,14 +233,14 @@ class TensorReader(Generic[T]):
             if not self._unparsed:
                 self._target = rest
                 self._unparsed = memoryview((yield))
-                rest = self._target  # shorter, if bytes were received into the buffer
+                rest = self._target  # the target is shorter now if bytes were received into `buffer()`
             count = min(len(self._unparsed), len(rest))
             rest[:count] = self._unparsed[:count]
             rest, self._unparsed = rest[count:], self._unparsed[count:]
         self._target = EMPTY_BUFFER
 
     def _read_integer(self, width: int) -> Steps[int]:
-        """Read an unsigned big-endian integer of `width` bytes."""
+        """Read an unsigned big-endian integer that is `width` bytes long."""
         data = b""
         while len(data) < width:
             more = self._unpacker.read_bytes(width - len(data))
@@ -246,7 +250,7 @@ class TensorReader(Generic[T]):
         return int.from_bytes(data, "big")
 
     def _parse(self, read: Callable[[], Any]) -> Steps[Any]:
-        """Return what a method of the MessagePack parser returns, once it has enough bytes."""
+        """Return the result of a MessagePack parser method, once the parser has enough bytes."""
         while True:
             try:
                 return read()
@@ -254,7 +258,7 @@ class TensorReader(Generic[T]):
                 yield from self._feed_unpacker()
 
     def _feed_unpacker(self) -> Steps[None]:
-        """Pass some more bytes to the MessagePack parser."""
+        """Pass more bytes of the response to the MessagePack parser."""
         if self._metadata_bytes > MAX_METADATA_BYTES:
             raise ValueError(f"a tensor has more than {MAX_METADATA_BYTES} bytes besides its data")
         if not self._unparsed:
@@ -265,13 +269,16 @@ class TensorReader(Generic[T]):
 
 
 class _OutMismatch(ValueError):
-    """The array `out` of the user does not fit the output. The response is valid."""
+    """Raised if the user's `out` array does not fit the output, although the response is valid."""
 
 
 def _check_metadata(
     metadata: dict[str, Any], expected: ExpectedTensor
 ) -> tuple[str, tuple[int, ...], tuple[int, ...] | None]:
-    """Return the dtype, the shape and the strides of a tensor. Raises ValueError if they are not as expected."""
+    """Return the dtype, the shape and the strides of a tensor.
+
+    Raises ValueError if they differ from the expected tensor.
+    """
     name, shape, strides = metadata.get("dtype"), metadata.get("shape"), metadata.get("strides")
     if not isinstance(name, str) or not _is_sizes(shape) or not (strides is None or _is_sizes(strides)):
         raise ValueError("the dtype, shape or strides of a tensor are missing or invalid")
@@ -295,7 +302,7 @@ def _is_sizes(value: Any) -> bool:
 
 
 def _bytes_of(out: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """Return the memory of `out` as bytes. Raises _OutMismatch if its dtype or shape is not that of the output."""
+    """Return the memory of `out` as bytes. Raises _OutMismatch if the dtype or shape differs from the output's."""
     if out.shape != shape or out.dtype != dtype or to_little_endian(out) is not out:
         raise _OutMismatch(f"out is {out.dtype} {out.shape}, but the output is {dtype} {shape}")
     return out.reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""The translation of errors that httpx transports raise into the exceptions of this library."""
+"""The conversion of httpx transport exceptions into the exceptions of this library."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .deadline import Deadline
 from .response_reading import unexpected_status
 
 _BROKEN_CONNECTION = re.compile("disconnected|closed connection|ConnectionTerminated|StreamReset")
-"""The pattern of httpx messages about a broken connection. httpx raises the same exception for invalid HTTP."""
+"""The pattern of httpx messages about a broken connection, because httpx raises the same exception for invalid HTTP."""
 _PROXY_STATUS = re.compile("([3-5][0-9][0-9])(?: |$)")
-"""The pattern of the HTTP status in an httpx message about a proxy that refuses to open a tunnel."""
+"""The pattern that finds the HTTP status in httpx's message about a proxy that refuses to open a tunnel."""
 _UNKNOWN_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
 def translate_error(error: httpx.HTTPError, deadline: Deadline) -> AxiscastError:
-    """Return the exception of this library for an exception of an httpx transport."""
+    """Convert an exception that an httpx transport has raised into an exception of this library."""
     if isinstance(error, httpx.TimeoutException):
         return DeadlineExceeded(f"no response within {deadline.timeout} s ({type(error).__name__})")
     if isinstance(error, httpx.ProxyError) and (refused := _PROXY_STATUS.match(str(error))):
@@ -42,11 +42,11 @@ def translate_error(error: httpx.HTTPError, deadline: Deadline) -> AxiscastError
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
-        error = error.__cause__ or error.__context__  # httpcore hides the cause by "raise ... from None"
+        error = error.__cause__ or error.__context__  # httpcore hides the cause with "raise ... from None"
 
 
 def _is_permanent(cause: BaseException) -> bool:
-    """Return whether a retry would fail again for this cause: a TLS failure or an unknown host name."""
+    """Return whether a retry would fail for the same cause, such as a TLS failure or an unknown host name."""
     if isinstance(cause, ssl.SSLError):
         return not isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError)
     if isinstance(cause, socket.gaierror):

@@ -1,4 +1,4 @@
-"""Checks of the broadcasts in models and programs, with one kind of report for all of them."""
+"""Checks of ONNX models, torch programs and jax programs, which all return the same type of report."""
 
 from __future__ import annotations
 

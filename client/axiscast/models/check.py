@@ -1,4 +1,4 @@
-"""check_model: the check of an ONNX file."""
+"""check_model: checks the broadcasts in an ONNX file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .report import Report
 from .warning_kinds import validate_kinds
 
 OLDEST_ONNX = "1.23"
-"""The oldest release of onnx that is tested, the same as in pyproject.toml."""
+"""The oldest onnx release with which axiscast is tested. pyproject.toml requires the same release."""
 
 
 @typed
@@ -33,24 +33,24 @@ def check_model(
     check_batch: CheckBatch = check_batch_in_process,
     progress: Progress | None = None,
 ) -> Report:
-    """Check every node of an ONNX model that broadcasts, and return the report.
+    """Check every node of an ONNX model that broadcasts, and return a report.
 
-    Nodes of subgraphs and functions are included. Weights are not read.
+    Nodes in subgraphs and functions are also checked. Weights are not read.
 
     Args:
-        path: The ONNX file.
-        assume: Known sizes by name. An integer replaces the name before shapes are inferred. A range such as "2.."
-            limits the name.
-        example: Sizes by name at which the model runs, which the probe tries too.
-        probe: Whether to try numbers for the free sizes. A node that fails at every set of sizes is incompatible.
-        kinds: The suspicious broadcasts to report, as in `watch`.
-        check_batch: The function that checks the nodes, such as the method of a Client.
-        progress: A function that is called with the number of finished checks and the number of all checks.
+        path: The path of the ONNX file.
+        assume: Known sizes for named sizes of the model. If the value is an integer, it replaces the name before shapes
+            are inferred. If the value is a range such as "2..", it limits the possible sizes.
+        example: A set of sizes at which the model is known to run. The probe also tries this set.
+        probe: Whether to try numbers for the free sizes. A node that fails for every set of sizes is incompatible.
+        kinds: The kinds of suspicious broadcasts to report, as in `watch`.
+        check_batch: The function that checks the nodes, such as the `check_batch` method of a Client.
+        progress: A function that is called with the number of finished checks and the total number of checks.
 
     Raises:
         UnusableModel: The file is missing or is not a model.
-        InvalidRequest: The model has no size of a name in `assume` or `example`.
-        ImportError: The package onnx is missing or too old.
+        InvalidRequest: `assume` or `example` contains a name that is not a named size of the model.
+        ImportError: The onnx package is missing or too old.
 
     >>> import axiscast
     >>> axiscast.check_model("model.onnx").exit_status()         # doctest: +SKIP

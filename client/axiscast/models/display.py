@@ -1,9 +1,12 @@
-"""Text from a file, made safe to display."""
+"""The conversion of text from a file into text that is safe to display."""
 
 from __future__ import annotations
 
 
 def printable(text: str, max_letters: int = 200) -> str:
-    """Return a text without control characters, which could steer a terminal, and cut it after `max_letters`."""
+    """Replace control characters in a string, because they could control a terminal.
+
+    If the string is longer than `max_letters` characters, it is truncated.
+    """
     shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:max_letters])
     return shown if len(text) <= max_letters else f"{shown}..."

@@ -1,4 +1,4 @@
-"""Finding: the facts about one operation of a model or program that broadcasts."""
+"""Finding: the check result for one operation of a model or program that broadcasts."""
 
 from __future__ import annotations
 
@@ -15,78 +15,78 @@ ReportKind = Literal[
     "incompatible", "square", "mutual-stretch", "rank-promotion", "contradicted", "pinned", "depends", "unchecked"
 ]
 SUSPICIOUS: tuple[ReportKind, ...] = ("square", "mutual-stretch", "rank-promotion")
-"""The kinds of findings that are warnings of a check, by their codes."""
+"""The kinds of findings that come from the warnings of a check. Each kind is the code of the warning."""
 _PLACEHOLDER = re.compile("unk__[0-9]+|unknown_[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A value that an operation broadcasts."""
+    """An operand that an operation broadcasts."""
 
     role: str
-    """The operand's place in messages: "input 0", "input 1" and so on, or "target"."""
+    """The role that messages show for the operand: "input 0", "input 1" and so on, or "target"."""
     name: str
     shape: tuple[SizeOrName, ...] | None
     """The sizes of the operand, or None if its rank is unknown."""
     by_file: bool = False
-    """Whether some size is known only from the file, and does not follow from the model's inputs."""
+    """Whether a size of the operand is only stated in the file, and can't be inferred from the model's inputs."""
 
 
 class PinnedSize(NamedTuple):
-    """A named size that the file declares free, although the model runs at one number only."""
+    """A named size that the file declares as free, although the model runs with only one value of the size."""
 
     name: str
     size: int
     or_one: bool = False
-    """Whether the size may also be 1, because 1 broadcasts."""
+    """Whether the size may also be 1, because an axis of size 1 broadcasts."""
 
     def __str__(self) -> str:
         return f"{self.name} = {self.size}{' or 1' if self.or_one else ''}"
 
 
 class TrialSummary(NamedTuple):
-    """The results of a node at several sets of sizes."""
+    """A summary of the results for a node that was tried with several sets of sizes."""
 
     outcome: Literal["fits", "partly", "fails"]
-    """Whether the node fits at all sets of sizes, at some of them, or at none."""
+    """Whether the node's shapes fit for all sets of sizes, for some sets, or for no set."""
     sizes: Mapping[str, int] = {}
-    """The first set of sizes at which the node fails."""
+    """The first set of sizes for which the node fails."""
     sets: int = 0
     """The number of sets of sizes that were tried."""
     needs: str = ""
-    """The condition that makes the node fit, such as "h to be a multiple of 32", or "" if it is unknown."""
+    """The condition under which the node fits, such as "h to be a multiple of 32", or "" if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The facts about one operation that broadcasts."""
+    """The check result for one operation that broadcasts."""
 
     node: str
-    """The name of the node in the model, after the path of its subgraph."""
+    """The name of the node in the model. For a node in a subgraph, the path of the subgraph comes before the name."""
     op: str
     """The name of the operation in its framework, such as "Add" or "aten.add.Tensor"."""
     operands: tuple[Operand, ...] = ()
     answer: CheckAnswer | None = None
-    """The result of the check, or None if the node is unchecked."""
+    """The answer to the check of the node, or None if the node is unchecked."""
     reason: str = ""
-    """Why the node is unchecked."""
+    """The reason why the node is unchecked."""
     file: str | None = None
-    """The source file of the node, as the model recorded it."""
+    """The path of the source file that created the node, as recorded in the model."""
     line: int | None = None
     assumable: tuple[str, ...] = ()
-    """The named sizes of the model's inputs, for which the user can assume a number."""
+    """The named sizes of the model's inputs. The user can set each of them with --assume."""
     tried: TrialSummary | None = None
-    """The results at several sets of sizes, if they decide more than a check of named sizes."""
+    """A summary of the trials with several sets of sizes, if they show more than the check with named sizes."""
     pins: tuple[PinnedSize, ...] = ()
-    """The named sizes that must be one number for the operation to fit."""
+    """The named sizes that must have one particular value, because the operation fails otherwise."""
     size_expressions: Mapping[str, str] = field(default_factory=dict)
-    """The expression that messages show for the name of a size, such as Min(512, seq) for Min_512_seq."""
+    """The expressions that messages show in place of size names, such as Min(512, seq) for Min_512_seq."""
     contradiction: str = ""
-    """A sentence about a shape in the file that contradicts the inferred shape, or "" if there is none."""
+    """A sentence that says that a shape stated in the file contradicts the inferred shape, or "" if none does."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the operation broadcasts for all sizes, for some, or for none."""
+        """Whether the operation broadcasts for all sizes, for some sizes, or for no sizes."""
         if self.tried is not None and self.tried.outcome != "fails":
             return "compatible" if self.tried.outcome == "fits" else "depends"
         if self.answer is None:
@@ -95,7 +95,7 @@ class Finding:
 
     @property
     def kinds(self) -> tuple[ReportKind, ...]:
-        """The kinds of this finding, the most severe first. The tuple is empty if the operation simply fits."""
+        """The kinds of this finding, the most severe kind first. The tuple is empty if the operation has no problem."""
         kinds: list[ReportKind] = []
         if (verdict := self.verdict) in ("incompatible", "unchecked"):
             kinds.append(verdict)
@@ -109,26 +109,29 @@ class Finding:
 
     @property
     def output(self) -> tuple[SizeOrName, ...] | None:
-        """The common shape of the operands, or None if it is unknown. For MatMul it is that of the first operand."""
+        """The shape to which the operands broadcast, or None if it is unknown.
+
+        For MatMul, it is the shape to which the first operand broadcasts.
+        """
         return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions on the sizes, as text."""
+        """The conditions that the sizes must meet, as text."""
         return tuple(condition.text for condition in self._conditions())
 
     @property
     def has_local_conditions(self) -> bool:
-        """Whether a condition is about an unnamed size, so that its text has another meaning in another node."""
+        """Whether a condition contains an unnamed size, so that its text has a different meaning for another node."""
         return any(self.unnamed_in_conditions())
 
     def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the pairs of sizes in each condition. The condition holds if one of its pairs is equal."""
+        """Yield the pairs of sizes in each condition. A condition holds if the two sizes of any pair are equal."""
         for condition in self._conditions():
             yield [tuple(equation.equal or (None, None)) for equation in condition.any]
 
     def unnamed_in_conditions(self) -> Iterator[bool]:
-        """Yield for each condition whether it is about an unnamed size."""
+        """For each condition, yield whether the condition contains an unnamed size."""
         for condition in self._conditions():
             sides = [side for each in condition.any for side in (*(each.equal or ()), *(each.divides or ()))]
             yield any(isinstance(side, DimensionPlace) or is_placeholder(str(side)) for side in sides)
@@ -137,7 +140,7 @@ class Finding:
         return self.answer.conditions if self.answer else []
 
     def as_json(self) -> dict[str, Any]:
-        """Return the finding as values that JSON can express."""
+        """Return the finding as a plain map that can be encoded as JSON."""
         operands = [
             {"role": operand.role, "name": operand.name, "shape": None if operand.shape is None else [*operand.shape]}
             | ({"by_file": True} if operand.by_file else {})
@@ -165,7 +168,7 @@ class Finding:
 
 
 def is_placeholder(name: str) -> bool:
-    """Return whether this name was generated, by onnx or by axiscast, for a size without a name."""
+    """Return whether onnx or axiscast has generated this name for an unnamed size."""
     return _PLACEHOLDER.fullmatch(name) is not None
 
 

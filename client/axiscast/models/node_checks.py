@@ -1,4 +1,4 @@
-"""Checks of the nodes of a model, sent in batches of limited size."""
+"""The checks of a model's nodes, which are sent in batches of limited size."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .warning_kinds import select_warnings, warn_field
 RequestFields = dict[str, Any]
 """The fields of a check request."""
 CheckBatch = Callable[[Sequence[RequestFields]], Sequence[CheckAnswer | ServiceProblem]]
-"""The `check_batch` function of the library or of a client."""
+"""The type of the function `check_batch`, which is a function of the library or a method of a client."""
 Progress = Callable[[int, int], None]
-"""A callback that receives the number of finished checks and the number of all checks."""
+"""A callback that receives the number of finished checks and the total number of checks."""
 
 _MAX_BATCH_SIZES = 10_000
-"""The largest number of sizes in one batch of requests, enough for some thousand nodes."""
+"""The maximum number of sizes in one batch of requests. A batch for about a thousand nodes fits."""
 _CONTENT_TOO_LARGE = 413
 
 
 class NodeCheck(NamedTuple):
-    """A node and the request that checks it."""
+    """A node of a model, and the check request for the node."""
 
     finding: Finding
-    """The node without the result of the check."""
+    """The finding for the node, before the check has added its answer."""
     request: RequestFields | None
-    """The check request, or None if `finding.reason` says why the node is unchecked.
+    """The check request, or None if the node can't be checked for the reason in `finding.reason`.
 
-    If there are both a request and a reason, the reason stays unless the response has a conflict.
+    If there are both a request and a reason, the response is used only if it is a conflict.
     """
     is_meant: bool = False
-    """Whether all pairs are intended, so that no square is reported."""
+    """Whether all pairs are intended, so that an outer product ("square") is not reported."""
     number: str = ""
     """The number that identifies the node in its model."""
 
@@ -48,11 +48,11 @@ def check_nodes(
     progress: Progress | None = None,
     kinds: Sequence[FindingKind] = ("square",),
 ) -> list[Finding]:
-    """Return the findings of some nodes, in the same order.
+    """Check several nodes, and return their findings in the same order.
 
-    Equal requests are sent once. `assume` has the known values and ranges of named sizes, and `kinds` selects the
-    warnings. If a single node is refused, the refusal becomes its reason. All other exceptions of `check_batch` are
-    raised.
+    Equal requests are sent only once. `assume` contains the known values and ranges of named sizes. `kinds` selects the
+    warnings. If the check of a node is refused, the message becomes the reason in the node's finding. All other
+    exceptions from `check_batch` are raised.
     """
     keys = [_request_key(check.request, assume or {}, warn_field(kinds)) for check in checks]
     unique = [key for key in dict.fromkeys(keys) if key is not None]
@@ -66,7 +66,7 @@ def check_nodes(
 
 
 def _request_key(request: RequestFields | None, assume: Mapping[str, int | str], warn: Sequence[str]) -> str | None:
-    """Return a request as JSON, with the options that apply to it."""
+    """Return a check request as JSON, including the `warn` and `assume` options that apply to the request."""
     if request is None:
         return None
     if warn:
@@ -78,13 +78,13 @@ def _request_key(request: RequestFields | None, assume: Mapping[str, int | str],
 
 
 def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, kinds: Sequence[FindingKind]) -> Finding:
-    """Return the finding of a node with the result of its check."""
+    """Return the finding for a node, completed by the response to the node's check request."""
     if isinstance(response, ServiceProblem):
         return replace(check.finding, reason=response.detail)
     if response is None or check.request is None or (check.finding.reason and response.conflict is None):
         return check.finding
     if response.conflict is not None:
-        op = check.request["op"]["name"]  # a model can't change its op, so hints for another op do not help
+        op = check.request["op"]["name"]  # the op in a model is fixed, so hints about another op do not help
         hints = [hint for hint in response.conflict.hints if hint.op is None or hint.op.name == op]
         response = response.model_copy(update={"conflict": response.conflict.model_copy(update={"hints": hints})})
     if check.is_meant or tuple(kinds) != ("square",):
@@ -93,7 +93,10 @@ def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, ki
 
 
 def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
-    """Yield each request with its response. Requests that are too large for a batch are sent in smaller batches."""
+    """Send a batch of requests, and yield each request with its response.
+
+    If a batch is refused because it is too large, its requests are sent in smaller batches.
+    """
     waiting = [batch]
     while waiting:
         batch = waiting.pop()
@@ -112,27 +115,27 @@ def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str,
             elif isinstance(problem, ServiceProblem):
                 yield batch[0], problem
             else:
-                raise  # a proxy refused the request, which says nothing about the node
+                raise  # a proxy has refused the request, and the node is not the cause
         half = max(1, len(batch) // 2)
         waiting += [refused[start : start + half] for start in range(0, len(refused), half)]
 
 
 def _is_too_large(response: object) -> bool:
-    """Return whether a request was refused for its size, work or memory, so that a smaller batch may pass."""
+    """Return whether a batch was refused because of its size, work or memory. A smaller batch may be accepted."""
     if isinstance(response, UnexpectedStatus):
-        return response.status == _CONTENT_TOO_LARGE  # from a proxy
+        return response.status == _CONTENT_TOO_LARGE  # a proxy has sent this response
     return isinstance(response, WorkTooLarge | BodyTooLarge | OutputTooLarge)
 
 
 def _sizes(request: RequestFields) -> Iterator[Any]:
-    """Yield every size in the inputs and in the op of a request."""
+    """Yield every size in the inputs and in the op attributes of a check request."""
     for shape in (*request["inputs"], *request["op"].values()):
         if isinstance(shape, list | tuple):
             yield from shape
 
 
 def _batches(keys: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the requests in batches of at most _MAX_BATCH_SIZES sizes, or of one request."""
+    """Yield the requests in batches. A batch has one request, or at most _MAX_BATCH_SIZES sizes."""
     batch: list[str] = []
     batch_sizes = 0
     for key in keys:

@@ -1,4 +1,4 @@
-"""Optional packages of the user, such as onnx and torch."""
+"""Imports of optional packages that the user installs, such as onnx and torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 def import_package(name: str, oldest: str, caller: str) -> Any:
-    """Return a package. Raises ImportError, which says what to install, if it is missing or older than `oldest`."""
+    """Import a package and return it.
+
+    Raises ImportError if the package is missing or older than `oldest`. The message says what to install.
+    """
     needs = f"{caller} needs {name} {oldest} or later"
     install = f"pip install '{name}>={oldest}'"
     try:

@@ -1,4 +1,4 @@
-"""Where the values of a graph come from: the facts for the rule in answers/intent.py."""
+"""The provenance of the values in a graph. The rule in answers/intent.py uses this data."""
 
 from __future__ import annotations
 
@@ -17,47 +17,48 @@ _PACKAGED = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python[0-9.]+
 
 
 class SourceLine(NamedTuple):
-    """A line of source code that made a node."""
+    """A line of source code that created a node."""
 
     file: str
     line: int
     code: str = ""
-    """The code on the line, if the trace has it."""
+    """The code on the line, or "" if the trace does not contain the code."""
 
     @property
     def is_packaged(self) -> bool:
-        """Whether the line belongs to an installed package."""
+        """Whether the line is in a file of an installed package."""
         return _PACKAGED.search(self.file) is not None
 
     @property
     def has_new_axis(self) -> bool:
-        """Whether an index on the line has None or newaxis."""
+        """Whether the code on the line contains an index with None or newaxis."""
         return _NEW_AXIS.search(self.code) is not None
 
 
 def source_lines(trace: str) -> list[SourceLine]:
-    """Return the lines of a stack trace in torch's format, the innermost last."""
+    """Return the source lines in a stack trace of torch's format. The innermost line is the last one."""
     return [SourceLine(file, int(line), code) for file, line, code in _FRAME.findall(trace)]
 
 
 def user_line(lines: Sequence[SourceLine]) -> tuple[str | None, int | None]:
-    """Return the file and number of the innermost line that is in no package, or of the innermost line.
+    """Return the file and the line number of the user's code, which is the innermost line outside of packages.
 
-    Both are None if there are no lines. The innermost line is the last one.
+    If all lines are in packages, return the innermost line. If there are no lines, return two None values. The
+    innermost line is the last one.
     """
     own = [line for line in lines if not line.is_packaged] or [*lines]
     return own[-1][:2] if own else (None, None)
 
 
 class Provenance(NamedTuple):
-    """Where a value comes from."""
+    """Information about the code and the values from which a value was computed."""
 
     way: Way = ""
-    """How the value's axis of size 1 was written, as in Origin."""
+    """How the source code adds the value's axis of size 1. Origin describes the possible values."""
     written_at: SourceLine | None = None
-    """The line on which that axis was written."""
+    """The source line that adds the value's axis of size 1."""
     source: object = None
-    """The only value that it was computed from, or a new object if there are several. Compared by identity."""
+    """The single value from which this value was computed, or a new object if there are several. Compare with `is`."""
     is_index: bool = False
     """Whether the value holds positions, such as a range, or other integers that do not depend on data."""
 
@@ -70,11 +71,11 @@ def derive(
     way: Way = "",
     line: SourceLine | None = None,
 ) -> Provenance:
-    """Return the provenance of the result of a node.
+    """Return the provenance of a node's result.
 
-    A node that `keeps` provenance works element by element or changes only the shape. The result of any other node
-    has a new source, and `is_index` says whether it holds positions. `way` says how the node itself writes an axis of
-    size 1, on the given line.
+    `keeps` says that the node works element by element or only changes the shape. If `keeps` is false, the result has a
+    new source, and `is_index` says whether the result holds positions. `way` says how the node itself adds an axis of
+    size 1, and `line` is the source line that adds the axis.
     """
     if not keeps or not operands:
         return Provenance(way, line, object(), is_index)
@@ -94,9 +95,9 @@ def are_pairs_meant(
     is_discrete: bool = False,
     is_loss: bool = False,
 ) -> bool:
-    """Return whether all pairs of elements are intended, if operands with these shapes make a square."""
+    """Return whether all pairs of elements are intended, if these operands form an outer product ("square")."""
     found = find_two_sided(shapes) if shapes else None
-    if found is None:  # symbolic sizes may also make a square under a condition
+    if found is None:  # with symbolic sizes, an outer product may depend on a condition
         return False
     one, other = (_origin(operands[number], line) for number in found.inputs)
     rank = max(map(len, shapes))
@@ -116,11 +117,11 @@ def _origin(operand: Provenance, line: SourceLine | None) -> Origin:
     written_at = operand.written_at
     is_here = line is not None and written_at is not None and written_at[:2] == line[:2]
     if operand.way == "index" and line is not None:
-        # An exporter may merge equal nodes of two lines, and keep only one of the lines.
+        # If two source lines have equal nodes, an exporter may merge the nodes and keep only one of the lines.
         is_here = is_here or line.has_new_axis
     return Origin(operand.way, is_here, operand.source, operand.is_index)
 
 
 def way_of_new_axis(line: SourceLine | None) -> Way:
-    """Return how a node that adds an axis of size 1 was written, from the code on its line."""
+    """Return how the code on a source line adds an axis of size 1."""
     return "index" if line is not None and line.has_new_axis else "unsqueeze"

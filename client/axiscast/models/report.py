@@ -1,4 +1,4 @@
-"""Report: the findings of one model or program."""
+"""Report: the findings for one model or program."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .formats.finding_message import finding_as_json
 from .formats.terminal import block
 
 FailOn = Literal["incompatible", "square", "pinned", "depends"]
-"""The severity levels, the most severe first. Each level includes those before it."""
+"""The severity levels, from the most severe to the least severe. Each level includes all more severe levels."""
 _LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {
     "incompatible": ("incompatible",),
     "square": (*SUSPICIOUS, "contradicted"),
     "pinned": ("pinned",),
     "depends": ("depends",),
 }
-"""The kinds of findings that each severity level adds."""
+"""The kinds of findings that each severity level adds to the more severe levels."""
 _SHOWN_ALONE = {"incompatible", *SUSPICIOUS, "contradicted"}
-"""The kinds of findings that the text shows one by one."""
+"""The kinds of findings that the text of a report always lists one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The findings of a model or program.
+    """The findings for one model or program.
 
     >>> import axiscast
     >>> report = axiscast.Report("net.onnx")
@@ -36,26 +36,26 @@ class Report:
     """
 
     path: str
-    """The file of the model, or the name of the program."""
+    """The path of the model file, or the name of the program."""
     nodes: tuple[Finding, ...] = ()
-    """The findings of all nodes that broadcast, including those without problems."""
+    """The findings for all nodes that broadcast, including nodes without problems."""
     errors: tuple[str, ...] = ()
-    """The errors of shape inference that belong to no node, in the words of the framework."""
+    """The framework's messages about errors in shape inference that can't be assigned to a node."""
     is_read: bool = True
-    """Whether the file could be read. If not, `errors` says why."""
+    """Whether the model file could be read. If it could not, `errors` contains the reason."""
     sizes: tuple[Mapping[str, int], ...] = ()
-    """The sets of sizes at which the model was tried."""
+    """The sets of sizes with which the model was tried."""
     notes: tuple[str, ...] = ()
-    """Remarks, such as the sizes that were not tried. They do not change the exit status."""
+    """Notes for the user, such as the sizes that were not tried. Notes do not change the exit status."""
 
     @property
     def findings(self) -> list[Finding]:
-        """The nodes that have a problem: their finding is of at least one kind."""
+        """The findings for nodes with a problem, which have at least one kind."""
         return [node for node in self.nodes if node.kinds]
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of nodes, the number of each verdict, and the number of each other kind of finding."""
+        """The number of nodes in total, and the number of nodes for each verdict and each other kind of finding."""
         verdicts = Counter(node.verdict for node in self.nodes)
         kinds = Counter(kind for node in self.nodes for kind in node.kinds)
         others = {name: kinds[name] for name in ("square", "contradicted", "pinned")}
@@ -63,10 +63,10 @@ class Report:
         return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
 
     def groups(self, kind: ReportKind) -> list[list[Finding]]:
-        """Return the findings of a kind, grouped by what they need.
+        """Return the findings of one kind, in groups.
 
-        Findings that need the same sizes are one group, and so are all unchecked ones. Every other group has one
-        finding.
+        Findings that need the same sizes are in one group. All unchecked findings are also in one group. Every other
+        group contains only one finding.
         """
         groups: dict[object, list[Finding]] = {}
         for number, finding in enumerate(self.nodes):
@@ -83,8 +83,8 @@ class Report:
     def exit_status(self, fail_on: FailOn = "square") -> int:
         """Return the exit status of the command line for this report.
 
-        1: there is a finding at least as severe as `fail_on`. 3: a node is unchecked or shapes could not be inferred.
-        0: neither.
+        The status is 1 if a finding is at least as severe as `fail_on`. Otherwise, it is 3 if a node is unchecked or if
+        shapes could not be inferred. Otherwise, it is 0.
         """
         levels = get_args(FailOn)[: get_args(FailOn).index(fail_on) + 1]
         failing = {kind for level in levels for kind in _LEVEL_KINDS[level]}
@@ -94,7 +94,7 @@ class Report:
         return 3 if "unchecked" in kinds or self.errors else 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as values that JSON can express."""
+        """Return the report as a plain map that can be encoded as JSON."""
         return {
             "path": self.path,
             "counts": self.counts,
@@ -107,8 +107,8 @@ class Report:
     def text(self, all_nodes: bool = False) -> str:
         """Return the report as text for a terminal.
 
-        Failures and unchecked nodes come first, then the nodes that depend on sizes, grouped by what they need. The
-        last line has the counts. With `all_nodes`, every node has its own entry.
+        The text lists failures and unchecked nodes first. The nodes that depend on sizes follow, in groups that need
+        the same sizes. The last line contains the counts. If `all_nodes` is true, every node has its own entry.
         """
         notes = "\n".join(f"{printable(self.path)}: {printable(note)}\n" for note in (*self.errors, *self.notes))
         if not self.is_read:
@@ -124,7 +124,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The counts as one line of text, or a note that the file could not be read."""
+        """A line of text with the counts, or a note that the model could not be checked."""
         if not self.is_read:
             return f"{printable(self.path)}: not checked".lstrip(" :")
         counts = self.counts
@@ -134,7 +134,7 @@ class Report:
             f"{f' ({suspicious} suspicious)' if suspicious else ''}: "
             f"{counts['compatible']} compatible, {counts['depends']} depending on sizes, "
             f"{counts['incompatible']} incompatible, {counts['unchecked']} unchecked"
-        ).lstrip(" :")  # a line that begins with "::" is a command in a GitHub workflow
+        ).lstrip(" :")  # GitHub would run a line that begins with "::" as a command
 
     def __str__(self) -> str:
         return self.text()

@@ -1,7 +1,7 @@
-"""Expressions of sizes, as exporters write them, in one canonical form for all equal expressions.
+"""The canonical form of size expressions that exporters write. Equal expressions get the same canonical form.
 
 Sums of products are normalized exactly. A floor division is simplified if the division is exact for all sizes. Any
-other operation is an atom: two atoms are equal if their canonical texts are.
+other operation is treated as an atom. Two atoms are equal if their canonical texts are equal.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from functools import partial
 from ..wire.shapes import MAX_SIZE
 
 Product = tuple[str, ...]
-"""The sorted factors of a product. The constant term of a sum has no factors."""
+"""The sorted factors of a product. The tuple is empty for the constant term of a sum."""
 SumOfProducts = dict[Product, int]
-"""The coefficient of each product of a sum. Coefficients are never 0."""
+"""The coefficients of a sum, keyed by product. Coefficients are never 0."""
 
 _MAX_LETTERS = 300
-"""The longest expression that is parsed, in letters. A longer one stays as it is."""
+"""The maximum length of an expression that is parsed, in characters. Longer expressions stay unchanged."""
 _MAX_TERMS = 40
-"""The largest number of products in a sum, and of factors in a product."""
+"""The maximum number of products in a sum, and the maximum number of factors in a product."""
 _MAX_BITS = 200
-"""The largest coefficient of a sum, in bits."""
+"""The maximum size of a coefficient in a sum, in bits."""
 _EXPRESSION = re.compile(r"[\w\s+*/%(),-]*[\s+*/%()-][\w\s+*/%(),-]*")
 _NUMBER_AND_LETTERS = re.compile(r"\b[0-9]+[^\W0-9]")
 _WORDS = {"//": " div ", "**": " pow ", "+": " plus ", "-": " minus ", "*": " times ", "/": " over ", "%": " mod "}
 
 
 class _TooComplex(Exception):
-    """The expression has an unknown form or too many terms."""
+    """Raised if an expression has an unknown form or too many terms."""
 
 
 def canonical(text: str, sizes: Mapping[str, int] | None = None) -> int | str:
-    """Return the canonical form of an expression, or an integer if `sizes` has all of its names.
+    """Return the canonical form of an expression, or an integer if `sizes` contains all names in the expression.
 
-    A text that is not an expression stays as it is, and so does an expression with a negative or huge value.
+    If the string is not an expression, it is returned unchanged. An expression with a negative or huge value is also
+    returned unchanged.
 
     >>> canonical("(((H - 1)//2)) + 1"), canonical("1 + (-1 + H)//2"), canonical("(2*s0)//2")
     ('(H - 1)//2 + 1', '(H - 1)//2 + 1', 's0')
@@ -60,14 +61,14 @@ def canonical(text: str, sizes: Mapping[str, int] | None = None) -> int | str:
 
 
 def names_in(text: str) -> set[str]:
-    """Return the names in an expression. A text that is not an expression is one name."""
+    """Return the names in an expression. If the string is not an expression, the whole string counts as one name."""
     if len(text) > _MAX_LETTERS or not _EXPRESSION.fullmatch(text):
         return {text}
     return set(re.findall(r"\b[^\W0-9]\w*\b(?!\()", text))
 
 
 def as_name(text: str) -> str:
-    """Return an identifier that spells an expression, such as H_minus_1_div_2_plus_1."""
+    """Return an identifier that describes an expression, such as H_minus_1_div_2_plus_1."""
     words = text[:_MAX_LETTERS]
     if _EXPRESSION.fullmatch(words):
         for sign, word in _WORDS.items():
@@ -78,7 +79,7 @@ def as_name(text: str) -> str:
 
 
 def _sum(node: ast.expr, sizes: Mapping[str, int]) -> SumOfProducts:
-    """Return a parsed expression as a sum of products."""
+    """Convert a parsed expression to a sum of products."""
     of = partial(_sum, sizes=sizes)
     match node:
         case ast.Constant(value=int(value)) if type(value) is int:
@@ -113,7 +114,7 @@ def _sum(node: ast.expr, sizes: Mapping[str, int]) -> SumOfProducts:
 
 
 def _call(name: str, arguments: list[SumOfProducts]) -> SumOfProducts:
-    """Return a call of a function, which is a number if it is a minimum or maximum of numbers."""
+    """Return a function call as a sum of products. A minimum or maximum of numbers is evaluated."""
     texts = [_text(argument) for argument in arguments]
     if name in ("Max", "Min", "max", "min"):
         if arguments and all(set(argument) <= {()} for argument in arguments):
@@ -124,16 +125,16 @@ def _call(name: str, arguments: list[SumOfProducts]) -> SumOfProducts:
 
 
 def _floor_divide(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts:
-    """Return a floor division, with the terms divided that are exact multiples of the divisor."""
+    """Return a floor division as a sum of products. Terms that are multiples of the divisor are divided exactly."""
     if set(divisor) != {()} or divisor[()] < 1:
         quotient = _exact_quotient(whole, divisor)
         return {(f"{_atom(whole)}//{_atom(divisor)}",): 1} if quotient is None else quotient
     by = divisor[()]
     quotient = {product: factor // by for product, factor in whole.items() if factor % by == 0 or not product}
     rest = {product: factor for product, factor in whole.items() if product not in quotient}
-    if not rest:  # the remainder of the constant is rounded down
+    if not rest:  # the division of the constant term is rounded down
         return _without_zeros(quotient)
-    # The constant stays with the terms that can't be divided: (H - 1)//2, not (H + 1)//2 - 1.
+    # The constant stays with the terms that can't be divided, so the result is (H - 1)//2 and not (H + 1)//2 - 1.
     constant = quotient.pop((), None)
     if constant is not None:
         rest[()] = whole[()]
@@ -141,7 +142,10 @@ def _floor_divide(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts
 
 
 def _exact_quotient(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts | None:
-    """Return the exact quotient if every term is a multiple of the divisor, which must be one product, else None."""
+    """Return the exact quotient, or None if a term is not a multiple of the divisor.
+
+    If the divisor is not a single product, also return None.
+    """
     if len(divisor) != 1:
         return None
     ((factors, by),) = divisor.items()
@@ -179,7 +183,7 @@ def _without_zeros(terms: SumOfProducts) -> SumOfProducts:
 
 
 def _text(terms: SumOfProducts) -> str:
-    """Return a sum as text: the longest products first, the constant last."""
+    """Return a sum of products as text. The longest product comes first, and the constant comes last."""
     written = ""
     for product, coefficient in sorted(terms.items(), key=lambda term: (-len(term[0]), term[0])):
         if written:
@@ -189,13 +193,13 @@ def _text(terms: SumOfProducts) -> str:
         factors = [*product]
         if abs(coefficient) != 1 or not product:
             factors.insert(0, str(abs(coefficient)))
-        is_plain = len(factors) == 1 and product and written != "-"  # needs no parentheses
+        is_plain = len(factors) == 1 and product and written != "-"  # no parentheses are needed
         written += factors[0] if is_plain else "*".join(map(_enclosed, factors))
     return written or "0"
 
 
 def _atom(terms: SumOfProducts) -> str:
-    """Return a sum as an operand: in parentheses unless it is one name or number."""
+    """Return a sum of products as the text of an operand, in parentheses unless it is a single name or number."""
     return _enclosed(_text(terms))
 
 

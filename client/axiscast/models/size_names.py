@@ -1,4 +1,4 @@
-"""Names for the sizes in check requests."""
+"""The names that replace size expressions in check requests."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _MAX_SHOWN_LETTERS = 80
 
 
 class SizeNames:
-    """Names for size expressions: equal expressions have the same name, and different ones never do."""
+    """The names for size expressions. Equal expressions have the same name, and different expressions never do."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._taken: set[str] = set()
         self.expressions: dict[str, str] = {}
-        """The expression to show for each name that differs from it."""
+        """The expressions to show in messages, keyed by name, if the name differs from the expression."""
 
     def name_of(self, expression: str) -> str:
-        """Return the name of an expression, which is an identifier."""
+        """Return the name for a size expression. The name is a valid identifier."""
         if expression not in self._names:
             name = identifier = as_name(expression)
             number = 1

@@ -1,4 +1,4 @@
-"""The kinds of suspicious broadcasts that the user selects."""
+"""The kinds of suspicious broadcasts that a user can select with `kinds`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..messages import CheckAnswer, Warned, WarningKind
 
 
 def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
-    """Return the kinds in their standard order. Raises ValueError if they are empty or contain an unknown kind."""
+    """Return the kinds in the standard order. Raises ValueError if `kinds` is empty or contains an unknown kind."""
     if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(FindingKind)):
         raise ValueError(f"kinds must be a non-empty selection of {get_args(FindingKind)}, not {kinds!r}")
     return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
 def warn_field(kinds: Collection[str]) -> list[WarningKind]:
-    """Return the `warn` field of a check request for these kinds."""
+    """Return the `warn` field of a check request that reports these kinds of broadcasts."""
     optional: list[WarningKind] = ["mutual-stretch", "rank-promotion"]
     return [kind for kind in optional if kind in kinds]
 
@@ -26,9 +26,10 @@ def warn_field(kinds: Collection[str]) -> list[WarningKind]:
 def select_warnings(
     answer: CheckAnswer, kinds: Collection[str], shapes: Sequence[Sequence[Any]], is_meant: bool = False
 ) -> CheckAnswer:
-    """Return the result of a check with warnings of these kinds only, and none about pairs that are intended.
+    """Return the answer to a check with only the warnings of these kinds, and without warnings about intended pairs.
 
-    A check that reports a square reports nothing else, so this function adds the rank promotion of a square.
+    If a check reports an outer product ("square"), it reports no other warnings. This function therefore adds the
+    warning about rank promotion.
     """
     is_selected = {
         "square": "every-square" in kinds or ("square" in kinds and not is_meant),

@@ -1,1 +1,1 @@
-"""Checks of training code while it runs: the watch and the pytest plugin."""
+"""Checks that run inside training code: `axiscast.watch` and the pytest plugin."""

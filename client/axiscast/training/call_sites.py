@@ -1,8 +1,9 @@
-"""Calls that look as if another line of code made them.
+"""Generated functions that call a torch function as if the user's own line called it.
 
-Python attributes a warning to the file, module and line of a stack frame. The watch is between the user's line and the
-function that warns, so the warning would be attributed to the watch. To prevent this, the watch calls each function
-from a generated function with the file, line and globals of the user's code. The module `warnings` is not changed.
+Python attributes a warning to the file, module and line of a stack frame. The watch runs between the user's line and
+the function that warns, so Python would attribute the warning to the watch. To prevent this, the watch calls each torch
+function from a generated function. The generated function has the file, line and globals of the user's code. The
+`warnings` module is not changed.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from typing import Any
 __all__ = ["CallSites"]
 
 Caller = Callable[[Any, Sequence[Any], Mapping[str, Any] | None], Any]
-"""A function that calls another one with arguments and keyword arguments."""
+"""A function that calls the function in its first argument, with the given arguments and keyword arguments."""
 
 _MAX_STACK_LEVELS = 3
-"""The number of frames above a call to which a function may attribute a warning by `stacklevel`."""
+"""The number of stack frames above a call that are imitated, for functions that warn with a `stacklevel`."""
 _MAX_SITES = 10_000
 _C_FUNCTION_TYPES = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
-"""The types of functions that are not written in Python. Such a function warns at the line that calls it."""
+"""The types of functions that are not written in Python. Their warnings are attributed to the line that calls them."""
 
 
 def _without_columns(source: str) -> CodeType:
-    """Return the compiled body of a lambda without columns, so that tracebacks mark no part of a line."""
+    """Return the compiled code of a lambda, without column numbers. Tracebacks then do not mark a part of the line."""
     tree = ast.parse(source, mode="eval")
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
@@ -48,17 +49,17 @@ _PASS = _without_columns("lambda func, args, kwargs, call: call(func, args, kwar
 
 
 class CallSites:
-    """The generated functions, one for each instruction that calls torch."""
+    """The cache of generated functions, with one function for each bytecode instruction that calls torch."""
 
     def __init__(self) -> None:
         self.callers: dict[int, Caller] = {}
-        """The functions by the address of the calling instruction, which is `id(frame.f_code) + frame.f_lasti`."""
+        """The generated functions. The key is the address of the instruction: `id(frame.f_code) + frame.f_lasti`."""
         self._deep_callers: dict[tuple[int, ...], Caller] = {}
         self._codes: list[CodeType] = []
-        """The code objects whose addresses are keys. They must stay alive while their keys are in use."""
+        """The code objects whose addresses are used as keys. They must stay alive, so that no key is used twice."""
 
     def caller(self, frame: FrameType, func: Any) -> Caller:
-        """Return the function that calls `func` as if from the line of this frame."""
+        """Return a function that calls `func` as if the current line of this frame called it."""
         caller = self.callers.get(_address(frame))
         if caller is None:
             self._keep(frame)
@@ -68,7 +69,7 @@ class CallSites:
         return caller
 
     def _call_deep(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
-        """Call `func` as if from the line that calls it, with the lines of the frames above it on the stack too."""
+        """Call `func` through several generated functions, which imitate the calling line and the frames above it."""
         frame: FrameType | None = calling_frame(func, 2)
         frames: list[FrameType] = []
         while frame is not None and len(frames) < _MAX_STACK_LEVELS:
@@ -93,14 +94,14 @@ class CallSites:
 
 
 def calling_frame(func: Any, depth: int = 1) -> FrameType:
-    """Return the frame that calls a function of torch, if this is called by a mode in place of that function.
+    """Return the frame that calls a torch function. Call this only from a torch function mode.
 
-    A function written in Python calls torch's handler, which calls the mode. `depth` is 1 if the mode calls
-    `calling_frame` directly, and 2 if one other function is between them.
+    A torch function that is written in Python calls torch's handler, which calls the mode. `depth` is 1 if the mode
+    calls `calling_frame` directly, and 2 if the mode calls `calling_frame` through one other function.
     """
     try:
         return sys._getframe(depth + 3 if type(func) is FunctionType else depth + 1)
-    except ValueError:  # the thread runs the function itself, so nothing calls it
+    except ValueError:  # a thread runs `func` itself, so no frame calls it
         return sys._getframe(depth + 1)
 
 
@@ -109,9 +110,9 @@ def _address(frame: FrameType) -> int:
 
 
 def _may_use_stacklevel(func: Any) -> bool:
-    """Return whether a function may warn with a `stacklevel`, itself or in a global function that it calls."""
+    """Return whether a function, or a global function that it calls, may issue a warning with a `stacklevel`."""
     while isinstance(func, FunctionType):
-        # handle_torch_function warns about classes only.
+        # handle_torch_function is ignored, because it only warns about classes.
         names = [name for name in func.__code__.co_names if name != "handle_torch_function"]
         called = [getattr(func.__globals__.get(name), "__code__", None) for name in names]
         for code in (func.__code__, *called):
@@ -122,7 +123,10 @@ def _may_use_stacklevel(func: Any) -> bool:
 
 
 def _caller(frame: FrameType, call: Caller | None) -> Caller:
-    """Return a function with the file, line and name of a frame, which calls a function itself or through `call`."""
+    """Return a generated function that has the file, line and name of a frame.
+
+    The generated function calls the torch function directly, or through `call` if `call` is not None.
+    """
     code = frame.f_code
     template = _CALL if call is None else _PASS
     own = template.replace(

@@ -1,4 +1,4 @@
-"""Stack frames: which belong to torch, to installed packages, and to the user."""
+"""Functions that find out whether a stack frame belongs to torch, to an installed package or to the user's code."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ _THIS_FOLDER = os.path.dirname(__file__) + os.sep
 
 
 def is_internal(file: str) -> bool:
-    """Return whether code belongs to torch or to the watch, which are between the user's line and the operation."""
+    """Return whether a file belongs to torch or to the watch, whose frames are skipped to find the user's line."""
     torch = os.path.dirname(sys.modules["torch"].__file__ or "") + os.sep
     return file.startswith((torch, _THIS_FOLDER, "<frozen", "<eval_with_key>"))
 
 
 def is_installed(file: str) -> bool:
-    """Return whether code belongs to the standard library or to an installed package."""
+    """Return whether a file belongs to the standard library or to an installed package."""
     return file.startswith(_STANDARD_LIBRARY) or any(folder in file for folder in _PACKAGE_FOLDERS)
 
 
 def user_frame() -> FrameType:
-    """Return the innermost frame of code that is not installed, or else of code that is not torch's."""
+    """Return the innermost stack frame of the user's code.
+
+    If all code is installed, return the innermost frame that does not belong to torch or to the watch.
+    """
     frame: FrameType | None = sys._getframe(2)
     nearest = None
     while frame is not None:
@@ -40,7 +43,10 @@ def user_frame() -> FrameType:
 
 
 def operation_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield the frames from this one up to the user's code, where one expression may call all the others."""
+    """Yield this frame and the frames that called it, up to and including the first frame of the user's code.
+
+    One expression in the user's code may have called all the other frames.
+    """
     while frame is not None:
         yield frame
         file = frame.f_code.co_filename

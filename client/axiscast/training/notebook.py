@@ -1,4 +1,4 @@
-"""The extension of IPython: errors about shapes are explained under their tracebacks."""
+"""The IPython extension, which explains shape errors below their tracebacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["load"]
 
 
 def load(shell: Any) -> None:
-    """Explain the errors of a shell from now on: `%load_ext axiscast`."""
+    """Make an IPython shell explain shape errors. IPython calls this function for `%load_ext axiscast`."""
 
     def explain(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> None:
         from ..answers.exceptions import add_why

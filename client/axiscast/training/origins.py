@@ -1,4 +1,4 @@
-"""The origins of tensors in a watched block: the facts for the rule in answers/intent.py."""
+"""The origins of tensors in a watched block. The rule in answers/intent.py uses this data."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from weakref import ref
 from ..answers.intent import Origin, Way
 
 SourceTensor = tuple[int, Any]
-"""The id of a tensor, and torch's own weak reference to it, which the program can't notice."""
+"""The id of a tensor, and torch's own weak reference to the tensor, which the user's program can't detect."""
 OriginRecord = tuple[Way, CodeType | None, int, SourceTensor, bool, ref[Any]]
-"""The origin of a tensor, as a tuple because a tuple is made faster than an object.
+"""The origin of a tensor, as a tuple, because Python creates tuples faster than objects.
 
-Its parts: how the axis of size 1 was written (see Origin), the code and the instruction that wrote it, the only tensor
-that it was computed from (or itself), whether it holds positions, and a weak reference to the tensor.
+The elements of the tuple are:
+- how the code wrote the tensor's axis of size 1 (see Origin);
+- the code object and the instruction that wrote this axis;
+- the single source tensor from which the tensor was computed, or the tensor itself;
+- whether the tensor holds positions;
+- a weak reference to the tensor.
 """
 
 
 class _NoReference:
-    """A reference to no tensor."""
+    """A placeholder for a weak reference if there is no tensor."""
 
     def expired(self) -> bool:
         return True
@@ -29,22 +33,22 @@ class _NoReference:
 
 _NO_SOURCE = (0, _NoReference())
 _MIN_RECORDS = 1000
-"""The smallest number of records at which those of dead tensors are removed."""
+"""The minimum number of records at which the records of deleted tensors are removed."""
 
 
 class TensorOrigins:
-    """The origins of living tensors that have a written axis of size 1 or hold positions."""
+    """The origins of all live tensors that hold positions, or have an axis of size 1 that the user's code wrote."""
 
     def __init__(self, weak_reference: Callable[[Any], Any]) -> None:
         self.weak_reference = weak_reference
-        """A function that returns torch's own weak reference to a tensor."""
+        """A function that takes a tensor and returns torch's own weak reference to the tensor."""
         self.records: dict[int, OriginRecord] = {}
-        """The records by the ids of tensors. Those of dead tensors are removed from time to time."""
+        """The records, keyed by tensor id. The records of deleted tensors are removed from time to time."""
         self.has_positions = False
         self._max_records = _MIN_RECORDS
 
     def add_written(self, tensor: Any, way: Way, frame: FrameType, operand: Any) -> None:
-        """Record a tensor with an axis of size 1 that the code of a frame writes, computed from one other tensor."""
+        """Record a tensor that was computed from `operand` and has an axis of size 1 that the frame's code wrote."""
         before = self.records.get(id(operand))
         if before is None or before[5]() is not operand:
             source, is_index = (id(operand), self.weak_reference(operand)), False
@@ -53,12 +57,15 @@ class TensorOrigins:
         self._add(tensor, (way, frame.f_code, frame.f_lasti, source, is_index, ref(tensor)))
 
     def add_range(self, tensor: Any) -> None:
-        """Record a tensor that is a range."""
+        """Record a tensor that holds a range, such as the result of torch.arange."""
         self.has_positions = True
         self._add(tensor, ("", None, 0, _NO_SOURCE, True, ref(tensor)))
 
     def add_derived(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
-        """Record a tensor that is computed element by element, if it has an axis of size 1 or holds positions."""
+        """Record a tensor that was computed element by element from its operands.
+
+        The tensor is recorded only if it has an axis of size 1 or holds positions.
+        """
         records = [self._record(operand) for operand in operands]
         is_index = all(record[4] for record in records)
         if not records or not (has_axis or is_index):
@@ -78,9 +85,9 @@ class TensorOrigins:
             self._max_records = max(2 * len(records), _MIN_RECORDS)
 
     def origin(self, tensor: Any, base: Any, frames: Sequence[FrameType]) -> Origin:
-        """Return the origin of an operand of the operation that the frames call, the innermost frame first.
+        """Return the origin of an operand. `frames` are the frames that call the operation, innermost first.
 
-        `base` is the tensor of which the operand is a view with all elements, or None.
+        If the operand is a view of all elements of another tensor, `base` is that tensor. Otherwise it is None.
         """
         way, code, instruction, source, is_index, _ = self._record(tensor)
         is_here = any(_is_inside(code, instruction, frame) for frame in frames)
@@ -95,7 +102,7 @@ class TensorOrigins:
 
 
 def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> bool:
-    """Return whether an instruction belongs to the expression that a frame executes."""
+    """Return whether an instruction is part of the expression that a frame is executing."""
     if code is not frame.f_code:
         return False
     inner, outer = _span(code, instruction), _span(code, frame.f_lasti)
@@ -103,9 +110,9 @@ def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> boo
 
 
 def _span(code: CodeType, instruction: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the line and column where the expression of an instruction begins, and where it ends.
+    """Return the start and the end of an instruction's expression in the source code, each as a line and a column.
 
-    Without columns (`python -X no_debug_ranges`), it is the whole line.
+    If Python runs without column numbers (`-X no_debug_ranges`), return the range of the whole line.
     """
     line, last, start, end = next(islice(code.co_positions(), instruction // 2, None))
     if start is None or end is None:

@@ -1,6 +1,7 @@
-"""The pytest plugin: a watch over each test, if `--axiscast-broadcast` or the ini option turns it on.
+"""The pytest plugin, which watches each test if `--axiscast-broadcast` or the ini option enables it.
 
-pytest loads this module wherever axiscast is installed, so it imports nothing else while it is off.
+pytest loads this module in every environment where axiscast is installed. For this reason, the module imports no other
+modules of axiscast unless the plugin is enabled.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:  # importing it costs the import of pydantic
+if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
     from ..models import Finding
     from .watching import Watch
 
 _ANNOTATIONS = "axiscast_annotations"
-"""The attribute of a test's report that has its annotations, which pytest-xdist sends from its workers."""
+"""The attribute of a pytest report that stores annotations. pytest-xdist sends it from its worker processes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option and the ini option that turn the watch on."""
+    """Add the command-line option and the ini option that enable the watch."""
     group = parser.getgroup("axiscast")
     group.addoption(
         "--axiscast-broadcast",
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and the watch if it is on. Raises UsageError."""
+    """Register the marker, and register the watch if it is enabled. Raises UsageError for an invalid option."""
     config.addinivalue_line("markers", 'axiscast("allow"): do not report suspicious broadcasts of torch operations')
     on = config.getoption("--axiscast-broadcast") or config.getini("axiscast_broadcast")
     if on not in ("off", "warn", "error"):
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class WatchPlugin:
-    """A watch over each test and its fixtures, with annotations in a GitHub workflow."""
+    """The plugin object that watches each test and its fixtures. In a GitHub workflow, it also prints annotations."""
 
     def __init__(self, watch: Callable[[], Watch]) -> None:
         self._watch = watch
@@ -62,7 +63,7 @@ class WatchPlugin:
             if marker is not None and (marker.args, marker.kwargs) != (("allow",), {}):
                 raise pytest.UsageError(f'{item.nodeid}: the marker axiscast takes exactly one argument, "allow"')
 
-    @pytest.hookimpl(hookwrapper=True)  # old releases of pytest have no other kind of wrapper
+    @pytest.hookimpl(hookwrapper=True)  # old pytest releases support only this kind of wrapper
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         if item.get_closest_marker("axiscast") is not None:
             yield
@@ -100,7 +101,7 @@ class WatchPlugin:
 
 
 def _user_traceback(traceback: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of torch and of the watch."""
+    """Return a traceback from which the frames of torch and of the watch are removed."""
     from .frames import is_internal
 
     frames = []

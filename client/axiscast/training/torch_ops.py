@@ -1,4 +1,4 @@
-"""The functions of torch that broadcast their operands, or that write or keep an axis of size 1."""
+"""The torch functions that the watch checks, and the torch functions that add or keep an axis of size 1."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 from ..answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS
 
 AxisRule = Literal["", "always", "index", "keepdim", "range"]
-"""When a function writes an axis of size 1: never, always, with None in the index, or with keepdim.
+"""The condition under which a function adds an axis of size 1 to its result.
 
-"range" is for a function that makes a range, which holds positions.
+"" means never, and "always" means always. "index" means that the index contains None, and "keepdim" that keepdim is
+true. "range" marks a function that returns a range, which holds positions.
 """
 
 _ADD_AXIS = "unsqueeze reshape reshape_as view view_as unflatten atleast_2d"
@@ -23,31 +24,34 @@ _KEEP = """to type type_as float double half bfloat16 int long bool cpu cuda det
     squeeze flatten ravel"""
 _COMPARISON_NAMES = "eq ne not_equal lt less le less_equal gt greater ge greater_equal isclose"
 COMPARISONS = frozenset(f"torch.{name}" for name in _COMPARISON_NAMES.split())
-"""The functions that compare tensors, by their names in findings."""
+"""The names, as used in findings, of the torch functions that compare tensors."""
 _KEEP_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real")
 
 
 class FunctionRole(NamedTuple):
-    """The role of a function in the watch."""
+    """How the watch treats a torch function."""
 
     op: str
-    """The name in findings, such as "torch.sub", which is the same for all spellings of the function."""
+    """The name to show in findings, such as "torch.sub". All spellings of a function have the same name."""
     broadcasts: bool = False
-    """Whether the operands broadcast against each other."""
+    """Whether the function broadcasts its operands against each other."""
     keywords: tuple[str, ...] = ()
-    """The keywords of the operands."""
+    """The keywords by which operands can be passed to the function."""
     operand_count: int | None = None
-    """The number of leading arguments that are operands, or None if all are."""
+    """The number of operands if only the first arguments are operands, or None if all arguments are operands."""
     takes_lists: bool = False
-    """Whether the arguments are lists, of which the first elements broadcast, then the second ones, and so on."""
+    """Whether the arguments are lists of tensors. The first tensors of all lists broadcast, then the second ones."""
     axis: AxisRule = ""
     keeps_origin: bool = False
-    """Whether the result keeps the origin of an operand, such as its axis of size 1."""
+    """Whether the result has the same origin as an operand, such as an axis of size 1 of that operand."""
 
 
 @cache
 def function_roles() -> Mapping[Any, FunctionRole]:
-    """Return the role of each function, by the object with which torch calls a function mode. Imports torch."""
+    """Return the role of each torch function. This function imports torch.
+
+    The key is the function object that torch passes to a function mode.
+    """
     import torch
 
     roles: dict[Any, FunctionRole] = {}
@@ -80,7 +84,7 @@ def function_roles() -> Mapping[Any, FunctionRole]:
 
 
 def _spellings(name: str, homes: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the functions of a name, including its in-place form and its operators."""
+    """Yield all functions and methods that have a given name, including the in-place form and the operators."""
     for home in homes:
         for spelling in (name, f"{name}_", f"__{name}__", f"__i{name}__", f"__r{name}__"):
             if callable(function := getattr(home, spelling, None)) and not isinstance(function, type):

@@ -1,8 +1,8 @@
-"""watch: every suspicious broadcast of torch operations in a block, reported while the block runs.
+"""axiscast.watch: reports suspicious broadcasts of torch operations while a block of code runs.
 
-A torch function mode sees each function that is called, with the shapes that the user wrote. (A dispatch mode sees the
-operations below it, which are already broadcast.) This code runs at each call of torch, so it is plain Python and
-imports nothing else before there is a finding.
+The watch is a torch function mode, which sees each call of a torch function with the shapes that the user wrote. A
+dispatch mode would only see lower-level operations, whose operands are already expanded. The code runs at each call of
+torch and must be fast. It is therefore plain Python, and imports other modules only for the first finding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .frames import is_installed, operation_frames, user_frame
 from .origins import TensorOrigins
 from .torch_ops import COMPARISONS
 
-if TYPE_CHECKING:  # importing it costs the import of pydantic
+if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
     from ..models import Finding
     from .torch_ops import FunctionRole
 
@@ -31,7 +31,7 @@ __all__ = ["SuspiciousBroadcast", "watch"]
 
 
 OLDEST_WATCHED_TORCH = "2.4"
-"""The oldest release of torch that is tested."""
+"""The oldest torch release with which axiscast.watch is tested."""
 _KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 _LOSSES = "torch.nn.functional."
 _SCALARS = frozenset({int, float, bool, complex, type(None)})
@@ -40,31 +40,33 @@ _getframe = sys._getframe
 
 
 class SuspiciousBroadcast(UserWarning):
-    """A broadcast that is legal, and nearly always a mistake. It is a warning or is raised."""
+    """The warning or exception for a broadcast that is legal, but nearly always a mistake."""
 
     finding: Finding | None = None
-    """The facts about the broadcast, or None if the warning comes from another process."""
+    """The details of the broadcast, or None if another process has issued the warning."""
 
 
 def watch(
     on: Literal["warn", "error"] | Callable[[Finding], object] = "warn", kinds: Sequence[FindingKind] = ("square",)
 ) -> Watch:
-    """Return a context manager that reports each suspicious broadcast of a torch operation, once for each line.
+    """Return a context manager that reports suspicious broadcasts of torch operations, once for each line of code.
 
-    Only the thread that enters it is watched.
+    Only the thread that enters the context manager is watched.
 
     Args:
-        on: "warn" warns with SuspiciousBroadcast at the line of your code. "error" raises it there before the operation
-            is executed. A function is called with the finding.
-        kinds: The broadcasts to report.
-            "square": (N,) with (N, 1), which gives (N, N), unless all pairs are intended, as in x[:, None] - y.
-            "every-square": each of them, intended or not.
-            "mutual-stretch": any other two operands that expand each other, such as (3, 1) and (1, 4).
-            "rank-promotion": operands of different ranks, as for `jax.numpy_rank_promotion`.
+        on: The action for a suspicious broadcast. "warn" issues the warning SuspiciousBroadcast at the line of your
+            code. "error" raises SuspiciousBroadcast at that line, before the operation is executed. If `on` is a
+            function, the function is called with the finding.
+        kinds: The kinds of broadcasts to report.
+            "square": (N,) is combined with (N, 1), which gives (N, N). This is not reported if all pairs are intended,
+            as in x[:, None] - y.
+            "every-square": The same broadcast is reported even if all pairs are intended.
+            "mutual-stretch": Two operands expand each other in any other way, such as (3, 1) and (1, 4).
+            "rank-promotion": The operands have different ranks, as for `jax.numpy_rank_promotion`.
 
     Raises:
         ValueError: `on` or `kinds` is invalid.
-        ImportError: torch is missing or too old. Raised when the watch is entered.
+        ImportError: torch is missing or too old. This is raised when the context manager is entered.
 
     >>> import axiscast
     >>> with axiscast.watch(on="error") as seen:     # doctest: +SKIP
@@ -76,7 +78,7 @@ def watch(
 
 
 class Watch:
-    """A watched block. `findings` has the first finding of each line and operation, in order, up to 1,000."""
+    """A watched block of code. `findings` is a list of at most 1,000 findings, with one for each line and operation."""
 
     def __init__(
         self, on: Literal["warn", "error"] | Callable[[Finding], object], kinds: Sequence[FindingKind]
@@ -107,7 +109,10 @@ class Watch:
             add_why(error)
 
     def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> None:
-        """Report operands with these shapes: an error each time, anything else once for each line and operation."""
+        """Report operands with these shapes.
+
+        If `on` is "error", the error is raised each time. Otherwise each line and operation is reported only once.
+        """
         frame = user_frame()
         key = (frame.f_code.co_filename, frame.f_lineno, op)
         finding = self._finding_at.get(key)
@@ -128,7 +133,10 @@ class Watch:
 
 
 def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
-    """Return the finding of an operation, or None if its shapes do not broadcast, which torch reports itself."""
+    """Return the finding for an operation.
+
+    If the shapes do not broadcast, return None, because torch itself raises an error.
+    """
     from ..library import check
     from ..models import Finding, Operand
     from ..models.warning_kinds import select_warnings, warn_field
@@ -140,7 +148,7 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], k
 
 
 def _suspicious_broadcast(finding: Finding) -> SuspiciousBroadcast:
-    """Return the warning or error for a finding."""
+    """Return the SuspiciousBroadcast to warn with or to raise for a finding."""
     from ..models.formats.finding_message import describe_finding
 
     suspicious = SuspiciousBroadcast(f"{finding.op}: {describe_finding(finding)}")
@@ -149,25 +157,28 @@ def _suspicious_broadcast(finding: Finding) -> SuspiciousBroadcast:
 
 
 class WatchMode:
-    """A torch function mode that checks each call before it is executed. TorchFunctionMode is its second base class."""
+    """A torch function mode that checks each torch call before the call is executed.
+
+    The final class also has TorchFunctionMode as a base class. It is added when torch is imported.
+    """
 
     tensor: Any
-    """The class torch.Tensor."""
+    """The class torch.Tensor. It is not imported at the top of this file, because importing torch is slow."""
     plain: frozenset[type]
-    """The classes of tensors whose attributes are read without calling Python code."""
+    """The tensor classes whose attributes can be read without running any Python code."""
     other_modes: Callable[[], int]
-    """A function that returns the number of modes that would be called by this one."""
+    """A function that returns the number of other active function modes."""
     unnoticed: Callable[[], AbstractContextManager[Any]]
-    """A context in which neither modes nor classes of tensors are called."""
+    """A context manager that prevents torch from calling function modes and tensor subclasses."""
     weak_reference: Callable[[Any], Any]
-    """A function that returns torch's own weak reference to a tensor, which the program can't notice."""
+    """A function that returns torch's own weak reference to a tensor, which the user's program can't detect."""
     dynamo_is_tracing: Callable[[], bool]
-    """A function that returns whether Dynamo is tracing the code that calls it."""
+    """A function that returns whether Dynamo is tracing the code that calls this function."""
 
     def __init__(self, watch: Watch, roles: Mapping[Any, FunctionRole]) -> None:
         super().__init__()
         self.watch = watch
-        self.is_compiling = self.dynamo_is_tracing  # on the instance, because torch 2.13 can't guard a staticmethod
+        self.is_compiling = self.dynamo_is_tracing  # an instance attribute, as torch 2.13 can't guard a staticmethod
         self.role_of = roles.get
         self.sites = CallSites()
         self.callers = self.sites.callers
@@ -176,10 +187,10 @@ class WatchMode:
         self.records = self.origins.records
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Check a call of torch and execute it."""
-        if self.is_compiling():  # Dynamo traces this method, so that compiled code is not watched
+        """Check the operands of a torch call, execute the call, and record the origin of its result."""
+        if self.is_compiling():  # Dynamo traces this method, and compiled code must not contain the checks
             return func(*args, **kwargs) if kwargs else func(*args)
-        try:  # the same as calling_frame, inlined for speed
+        try:  # this is calling_frame, inlined for speed
             frame = _getframe(3) if type(func) is FunctionType else _getframe(1)
             call = self.callers[id(frame.f_code) + frame.f_lasti]
         except (ValueError, KeyError):
@@ -187,7 +198,7 @@ class WatchMode:
             call = self.sites.caller(frame, func)
         try:
             role = self.role_of(func)
-        except TypeError:  # the function has no hash
+        except TypeError:  # the function is not hashable
             role = None
         if role is None:
             return call(func, args, kwargs)
@@ -211,9 +222,9 @@ class WatchMode:
     def check_operands(
         self, role: FunctionRole, args: Sequence[Any], kwargs: Mapping[str, Any] | None, frame: FrameType
     ) -> bool:
-        """Report the operands of a call if they are suspicious.
+        """Report the operands of a call if their broadcast is suspicious.
 
-        Return whether the result keeps the recorded origin of one of them.
+        Return whether the result of the call keeps the recorded origin of an operand.
         """
         plain = () if self.other_modes() else self.plain
         operands = args if role.operand_count is None else args[: role.operand_count]
@@ -228,7 +239,7 @@ class WatchMode:
                 continue
             else:
                 operand_rank = self.rank(operand)
-            if operand_rank:  # a tensor without axes expands nothing
+            if operand_rank:  # a tensor without axes does not expand any other operand
                 if operand_rank != rank:
                     has_different_ranks, rank = rank != 0, operand_rank
                 if records and (record := records.get(id(operand))) is not None and record[5]() is operand:
@@ -240,7 +251,7 @@ class WatchMode:
     def record_result(
         self, role: FunctionRole, way: Way | Literal["range"], result: Any, operands: Sequence[Any], frame: FrameType
     ) -> None:
-        """Record the origin of the results of a function that writes an axis of size 1, or keeps one of an operand."""
+        """Record the origin of the results of a function that adds an axis of size 1, or keeps an operand's origin."""
         if way == "range":
             self.origins.add_range(result)
             return
@@ -260,11 +271,11 @@ class WatchMode:
                 self.origins.add_derived(tensor, [each for each in operands if self.rank(each)], has_axis)
 
     def have_records(self, operands: Sequence[Any]) -> bool:
-        """Return whether each operand that is a tensor has a record."""
+        """Return whether the origins of all tensors among the operands are recorded."""
         return all(id(operand) in self.records for operand in operands if isinstance(operand, self.tensor))
 
     def report_if_suspicious(self, role: FunctionRole, operands: Sequence[Any], frame: FrameType | None = None) -> None:
-        """Report operands that broadcast on the line of a frame, if that is suspicious and not intended."""
+        """Report the operands of a call if their broadcast is suspicious and does not look intended."""
         shapes = []
         for operand in operands:
             shape = self.shape(operand)
@@ -272,7 +283,7 @@ class WatchMode:
                 return
             shapes.append(shape)
         kinds = self.watch.kinds
-        # Without an axis of size 1, an operand of the highest rank is not expanded.
+        # If no shape has an axis of size 1, two operands can't expand each other.
         found = find_two_sided(shapes) if any(1 in shape for shape in shapes) else None
         if found is not None and found.kind == "square" and "every-square" in kinds:
             self.watch.report(role.op, shapes, "every-square")
@@ -289,7 +300,7 @@ class WatchMode:
         found: TwoSidedBroadcast,
         frame: FrameType | None,
     ) -> bool:
-        """Return whether all pairs are intended if two of these operands expand each other."""
+        """Return whether the user intended to combine all pairs of elements of two operands that expand each other."""
         frames = [*operation_frames(frame)]
         pair = [operands[number] for number in found.inputs]
         one, other = (self.origins.origin(operand, self.whole_base(operand), frames) for operand in pair)
@@ -308,7 +319,7 @@ class WatchMode:
         )
 
     def whole_base(self, operand: Any) -> Any:
-        """Return the tensor of which an operand is a view with all elements, or None if it is not such a view."""
+        """Return the base tensor if the operand is a view of all of its elements, else None."""
         if type(operand) not in self.plain:
             return None
         with self.unnoticed():
@@ -317,7 +328,10 @@ class WatchMode:
         return base if base_shape is not None and shape is not None and prod(base_shape) == prod(shape) else None
 
     def check_lists(self, role: FunctionRole, arguments: Sequence[Any], frame: FrameType) -> None:
-        """Report the operands of a function of lists: the first elements of all lists, then the second, and so on."""
+        """Report suspicious operands of a function whose arguments are lists of tensors.
+
+        The first tensors of all lists are combined, then the second tensors, and so on.
+        """
         lists = [argument for argument in arguments if isinstance(argument, list | tuple)]
         for elements in zip(*lists, strict=False):
             operands = [element for element in elements if self.rank(element)]
@@ -325,10 +339,11 @@ class WatchMode:
                 self.report_if_suspicious(role, operands, frame)
 
     def rank(self, operand: Any) -> int:
-        """Return the number of a tensor's axes, or 0 for anything else.
+        """Return the number of axes of a tensor, or 0 for any other object.
 
-        The watch must not call the code of other modes and of classes of tensors. A class with its own
-        `__torch_dispatch__` may be called for its sizes, so its tensors count as something else.
+        The watch must not run the code of other function modes or of tensor subclasses. If a subclass has its own
+        `__torch_dispatch__`, reading the sizes may run the subclass's code. Such a tensor is therefore treated like an
+        object that is not a tensor.
         """
         kind = type(operand)
         rank: int
@@ -342,7 +357,10 @@ class WatchMode:
         return rank
 
     def shape(self, operand: Any) -> tuple[int, ...] | None:
-        """Return a tensor's shape, or None if it has no axes or has symbolic sizes, which check_torch supports."""
+        """Return the shape of a tensor, or None if the tensor has no axes or has symbolic sizes.
+
+        `check_torch` supports symbolic sizes.
+        """
         if not self.rank(operand):
             return None
         if type(operand) in self.plain and not self.other_modes():
@@ -356,7 +374,7 @@ class WatchMode:
 
 
 def _written_way(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Way | Literal["range"]:
-    """Return how a call writes an axis of size 1, "" if it does not, or "range" if it makes a range."""
+    """Return how a call adds an axis of size 1, "" if the call does not add one, or "range" if it returns a range."""
     if axis == "index":
         index = args[1]
         return "index" if index is None or (type(index) is tuple and any(part is None for part in index)) else ""
@@ -366,14 +384,17 @@ def _written_way(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | Non
 
 
 def _is_basic_index(index: Any) -> bool:
-    """Return whether an index has only integers, slices, None and `...`, and no tensor."""
+    """Return whether an index contains only integers, slices, None and `...`, but no tensors."""
     parts = index if type(index) is tuple else (index,)
     return all(part is None or part is ... or isinstance(part, slice | int) for part in parts)
 
 
 @cache
 def load_mode() -> tuple[Any, Mapping[Any, FunctionRole]]:
-    """Return the class of function modes, and the roles of torch's functions. Raises ImportError."""
+    """Return the class of the watch's function mode, and the roles of torch functions.
+
+    Raises ImportError if torch is missing or too old.
+    """
     needs = f"axiscast.watch needs torch {OLDEST_WATCHED_TORCH} or later"
     try:
         import torch

@@ -1,1 +1,1 @@
-"""Formats of a report: terminal text, messages, SARIF and GitHub annotations."""
+"""The output formats of a report: terminal text, messages, SARIF logs and GitHub annotations."""

@@ -1,4 +1,4 @@
-"""Text about the conditions under which an operation broadcasts."""
+"""Descriptions of the conditions under which an operation broadcasts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .operation_code import known_shapes, name_and_shape, operand_name, operatio
 from .trial_text import pin_equations
 
 _EXAMPLE_SIZES = (13, 17, 19, 23)
-"""The example sizes in advice to the user. They are rare in models."""
+"""The example sizes that messages propose to the user. These sizes are rare in models."""
 
 OperandAxis = tuple[int, int]
-"""The number of an operand, and one of its axes."""
+"""The number of an operand, and the number of one of its axes."""
 
 
 def common_need(finding: Finding) -> str:
-    """Return the need that several findings share, such as "need N == 12 or N == 1"."""
+    """Return the predicate that says what several nodes need, such as "need N == 12 or N == 1"."""
     if finding.conditions:
         return f"need {conditions_text(finding)}"
     if finding.pins:
@@ -29,7 +29,7 @@ def common_need(finding: Finding) -> str:
 
 
 def conditions_text(finding: Finding) -> str:
-    """Return the conditions on the sizes as text."""
+    """Return the conditions that the sizes must meet, as one clause."""
     equal_axes: set[int] = set()
     others: list[Condition] = []
     for condition, named in zip(_conditions_of(finding), named_conditions(finding), strict=True):
@@ -49,7 +49,7 @@ def conditions_text(finding: Finding) -> str:
 
 
 def named_conditions(finding: Finding) -> list[Condition]:
-    """Return the conditions with text that uses the names of the operands."""
+    """Return the conditions of a finding. Their texts use the names of the operands."""
     conditions = []
     for condition in _conditions_of(finding):
         texts = [
@@ -63,7 +63,7 @@ def named_conditions(finding: Finding) -> list[Condition]:
 
 
 def condition_sentence(finding: Finding) -> str:
-    """Return the sentence that says for which sizes an operation broadcasts."""
+    """Return a sentence that says for which sizes an operation broadcasts."""
     if unknown := _unknown_operand(finding):
         number, sizes = unknown
         others = [other for other in range(len(finding.operands)) if other != number]
@@ -76,7 +76,7 @@ def condition_sentence(finding: Finding) -> str:
 
 
 def assume_advice(finding: Finding) -> Iterator[str]:
-    """Yield the options that give sizes to onnx, if it could not infer some."""
+    """Yield advice to use the --assume option, if onnx could not infer some sizes."""
     if not finding.has_local_conditions or not finding.assumable:
         return
     equations = [equation for condition in _conditions_of(finding) for equation in condition.any]
@@ -90,7 +90,7 @@ def _conditions_of(finding: Finding) -> list[Condition]:
 
 
 def _side_text(finding: Finding, side: Side) -> str:
-    """Return one side of an equation as code, such as "x.shape[0]" for an unnamed size."""
+    """Return one side of an equation as code. An unnamed size is written as an expression such as "x.shape[0]"."""
     locations = _locations(finding, side)
     if not locations:
         return str(side)
@@ -100,9 +100,9 @@ def _side_text(finding: Finding, side: Side) -> str:
 
 
 def _equal_axes(finding: Finding, condition: Condition) -> set[int]:
-    """Return the axes, counted from the last, on which a condition makes the sizes of two operands broadcast.
+    """Return the axes on which a condition requires that the sizes of two operands are equal or 1.
 
-    The set is empty if the condition has another form or has named sizes only.
+    Axes are counted from the last one. The set is empty if the condition has another form or has only named sizes.
     """
     pairs = [equation.equal for equation in condition.any if equation.equal is not None]
     if len(condition.any) != 3 or len(pairs) != 3:
@@ -119,9 +119,9 @@ def _equal_axes(finding: Finding, condition: Condition) -> set[int]:
 
 
 def _unknown_operand(finding: Finding) -> tuple[int, list[SizeOrName]] | None:
-    """Return the operand whose unknown sizes all conditions are about, and the sizes that it needs.
+    """Return the only operand with unknown sizes in the conditions, and the sizes that this operand must have.
 
-    Return None if the conditions are about several operands.
+    Return None if the conditions contain unknown sizes of several operands.
     """
     needed: dict[OperandAxis, list[str]] = {}
     for condition in _conditions_of(finding):
@@ -129,7 +129,7 @@ def _unknown_operand(finding: Finding) -> tuple[int, list[SizeOrName]] | None:
             sides = equation.equal or ()
             unknown = [locations[0] for side in sides if (locations := _locations(finding, side))]
             known = [str(side) for side in sides if not _locations(finding, side)]
-            if not unknown and known[1:] == ["1"]:  # the other operand has size 1, so any size fits
+            if not unknown and known[1:] == ["1"]:  # if the other operand has size 1, any size fits
                 continue
             if len(unknown) != 1:
                 return None
@@ -143,7 +143,10 @@ def _unknown_operand(finding: Finding) -> tuple[int, list[SizeOrName]] | None:
 
 
 def _locations(finding: Finding, side: Side) -> list[OperandAxis]:
-    """Return every location of an unnamed size, or an empty list for a known or named size."""
+    """Return all operands and axes that have a given unnamed size.
+
+    If the size is a number or has a name, return an empty list.
+    """
     if isinstance(side, DimensionPlace):
         role = "target" if side.input is None else f"input {side.input}"
         return [(number, side.axis) for number, operand in enumerate(finding.operands) if operand.role == role]

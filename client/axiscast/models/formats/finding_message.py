@@ -1,4 +1,4 @@
-"""The message of a finding: one line that names the operands and proposes a fix."""
+"""The message for a finding, which is one line that names the operands and proposes a fix."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
 def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
-    """Return the message of a finding, or only the part about one of its kinds."""
+    """Return the message for a finding. If `kind` is given, return only the part of the message about this kind."""
     kinds = finding.kinds if kind is None else (kind,)
     sentences = [_SENTENCES[each](finding) for each in kinds] or [f"{_result(finding)}."]
     sentences += _by_file(finding)
@@ -53,13 +53,16 @@ def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
 
 
 def with_expressions(finding: Finding, text: str) -> str:
-    """Return a text with the expressions of sizes, such as Min(512, seq), in place of their names."""
+    """Replace the names of sizes in a text by their expressions, such as Min(512, seq)."""
     shown = finding.size_expressions
     return _IDENTIFIER.sub(lambda match: shown.get(match[0], match[0]), text) if shown else text
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
-    """Return a finding as JSON values, with its message. The texts of the check use the operands' names."""
+    """Return a finding, with its message, as a plain map that can be encoded as JSON.
+
+    The texts in the answer to the check are changed, so that they use the names of the operands.
+    """
     fields = finding.as_json()
     answer, plain = finding.answer, fields.get("answer", {})
     for warning in plain.get("warnings", ()):
@@ -79,14 +82,14 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
 
 
 def _result(finding: Finding) -> str:
-    """Return the operation and the shape that its operands broadcast to."""
+    """Return a clause that contains the operation and the shape to which its operands broadcast."""
     output = format_shape(shown_sizes(finding.output)) if finding.output is not None else "an unknown shape"
     verb = "broadcasts to" if is_call(finding) and "square" in finding.kinds else "gives"
     return f"{operation_code(finding)} {verb} {output}"
 
 
 def _by_file(finding: Finding) -> Iterator[str]:
-    """Yield a sentence if some shapes are known only from the file."""
+    """If some shapes are only stated in the file, yield a sentence that says so."""
     names = [operand_name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
     if names and finding.answer is not None:
         subject, verb = ("shape", "is") if len(names) == 1 else ("shapes", "are")
@@ -104,7 +107,8 @@ def _incompatible(finding: Finding) -> str:
             for size, number in zip(conflict.sizes, conflict.inputs, strict=True)
         ]
         listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
-        axis = conflict.axis - max(map(len, known_shapes(finding)))  # counted from the last, for all operands
+        # The axis is counted from the last one, so that the number is the same for all operands.
+        axis = conflict.axis - max(map(len, known_shapes(finding)))
         at_sizes = f" at {failing_sizes(finding)}" if finding.tried else ""
         message = (
             f"{operation_code(finding)} does not broadcast{at_sizes}: "
@@ -114,13 +118,13 @@ def _incompatible(finding: Finding) -> str:
         message = f"At {failing_sizes(finding)}: {message}"
     if finding.tried is None:
         return " ".join([message, *(_hint_text(finding, hint) for hint in conflict.hints[:1])])
-    # Hints would use the numbers that were tried.
+    # Hints are left out, because they would contain the numbers that were tried.
     pinned = [f"It {pin_predicate(finding)}."] if finding.pins else []
     return " ".join([message, *trial_sentences(finding), *pinned])
 
 
 def _hint_text(finding: Finding, hint: Hint) -> str:
-    """Return a hint with the operands' names, as code if it changes one operand."""
+    """Return a hint as a sentence with the names of the operands. If only one operand changes, propose code for it."""
     inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
     old = {number: [*map(str, finding.operands[number].shape or ())] for number in inputs}
     new = {number: [*map(str, shape)] for number, shape in zip(inputs, hint.inputs, strict=False)}
@@ -132,7 +136,7 @@ def _hint_text(finding: Finding, hint: Hint) -> str:
 
 
 def _with_names(finding: Finding, message: str) -> str:
-    """Return a message with the operands' names in place of "input 0", "input 1" and so on."""
+    """Replace "input 0", "input 1" and so on in a message by the names of the operands."""
     numbers = {operand.role: number for number, operand in enumerate(finding.operands)}
 
     def name(match: re.Match[str]) -> str:
@@ -145,17 +149,17 @@ def _with_names(finding: Finding, message: str) -> str:
 
 
 class _Square(NamedTuple):
-    """An accidental outer product, and the two ways to change it."""
+    """An accidental outer product, and two ways to change the operands."""
 
     broadcast: TwoSidedBroadcast
     fix: InputReshape | None
-    """The change that combines the operands element by element."""
+    """The reshape that combines the operands element by element."""
     explicit: InputReshape | None
-    """The change that writes the outer product explicitly."""
+    """The reshape that makes the outer product explicit."""
 
 
 def _square_of(finding: Finding) -> _Square | None:
-    """Return the square of a finding, or None if only assumed sizes make it one."""
+    """Return the accidental outer product of a finding, or None if it only follows from assumed sizes."""
     shapes, alignment = _aligned(finding)
     found = alignment and outer_product_of(alignment)
     if not alignment or not found:
@@ -164,7 +168,7 @@ def _square_of(finding: Finding) -> _Square | None:
     if not is_small(op, shapes):
         return _Square(found, None, None)
     lower_here = partial(lower_symbolic, assume={})
-    # The last fix removes an axis: that is shorter to write than a new axis, and leaves no axis of size 1.
+    # The last fix removes an axis. This is shorter to write than adding an axis, and leaves no axis of size 1.
     fix = next(iter([*elementwise_fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
     return _Square(found, fix, explicit_all_pairs(op, shapes, alignment, found, lower_here))
 
@@ -193,7 +197,10 @@ def _changed_code(finding: Finding, change: InputReshape) -> str:
 
 
 def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
-    """Return the operands' shapes with symbols for names, and their alignment if they are right-aligned and fit."""
+    """Return the shapes of the operands, in which names are converted to symbols, and the alignment of the shapes.
+
+    The alignment is None if the shapes do not broadcast or are not right-aligned.
+    """
     request = validate(CheckRequest, {"inputs": [[*shape] for shape in known_shapes(finding)]})
     shapes = tuple(request.inputs)
     try:
@@ -212,7 +219,7 @@ def _mutual_stretch(finding: Finding) -> str:
 
 
 def _warning_message(finding: Finding, code: str) -> str:
-    """Return the message of a warning of the check."""
+    """Return the message of the warning with this code in the answer to the check."""
     warnings = finding.answer.warnings if finding.answer else []
     return next(warning.message for warning in warnings if warning.code == code)
 
@@ -244,7 +251,7 @@ def _unchecked(finding: Finding) -> str:
 
 
 def _code_or_name(finding: Finding) -> str:
-    """Return the operation as code, or its name if nothing is known about its operands."""
+    """Return the operation as code, or only its name if nothing is known about its operands."""
     return operation_code(finding) if finding.operands else op_name(finding)
 
 

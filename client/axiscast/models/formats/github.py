@@ -1,4 +1,4 @@
-"""Reports as annotations of a GitHub workflow: one command for each finding, at its line.
+"""The conversion of reports into annotations in a GitHub workflow. Each annotation is one workflow command.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#setting-an-error-message
 """
@@ -16,13 +16,13 @@ from .sarif import RULES
 from .terminal import group_summary, label_prefix, node_label
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
-"""The command for each level of a rule."""
+"""The GitHub workflow command for each severity level of a rule."""
 
 
 def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iterator[str]:
-    """Yield the lines to print in a workflow: the annotations of each report, and its summary.
+    """Yield the lines to print in a GitHub workflow, which are the annotations and the summary of each report.
 
-    Findings that need the same share one annotation. Paths are relative to the repository.
+    Findings that need the same sizes share one annotation. Paths are relative to the repository.
     """
     for report in reports:
         model = repository.path_of(report.path) or report.path
@@ -54,7 +54,7 @@ def _command(command: str, file: str, line: int | None, title: str, message: str
 
 
 def _escape(text: str) -> str:
-    """Return a message without line ends, so that it can't begin another command."""
+    """Escape line breaks and percent signs in a message. A line break could start another workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -1,4 +1,4 @@
-"""Operations as code, such as "linear (n, 1) - y (n,)"."""
+"""Code for operations in messages, such as "linear (n, 1) - y (n,)"."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _OPERATORS = {
 }
 _OPERATOR_OF = {op: operator for operator, ops in _OPERATORS.items() for op in ops.split()}
 _TORCHSCRIPT_NAME = re.compile(r"/(?:(?:.*/)?(?P<module>[^/]+)/)?(?P<op>[^/]+)_output_0")
-"""The name that torch's older exporter gives to a value: the path of its module, and the operation."""
+"""The pattern of value names from torch's older exporter, which contain the path of the module and the operation."""
 _MODULE_OPS = re.compile(r"(Gemm|Conv|ConvTranspose)(_[0-9]+)?")
-"""Operations that are the only one of their module, so that the module's name is enough."""
+"""The pattern of operations that are the only operation of their module. For them, the module's name is enough."""
 _NUMBERED = re.compile(r"_[0-9]+$")
 
 
 def operation_code(
     finding: Finding, suffixes: Mapping[int, str] | None = None, with_shapes: Sequence[int] | None = None
 ) -> str:
-    """Return an operation as code, with the names of its operands.
+    """Return an operation as code that contains the names of its operands.
 
-    `suffixes` has code that follows the name of an operand, such as ".squeeze(-1)". `with_shapes` has the operands
-    that are followed by their shape, which are all by default.
+    `suffixes` contains code to append to the names of operands, such as ".squeeze(-1)". `with_shapes` lists the
+    operands whose shapes are shown after their names. By default, all shapes are shown.
     """
     suffixes = suffixes or {}
     numbers = range(len(finding.operands))
@@ -57,7 +57,7 @@ def operation_code(
     target = next((number for number, operand in enumerate(finding.operands) if operand.role == "target"), None)
     if target is not None and op_name(finding) == "Expand":
         parts[target] = f"shape={_target_shape(finding, target)}"
-    elif target is not None:  # the target comes first, because the other operands broadcast to it
+    elif target is not None:  # show the target first, because the other operands broadcast to it
         parts = {target: parts.pop(target)} | parts
     if is_call(finding):
         return f"{op_name(finding)}({', '.join(parts.values())})"
@@ -65,7 +65,7 @@ def operation_code(
 
 
 def is_call(finding: Finding) -> bool:
-    """Return whether an operation is written as a call, and not with an operator."""
+    """Return whether the code for an operation is a function call. Otherwise it uses an operator such as "-"."""
     return len(finding.operands) != 2 or not _operator(finding)
 
 
@@ -80,7 +80,10 @@ def op_name(finding: Finding) -> str:
 
 
 def operand_name(finding: Finding, number: int) -> str:
-    """Return the name of an operand without the decoration of an exporter, or a letter if it has no name."""
+    """Return the name of an operand, without the parts that an exporter has added.
+
+    If the operand has no name, return a letter.
+    """
     name = finding.operands[number].name
     if not name:
         return input_letter(number)
@@ -91,39 +94,39 @@ def operand_name(finding: Finding, number: int) -> str:
 
 
 def name_and_shape(finding: Finding, number: int) -> str:
-    """Return the name of an operand and its shape."""
+    """Return the name and the shape of an operand, as text."""
     shape = finding.operands[number].shape
     shown = "of unknown rank" if shape is None else format_shape(shown_sizes(shape))
     return f"{operand_name(finding, number)} {shown}"
 
 
 def shown_sizes(shape: Sequence[SizeOrName]) -> list[SizeOrName]:
-    """Return the sizes of a shape, with "?" for unnamed ones."""
+    """Return the sizes of a shape to show in messages, in which unnamed sizes are replaced by "?"."""
     return ["?" if is_placeholder(str(size)) else size for size in shape]
 
 
 def _target_shape(finding: Finding, number: int) -> str:
-    """Return the shape in a target operand, after the operand's name if the shape is not constant."""
+    """Return the target shape that an operand contains. If the shape is not constant, put the operand's name first."""
     shape = finding.operands[number].shape or ()
     value = format_shape(shown_sizes(shape))
     return value if all(isinstance(size, int) for size in shape) else f"{operand_name(finding, number)} {value}"
 
 
 def has_meaningful_name(finding: Finding, number: int) -> bool:
-    """Return whether an operand has a name that was not generated, unlike "mul_2"."""
+    """Return whether an operand has a name that a person has chosen. A name such as "mul_2" is generated."""
     name = finding.operands[number].name
     return bool(name) and not _TORCHSCRIPT_NAME.fullmatch(name) and not _NUMBERED.search(name)
 
 
 def known_shapes(finding: Finding) -> list[Sequence[SizeOrName]]:
-    """Return the shapes of the operands, with () for an unknown one."""
+    """Return the shapes of the operands, with () in place of unknown shapes."""
     return [operand.shape or () for operand in finding.operands]
 
 
 def reshape_code(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return the code that reshapes an array, to append to its name, or "" if there is no short code.
+    """Return code to append to an array's name that reshapes the array, or "" if no short code exists.
 
-    The code adds axes of size 1, removes leading ones, or swaps two axes.
+    The code adds axes of size 1, removes leading axes of size 1, or swaps two axes.
 
     >>> reshape_code(["64"], ["64", "1", "1"]), reshape_code(["1", "3"], ["3"]), reshape_code(["3", "4"], ["4", "3"])
     ('[:, None, None]', '.squeeze(0)', '.swapaxes(0, 1)')
@@ -142,7 +145,10 @@ def reshape_code(old: Sequence[str], new: Sequence[str]) -> str:
 
 
 def _index_code(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return an index that adds axes of size 1, such as "[:, None]", or "" if the new shape needs something else."""
+    """Return an index that adds axes of size 1, such as "[:, None]".
+
+    If adding axes of size 1 does not give the new shape, return "".
+    """
     index: list[str] = []
     rest = [*old]
     for size in new:

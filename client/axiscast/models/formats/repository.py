@@ -1,4 +1,4 @@
-"""The repository of the user, in which recorded source files are found again."""
+"""Repository: finds the source files that a model records in the user's repository."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from ..finding import Finding
 from ..report import Report
 
 _MAX_PARTS = 32
-"""The largest number of parts at the end of a recorded path that are looked for."""
+"""The maximum number of parts of a recorded path, from its end, that are used in the search."""
 
 
 class Repository:
-    """The files below a root folder.
+    """The source files below a root folder.
 
-    The root is the given folder, or else the nearest folder with `.git` above the working directory. A model records
-    the paths of the machine that exported it, so a file is found by the end of its path.
+    The root is the given folder. If no folder is given, it is the nearest folder above the working directory that
+    contains `.git`. A model records the paths of the machine that exported the model. For this reason, a file is found
+    by the last parts of its path.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -27,19 +28,22 @@ class Repository:
 
     @cached_property
     def root(self) -> Path:
-        """The absolute path of the root folder."""
+        """The absolute path of the repository's root folder."""
         folder = (self._root or Path.cwd()).resolve()
         with_git = (each for each in (folder, *folder.parents) if (each / ".git").exists())
         return folder if self._root is not None else next(with_git, folder)
 
     def path_of(self, file: str) -> str | None:
-        """Return the path of a file relative to the root, with slashes, or None if the root does not have it."""
+        """Return the path of a file, relative to the root and with slashes, or None if the file is not found."""
         if file not in self._found:
             self._found[file] = self._find(file)
         return self._found[file]
 
     def location_of(self, finding: Finding, report: Report) -> tuple[str, int | None]:
-        """Return the source file and line of a finding. If the repository lacks the file, return the model and None."""
+        """Return the source file and line of a finding.
+
+        If the source file is not in the repository, return the path of the model, and None for the line.
+        """
         source = finding.file and self.path_of(finding.file)
         return (source, finding.line) if source else (self.path_of(report.path) or report.path, None)
 
@@ -54,7 +58,11 @@ class Repository:
 
     @staticmethod
     def _candidates(file: str) -> Iterator[PurePath]:
-        """Yield the path in the working directory, and then the end of the path with fewer and fewer parts."""
+        """Yield the paths at which to search for a file.
+
+        The first path is relative to the working directory. The other paths are the last parts of the file's path, with
+        one part fewer each time.
+        """
         yield Path.cwd() / file
         recorded = PureWindowsPath(file) if "\\" in file else PurePosixPath(file)
         parts = recorded.parts[1:] if recorded.anchor else recorded.parts
@@ -65,5 +73,5 @@ class Repository:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # the name is too long, or the folder may not be read
+    except OSError:  # the file name is too long, or the folder is not readable
         return False

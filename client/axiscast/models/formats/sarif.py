@@ -1,4 +1,4 @@
-"""Reports as one SARIF log, version 2.1.0, for code scanning.
+"""The conversion of reports into one SARIF log, version 2.1.0, for code scanning tools.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -26,16 +26,17 @@ RULES: dict[ReportKind, tuple[str, str]] = {
     "pinned": ("warning", "A size that the file declares free, although the model runs with one number only."),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
 }
-"""The level and the description of each kind of finding."""
+"""The severity level and the description of each kind of finding."""
 _ALL_RULES = {str(kind): rule for kind, rule in RULES.items()}
 _ALL_RULES["not-inferred"] = ("error", "An error of shape inference.")
 _RULE_NUMBERS = {rule: number for number, rule in enumerate(_ALL_RULES)}
 
 
 def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
-    """Return the log as JSON values.
+    """Return the SARIF log of several reports, as a plain map that can be encoded as JSON.
 
-    It has a result for each kind of each finding, at the source line if the repository has it, else at the model.
+    The log contains a result for each kind of each finding. The location of a result is the source line if the file is
+    in the repository, and otherwise the model.
     """
     from importlib.metadata import version
 

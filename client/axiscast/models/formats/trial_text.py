@@ -1,4 +1,4 @@
-"""Text about the sizes at which a node was tried."""
+"""Descriptions of the sizes with which a node was tried."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..finding import Finding
 
 
 def failing_sizes(finding: Finding) -> str:
-    """Return the first set of sizes at which a node fails, such as "N=13, seq=17"."""
+    """Return the first set of sizes for which a node fails, such as "N=13, seq=17"."""
     return printable(", ".join(f"{name}={size}" for name, size in finding.tried.sizes.items()) if finding.tried else "")
 
 
 def trial_sentences(finding: Finding) -> Iterator[str]:
-    """Yield a sentence if a node fails at every set of sizes."""
+    """If a node fails for every set of sizes, yield a sentence that says so."""
     if finding.tried is not None and finding.tried.outcome == "fails":
         sets = finding.tried.sets
         subject = {1: "the only set", 2: "both sets"}.get(sets, f"all {sets} sets")
@@ -22,18 +22,18 @@ def trial_sentences(finding: Finding) -> Iterator[str]:
 
 
 def partial_failure_text(finding: Finding) -> str:
-    """Return the predicate of a node that fails at some sizes: those sizes, and what the node needs."""
+    """Return a predicate for a node that fails for some sizes. It contains these sizes, and what the node needs."""
     needed = finding.tried.needs if finding.tried else ""
     remedy = f"needs {printable(needed)}" if needed else "fits at other sizes"
     return f"fails at {failing_sizes(finding)}, and {remedy}"
 
 
 def pin_equations(finding: Finding) -> str:
-    """Return the numbers that named sizes must be, such as "seq = 12 or 1"."""
+    """Return the values that named sizes must have, as equations such as "seq = 12 or 1"."""
     return printable(" and ".join(map(str, finding.pins)))
 
 
 def pin_predicate(finding: Finding) -> str:
-    """Return the predicate of a node that works with one number only."""
+    """Return a predicate for a node that works only if some named sizes have particular values."""
     names = printable(" and ".join(pin.name for pin in finding.pins))
     return f"works only with {pin_equations(finding)}, although the file declares {names} free"

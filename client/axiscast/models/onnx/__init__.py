@@ -1,1 +1,1 @@
-"""ONNX files: how they are read, their shapes inferred, and their nodes checked."""
+"""The check of ONNX files: reading a file, inferring its shapes and checking its nodes."""

@@ -1,7 +1,8 @@
-"""Shape inference of an ONNX model at given sizes, node by node.
+"""Shape inference for an ONNX model with given sizes, node by node.
 
-If all sizes are numbers, the values from which shapes are computed are numbers too. Nodes that compute such values are
-executed by onnx's reference implementation, so that no shape depends on an op whose values `infer_shapes` ignores.
+If all sizes are numbers, the values from which a model computes shapes are also numbers. Nodes that compute such values
+are executed with onnx's reference implementation. Shapes are therefore known even after ops whose values onnx's
+`infer_shapes` does not compute.
 """
 
 from __future__ import annotations
@@ -41,36 +42,36 @@ _EXECUTED_OPS = frozenset(
     Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterND
     Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where Xor""".split()  # noqa: SIM905
 )
-"""The ops that are executed if all their inputs are known and their outputs are short."""
+"""The ops that are executed if the values of all inputs are known and the outputs are short."""
 _MAY_BE_EMPTY = ("Slice", "Gather", "NonZero")
-"""The ops whose output may be empty in a model that runs."""
+"""The ops whose output may be empty even if the model runs correctly."""
 _FIRST_SCAN_OPSET = 9
 
 ExecutedNodes = dict[tuple[str, ...], "list[np.ndarray] | None"]
-"""The results of executed nodes, by op, attributes and inputs."""
+"""The results of executed nodes, keyed by the op, its attributes and its inputs."""
 
 
 @dataclass
 class ConcreteInference:
-    """Shape inference of a model at given sizes."""
+    """The shape inference of a model for one set of sizes, and its results."""
 
     prepared: PreparedModel
     sizes: Mapping[str, int]
-    """The number for each named size. A size without a number stays unknown."""
+    """The numbers for named sizes. If a named size has no number, the size stays unknown."""
     faults: list[InferenceFault] = field(default_factory=list)
     too_small: bool = False
-    """Whether some size would be less than one, such as that of a convolution over a tiny image."""
+    """Whether a size would be less than one, such as the output size of a convolution over a very small image."""
     failed: dict[str, list[KnownValue]] = field(default_factory=dict)
-    """The inputs of each node that has a fault, by the node's number."""
+    """The inputs of each node for which onnx reports a fault, keyed by the number of the node."""
     fits: set[str] = field(default_factory=set)
-    """The numbers of the nodes that fit, and whose input sizes are all known."""
+    """The numbers of the nodes whose input sizes are all known and fit together."""
     reached: set[str] = field(default_factory=set)
-    """The numbers of the nodes that may run at these sizes. Nodes in a branch that is not taken do not run."""
+    """The numbers of the nodes that may run with these sizes. Nodes in a branch that is not taken do not run."""
     executed: ExecutedNodes = field(default_factory=dict)
-    """The results of executed nodes, which inference at other sizes can share."""
+    """The results of executed nodes. Inference with other sizes can use the same results."""
 
     def run(self) -> InferredModel:
-        """Return the model with the shapes at these sizes."""
+        """Infer the shapes for these sizes, and return the model with the inferred shapes."""
         model = ModelProto()
         model.CopyFrom(self.prepared.model)
         for graph in all_graphs(model.graph):
@@ -86,14 +87,14 @@ class ConcreteInference:
         return InferredModel(model.graph, without_names, self.faults)
 
     def _number(self, expression: str) -> int | None:
-        """Return the value of an expression of sizes, or None if it is unknown or too large."""
+        """Return the value of a size expression, or None if the value is unknown or too large."""
         value = canonical(expression, self.sizes) if expression else None
         return value if isinstance(value, int) and value <= MAX_SIZE else None
 
     def _infer_graph(
         self, graph: GraphProto, path: str, outer: Mapping[str, KnownValue], inputs: Sequence[KnownValue] = ()
     ) -> dict[str, KnownValue]:
-        """Infer the nodes of a graph, add their shapes to it, and return its values."""
+        """Infer the shapes of all nodes in a graph, add the shapes to the graph, and return the graph's values."""
         values = dict(outer)
         for declared, given in zip(graph.input, inputs, strict=False):
             declared.type.CopyFrom(given.type)
@@ -104,7 +105,7 @@ class ConcreteInference:
         for node in graph.node:
             self.reached.add(node.name)
             for name, value in zip(node.output, self._outputs(node, values), strict=False):
-                if not name or name in results:  # a graph with two values of one name is invalid
+                if not name or name in results:  # two values with the same name are invalid
                     continue
                 results.add(name)
                 self._complete(value.type, self._stated[path].get(name))
@@ -116,7 +117,7 @@ class ConcreteInference:
         return values
 
     def _outputs(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a node."""
+        """Return the output values of a node, computed from the values that are known."""
         if node.domain == "" and (infer_subgraphs := _WITH_SUBGRAPHS.get(node.op_type)):
             return infer_subgraphs(self, node, values)
         if (node.domain, node.op_type) == ("", "Constant"):
@@ -129,9 +130,9 @@ class ConcreteInference:
         return [KnownValue(type_, array) for type_, array in zip(types, arrays, strict=True)]
 
     def _output_types(self, node: NodeProto, inputs: Sequence[KnownValue]) -> list[TypeProto] | None:
-        """Return the types of a node's outputs, or None if they can't be inferred.
+        """Return the types of a node's outputs, or None if the types can't be inferred.
 
-        A fault is recorded only if the rank of each input is known.
+        If inference fails, a fault is recorded only if the ranks of all inputs are known.
         """
         by_name = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         if node.domain not in self._opsets or not defs.has(node.op_type, domain=node.domain):
@@ -140,7 +141,7 @@ class ConcreteInference:
             return None
         try:
             types = self._infer_node(node, by_name)
-        except Exception as error:  # onnx raises all kinds of exceptions for the faults of a node
+        except Exception as error:  # onnx raises many types of exceptions for an invalid node
             if all(known_shape(value.type) is not None for value in by_name.values()):
                 self._record_fault(node, inputs, first_line(error).rpartition("] ")[2])
             return None
@@ -171,7 +172,7 @@ class ConcreteInference:
     def _output_arrays(
         self, node: NodeProto, inputs: Sequence[KnownValue], types: Sequence[TypeProto]
     ) -> Sequence[np.ndarray | None]:
-        """Return the elements of each output of a node, or None for outputs that are unknown or long."""
+        """Return the elements of each output of a node, with None for each output that is unknown or long."""
         unknown = [None] * len(types)
         if node.domain or any(element_count(type_) > MAX_CONSTANT_ELEMENTS for type_ in types):
             return unknown
@@ -191,7 +192,7 @@ class ConcreteInference:
         return unknown if found is None or len(found) != len(types) else found
 
     def _complete(self, type_: TypeProto, stated: ValueInfoProto | None) -> None:
-        """Replace the unknown sizes of a value by those that the file states."""
+        """Replace the unknown sizes in the type of a value by the sizes that the file states."""
         if stated is None or not stated.type.tensor_type.HasField("shape"):
             return
         stated_dims = stated.type.tensor_type.shape.dim
@@ -213,14 +214,18 @@ class ConcreteInference:
                 self._replace_name(size, decoded(stated_size.dim_param))
 
     def _replace_name(self, size: OnnxDimension, name: str) -> None:
-        """Give a dimension the number of a named size, or make it unknown if the name has no number."""
+        """Set a dimension to the number of a named size, or to unknown if the name has no number."""
         if (number := self._number(name)) is not None:
             size.dim_value = number
         elif name:
             size.Clear()
 
     def _if(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of the branch that is taken, or else what the outputs of both have in common."""
+        """Return the outputs of an If node.
+
+        If the condition is known, return the outputs of the branch that is taken. Otherwise, keep only the sizes that
+        are equal in both branches.
+        """
         branches = dict(subgraphs(node))
         condition = values.get(node.input[0], unknown_value()).array if node.input else None
         if condition is not None and condition.size == 1:
@@ -236,11 +241,11 @@ class ConcreteInference:
         ]
 
     def _loop(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a loop from its first step."""
+        """Return the outputs of a Loop node, inferred from the first step of the loop."""
         return self._repeat(node, values, control_inputs=2, scan_inputs=0)
 
     def _scan(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a scan over first axes. The outputs of a scan over other axes are unknown."""
+        """Return the outputs of a Scan node. If it does not scan over first axes, the outputs are unknown."""
         has_default_axes = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
         if not has_default_axes or self.prepared.opset < _FIRST_SCAN_OPSET:
             return [unknown_value() for _ in node.output]
@@ -250,10 +255,10 @@ class ConcreteInference:
     def _repeat(
         self, node: NodeProto, values: Mapping[str, KnownValue], control_inputs: int, scan_inputs: int
     ) -> list[KnownValue]:
-        """Return the outputs of a loop or scan, from one step of its body.
+        """Return the outputs of a Loop or Scan node, inferred from one step of its body.
 
-        The inputs are control values, states and scanned values. A state keeps the sizes that the step does not
-        change. Further outputs of the step are stacked along a new first axis.
+        The inputs are control values, states and scanned values. In the final states, only the sizes that the step does
+        not change are known. All other outputs of the step are stacked along a new first axis.
         """
         bodies = list(subgraphs(node))
         if len(bodies) != 1:
@@ -264,7 +269,7 @@ class ConcreteInference:
         types = [*(value.type for value in body.input[:control_inputs]), *(state.type for state in states)]
         step_inputs = [*map(KnownValue, types), *map(remove_first_axis, scanned)]
         inner = self._infer_graph(body, f"{node.name}/{name}", values, step_inputs)
-        # The first output of a loop's body is its condition.
+        # The first output of a Loop body is the condition of the loop.
         outputs = [inner.get(value.name, unknown_value()) for value in body.output[1 if control_inputs else 0 :]]
         length = next((shape[0] for value in scanned if (shape := known_shape(value.type))), 0)
         final_states = [merge_values([state, output]) for state, output in zip(states, outputs, strict=False)]
@@ -279,9 +284,9 @@ _WITH_SUBGRAPHS: dict[str, Callable[[ConcreteInference, NodeProto, Mapping[str, 
 
 
 def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequence[TypeProto]) -> str:
-    """Return a fault that onnx's inference does not check, or "" if there is none.
+    """Return the message for a fault that onnx's shape inference does not find, or "" if there is no such fault.
 
-    These are the number of elements in a Reshape, and the batch of the state with which a recurrent node begins.
+    This function checks the number of elements in a Reshape, and the batch size of a recurrent node's initial state.
     """
     if node.domain or not outputs:
         return ""
@@ -304,12 +309,12 @@ def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequ
 def _execute(
     node: NodeProto, arrays: Sequence[np.ndarray | None], opsets: Mapping[str, int]
 ) -> list[np.ndarray] | None:
-    """Return the outputs of a node for known inputs, or None if the reference implementation fails."""
+    """Execute a node with known inputs. Return the outputs, or None if the reference implementation fails."""
     from onnx.reference import ReferenceEvaluator
 
     feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     try:
         with np.errstate(all="ignore"):
             return [np.asarray(array) for array in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, feeds)]
-    except Exception:  # onnx raises all kinds of exceptions for the node's faults, which inference reports
+    except Exception:  # onnx raises many types of exceptions, and shape inference reports the fault
         return None

@@ -1,4 +1,4 @@
-"""Values in shape inference at given sizes: their types, and their elements if those are known."""
+"""The values in shape inference with given sizes. A value has a type, and also its elements if they are known."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from onnx.numpy_helper import from_array, to_array
 from .file import MAX_CONSTANT_ELEMENTS
 
 UNKNOWN_SIZE = 2**31 - 1
-"""The number that stands for an unknown size."""
+"""The number that represents an unknown size."""
 
 
 class KnownValue(NamedTuple):
-    """The facts about a value at given sizes."""
+    """The information about a value in shape inference with given sizes."""
 
     type: TypeProto
-    """The type and the shape of the value. An empty type is unknown."""
+    """The type and the shape of the value. The type is empty if it is unknown."""
     array: np.ndarray | None = None
-    """The elements of the value if they are few and known."""
+    """The elements of the value, or None if there are too many elements or if the elements are unknown."""
 
 
 def unknown_value() -> KnownValue:
-    """Return a value about which nothing is known."""
+    """Return a value whose type, shape and elements are all unknown."""
     return KnownValue(TypeProto())
 
 
 def known_shape(type_: TypeProto) -> list[int] | None:
-    """Return the shape of a tensor, with UNKNOWN_SIZE for unknown sizes, or None if its rank is unknown."""
+    """Return the shape of a tensor type, with UNKNOWN_SIZE for unknown sizes, or None if the rank is unknown."""
     if not type_.tensor_type.HasField("shape"):
         return None
     return [size.dim_value if size.HasField("dim_value") else UNKNOWN_SIZE for size in type_.tensor_type.shape.dim]
 
 
 def is_fully_known(type_: TypeProto) -> bool:
-    """Return whether all sizes of a tensor are known."""
+    """Return whether all sizes in a tensor type are known."""
     shape = known_shape(type_)
     return shape is not None and UNKNOWN_SIZE not in shape
 
 
 def element_count(type_: TypeProto) -> int:
-    """Return the number of elements of a tensor, which is large if it is unknown."""
+    """Return the number of elements of a tensor. If it is unknown, return a large number."""
     shape = known_shape(type_)
     return UNKNOWN_SIZE if shape is None else prod(shape)
 
 
 def constant_value(tensor: TensorProto) -> KnownValue:
-    """Return the value of an initializer."""
+    """Return the value of a constant tensor, such as an initializer."""
     type_ = TypeProto()
     type_.tensor_type.elem_type = tensor.data_type
     type_.tensor_type.shape.SetInParent()
@@ -60,12 +60,12 @@ def constant_value(tensor: TensorProto) -> KnownValue:
     is_short = prod(tensor.dims) <= MAX_CONSTANT_ELEMENTS and tensor.data_type != TensorProto.STRING
     try:
         return KnownValue(type_, to_array(tensor) if is_short and not is_external else None)
-    except (ValueError, TypeError):  # the tensor has fewer elements than its sizes require
+    except (ValueError, TypeError):  # the tensor's data has fewer elements than its shape requires
         return KnownValue(type_)
 
 
 def constant_output(node: NodeProto) -> KnownValue:
-    """Return the output of a Constant node."""
+    """Return the output value of a Constant node."""
     for attribute in node.attribute:
         if attribute.type == AttributeProto.TENSOR:
             return constant_value(attribute.t)
@@ -79,7 +79,7 @@ def constant_output(node: NodeProto) -> KnownValue:
 
 
 def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
-    """Return the output of a Shape or Size node, or None if a size is unknown."""
+    """Return the output array of a Shape or Size node, or None if a size of the input is unknown."""
     shape = known_shape(type_)
     if shape is None or UNKNOWN_SIZE in shape:
         return None
@@ -90,7 +90,7 @@ def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
 
 
 def loses_all_elements(outputs: Iterable[TypeProto], inputs: Iterable[KnownValue]) -> bool:
-    """Return whether an output has no elements although every input has some."""
+    """Return whether an output of a node is empty although no input is empty."""
     if not any(0 in (known_shape(type_) or ()) for type_ in outputs):
         return False
     return not any(
@@ -99,7 +99,7 @@ def loses_all_elements(outputs: Iterable[TypeProto], inputs: Iterable[KnownValue
 
 
 def merge_values(values: Sequence[KnownValue]) -> KnownValue:
-    """Return what several values have in common: the sizes that are equal in all of them."""
+    """Merge several values into one value that has only the sizes that are equal in all values."""
     if not values or any(value.type.WhichOneof("value") != "tensor_type" for value in values):
         return unknown_value()
     shapes = [known_shape(value.type) for value in values]
@@ -115,7 +115,7 @@ def merge_values(values: Sequence[KnownValue]) -> KnownValue:
 
 
 def add_first_axis(type_: TypeProto, length: int) -> KnownValue:
-    """Return a value with a new first axis, whose length is unknown if `length` is 0."""
+    """Return a value whose shape has a new first axis. If `length` is 0, the length of this axis is unknown."""
     stacked = TypeProto()
     stacked.CopyFrom(type_)
     if known_shape(type_) is not None:
@@ -128,7 +128,7 @@ def add_first_axis(type_: TypeProto, length: int) -> KnownValue:
 
 
 def remove_first_axis(value: KnownValue) -> KnownValue:
-    """Return a value without its first axis."""
+    """Return a value from whose shape the first axis is removed."""
     type_ = TypeProto()
     type_.CopyFrom(value.type)
     if known_shape(value.type):

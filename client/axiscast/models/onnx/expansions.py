@@ -1,7 +1,8 @@
-"""Operands that an ONNX file expands to a common shape before an op combines them.
+"""Detection of operands that an ONNX file expands to a common shape before an op combines them.
 
-torch's exporter writes `F.mse_loss` of (n, 1) and (n,) as two Expand nodes to (n, n), and a Sub of the results. The
-inputs of the Sub have equal shapes, so the square is visible only before the expansion.
+torch's exporter converts `F.mse_loss` with shapes (n, 1) and (n,) to two Expand nodes and a Sub node. Both Expand nodes
+expand to (n, n). The inputs of the Sub node have equal shapes, so the accidental outer product ("square") is visible
+only in the shapes before the expansion.
 """
 
 from __future__ import annotations
@@ -18,40 +19,43 @@ from .graph import PartialSize
 from .graph_provenance import innermost_line
 
 PartialShape: TypeAlias = "Sequence[PartialSize] | None"
-"""A shape with None for each unknown size, or None if even the rank is unknown."""
+"""A shape in which unknown sizes are None, or None if the rank is also unknown."""
 
 _EXPLICIT_EXPANSION = re.compile(r"\b(expand|expand_as|broadcast_to|repeat|tile)\(")
-"""Code that expands an array explicitly, so that all pairs are intended."""
+"""The pattern of source code that expands an array explicitly. In such code, all pairs are intended."""
 _KEEP_SHAPE = ("Cast", "CastLike", "Identity")
-"""The ops that change neither the shape nor the order of elements."""
+"""The ops that change neither the shape of a tensor nor the order of its elements."""
 
 
 class Expansion(NamedTuple):
-    """A value that repeats the elements of another one, its source."""
+    """A value that repeats the elements of another value, which is called its source."""
 
     source: str
     axes: tuple[int | None, ...]
-    """The source's axis for each axis of the value, or None for an axis that the source lacks."""
+    """For each axis of the value, the corresponding axis of the source, or None if the source has no such axis."""
 
 
 class UnexpandedOperand(NamedTuple):
-    """An operand before it was expanded."""
+    """An operand as it was before its expansion."""
 
     source: str
     code: str
-    """The code to append to the source's name, such as ".T" if its axes were transposed after the expansion."""
+    """The code to append to the name of the source. It is ".T", for example, if the expanded value was transposed."""
     shape: Sequence[PartialSize]
 
 
 class Expansions:
-    """The expanded values of a graph. Nodes are added in order, and `shape_of` returns the shape of a value."""
+    """The expanded values of a graph.
+
+    The nodes of the graph must be added in order. `shape_of` is a function that returns the shape of a value.
+    """
 
     def __init__(self, shape_of: Callable[[str], PartialShape], outer: Expansions | None = None) -> None:
         self._shape_of = shape_of
         self._expansions: ChainMap[str, Expansion] = outer._expansions.new_child() if outer else ChainMap()
 
     def add(self, node: NodeProto) -> None:
-        """Record whether the first result of a node is an expansion."""
+        """Add a node. If its first output is an expanded value, record the expansion."""
         if node.domain or not node.input or not node.output:
             return
         before = self._expansions.get(node.input[0])
@@ -69,7 +73,7 @@ class Expansions:
             self._expansions[node.output[0]] = result
 
     def _expanded(self, node: NodeProto, before: Expansion | None) -> Expansion | None:
-        """Return the result of an Expand, or None if the user wrote the expansion."""
+        """Return the expansion of an Expand node, or None if the user's code expands the array explicitly."""
         shape, output = self._shape_of(node.input[0]), self._shape_of(node.output[0])
         line = innermost_line(node)
         if shape is None or (line is not None and _EXPLICIT_EXPANSION.search(line.code)):
@@ -79,9 +83,9 @@ class Expansions:
         return Expansion(source, (*[None] * (rank - len(shape)), *axes))
 
     def square(self, node: NodeProto) -> list[UnexpandedOperand] | None:
-        """Return the operands of a node before they were expanded, if two of them make a square.
+        """Return the operands of a node before their expansion, if two operands form an outer product ("square").
 
-        Return None if they do not, or if an operand was expanded beyond the common shape of the others.
+        Return None if there is no outer product, or if an operand was expanded to more than the operands' common shape.
         """
         is_expanded = [name in self._expansions for name in node.input]
         if sum(is_expanded) < 2:
@@ -93,7 +97,7 @@ class Expansions:
         rows = [[None] * (rank - len(value.axes)) + self._sizes(value) for value in values]
         if any(_exceeds(self._shape_of(name), rows) for name in node.input):
             return None
-        # To make the sources right-aligned, order the axes so that those that sources lack come first.
+        # Put the axes that are missing in some sources first, so that the sources are right-aligned.
         order = sorted(range(rank), key=lambda axis: -sum(row[axis] is None for row in rows))
         aligned = [[row[axis] for axis in order] for row in rows]
         shapes = [[size for size in row if size is not None] for row in aligned]
@@ -105,21 +109,27 @@ class Expansions:
         return [self._unexpanded(value, [axis - rank for axis in order]) for value in values]
 
     def _value(self, name: str) -> Expansion | None:
-        """Return a value as an expansion, which may be of itself, or None if its rank is unknown."""
+        """Return the expansion that produces a value, or None if the rank of the value is unknown.
+
+        A value that is not expanded counts as an expansion of itself.
+        """
         expansion = self._expansions.get(name)
         shape = self._shape_of(expansion.source if expansion else name)
         return None if shape is None else expansion or _no_expansion(name, len(shape))
 
     def _sizes(self, value: Expansion) -> list[object]:
-        """Return the source's size on each axis of a value, or None on an axis that the source lacks.
+        """For each axis of a value, return the size in the source, or None if the source has no such axis.
 
-        Each unknown size is a new object, because it equals nothing else.
+        Each unknown size is represented by a new object, because it must not be equal to any other size.
         """
         sizes = [object() if size is None else size for size in self._shape_of(value.source) or ()]
         return [None if axis is None else sizes[axis] for axis in value.axes]
 
     def _unexpanded(self, value: Expansion, order: Sequence[int]) -> UnexpandedOperand:
-        """Return the source of a value with its axes in a given order, whose axes are counted from the last."""
+        """Return the source of a value as an operand whose axes are in the given order.
+
+        The axes in `order` are counted from the last one.
+        """
         axes: list[int] = []
         for axis in order:
             source_axis = value.axes[axis] if -axis <= len(value.axes) else None
@@ -133,14 +143,15 @@ class Expansions:
 
 
 def _no_expansion(name: str, rank: int) -> Expansion:
-    """Return a value that is not expanded, as an expansion of itself."""
+    """Return the expansion for a value that is not expanded. The value is its own source."""
     return Expansion(name, tuple(range(rank)))
 
 
 def _exceeds(shape: PartialShape, rows: Sequence[Sequence[object]]) -> bool:
-    """Return whether a shape is larger than 1 on an axis on which no row has a larger size.
+    """Return whether a shape has an axis that was expanded, although no operand needs the expansion.
 
-    An unknown size of the shape counts as larger if every row lacks the axis.
+    The size on such an axis is larger than 1, but no row has a size larger than 1. An unknown size counts as larger
+    than 1 if no row has the axis.
     """
     rank = len(rows[0])
     reached = [None] * rank if shape is None else [None] * (rank - len(shape)) + [*shape]

@@ -1,6 +1,7 @@
-"""ONNX files: reading one, without its weights and with its functions inlined.
+"""The reader for ONNX files. It does not load weights, and it inlines functions.
 
-The file may be hostile. Any fault is reported in one line, and the cost of reading is bounded.
+The file may come from an attacker. For this reason, each fault is reported in one line, and the work and memory for
+reading a file are limited.
 """
 
 from __future__ import annotations
@@ -22,19 +23,22 @@ from .graph import all_nodes, decoded, subgraphs
 from .stated_shapes import STATED_OUTPUT
 
 MAX_BYTES = 2**31 - 1
-"""The largest file, in bytes, which is the limit of Protobuf. Larger models have their weights in other files."""
+"""The maximum size of a file in bytes, which is Protobuf's limit. Larger models store their weights in other files."""
 MAX_NODES = 100_000
-"""The largest number of nodes after inlining, which take half a minute. A kilobyte of a function counts as a node."""
+"""The maximum number of nodes after functions are inlined. The check of so many nodes takes half a minute.
+
+Each kilobyte of a function counts as at least one node.
+"""
 MAX_CONSTANT_ELEMENTS = 256
-"""The largest constant, in elements, from which shapes are computed. A larger one is a weight and loses its values."""
+"""The maximum number of elements in a constant from which shapes are computed. Larger constants count as weights."""
 _MAX_ERROR_LETTERS = 300
 
 FunctionKey = tuple[str, str, str]
-"""The domain, the name and the overload of a function."""
+"""The domain, the name and the overload, which together identify a function."""
 
 
 def load_model(path: Path) -> ModelProto:
-    """Return the model in a file, with its functions inlined and without the values of its weights.
+    """Read a model from a file. Functions are inlined, and the values of weights are removed.
 
     Raises UnusableModel if the file is missing or is not a model.
     """
@@ -49,7 +53,7 @@ def load_model(path: Path) -> ModelProto:
         model = onnx.load(path, load_external_data=False)
     except OSError as error:
         raise UnusableModel(f"can't be read: {error.strerror}") from None
-    except Exception as error:  # parsers raise all kinds of exceptions for a file that is not a model
+    except Exception as error:  # parsers raise many types of exceptions for invalid files
         raise UnusableModel(f"is not an ONNX model: {first_line(error)}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise UnusableModel("is not an ONNX model: it has no graph or no opset")
@@ -59,25 +63,26 @@ def load_model(path: Path) -> ModelProto:
         return _inline_functions(model)
     except UnusableModel:
         raise
-    except Exception as error:  # see above
+    except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
 
 
 def not_inferred(error: Exception) -> UnusableModel:
-    """Return the exception for a model that makes onnx fail."""
+    """Return the exception to raise for a model if onnx fails with an error."""
     return UnusableModel(f"is an ONNX model whose shapes onnx can't infer: {first_line(error)}")
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an exception's message, without control characters."""
+    """Return the first line of an exception's message. Control characters are replaced."""
     line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return printable(line, _MAX_ERROR_LETTERS)
 
 
 def _normalize(model: ModelProto) -> None:
-    """Give ONNX's own domain one name, and remove weights and metadata that has the name of axiscast's own.
+    """Use one name for ONNX's default domain, and remove the values of weights.
 
-    Only the shapes of weights matter, and each later step copies the model.
+    Weights are removed because only their shapes are needed, and each later step copies the model. Metadata whose key
+    conflicts with axiscast's own metadata is also removed.
     """
     for owner in (model, *model.functions):
         for entry in owner.opset_import:
@@ -101,12 +106,12 @@ def _drop_weights(tensors: Iterable[TensorProto]) -> None:
     for tensor in tensors:
         if prod(tensor.dims) > MAX_CONSTANT_ELEMENTS:
             without_values = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-            without_values.data_location = TensorProto.EXTERNAL  # so that onnx does not expect values
+            without_values.data_location = TensorProto.EXTERNAL  # tells onnx that the file contains no values
             tensor.CopyFrom(without_values)
 
 
 def _check_node_count(model: ModelProto) -> None:
-    """Raises UnusableModel if a function calls itself, or if the inlined model has too many nodes."""
+    """Raise UnusableModel if a function calls itself, or if the inlined model would have too many nodes."""
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
     calls = {key: _count_ops(function) for key, function in functions.items()}
     inlined_nodes: dict[FunctionKey, int] = {}
@@ -121,7 +126,7 @@ def _check_node_count(model: ModelProto) -> None:
 
 
 def _count_ops(owner: GraphProto | FunctionProto) -> Counter[FunctionKey]:
-    """Return how often each op or function is called."""
+    """Return the number of calls of each op or function in a graph or function."""
     return Counter((node.domain, node.op_type, node.overload) for node in all_nodes(owner))
 
 
@@ -130,9 +135,9 @@ def _count_inlined(ops: Counter[FunctionKey], inlined_nodes: dict[FunctionKey, i
 
 
 def _inline_functions(model: ModelProto) -> ModelProto:
-    """Return the model with its functions inlined, except those for another opset.
+    """Return the model with its functions inlined, except functions for another opset.
 
-    The name of a node begins with the name of its function.
+    In the inlined model, the name of a node begins with the name of the function.
     """
     for function in model.functions:
         for node in all_nodes(function):

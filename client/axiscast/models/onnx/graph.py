@@ -1,4 +1,4 @@
-"""Graphs of an ONNX model: their nodes, subgraphs and sizes."""
+"""Functions that read the nodes, subgraphs and sizes of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorShapeProto, ValueIn
 
 OnnxDimension = TensorShapeProto.Dimension
 PartialSize = int | str | None
-"""A size, its name, or None if it has neither."""
+"""A size as an integer, the name of a size, or None if the size is unknown and has no name."""
 
 
 def target_name(shape_value: str) -> str:
-    """Return the name of the value that is added to the graph to find a shape. The value has that shape."""
+    """Return the name of the value that axiscast adds to a graph to find the shape in `shape_value`.
+
+    The added value has this shape, so that onnx infers the shape.
+    """
     return f"axiscast target {shape_value}"
 
 
 SCALAR = target_name("")
-"""The name of the constant that the added nodes expand."""
+"""The name of the scalar constant that the added Expand nodes expand."""
 
 
 def is_added(node: NodeProto) -> bool:
-    """Return whether a node was added to find the shape in a value."""
+    """Return whether axiscast added a node to find the shape that a value contains."""
     return list(node.input[:1]) == [SCALAR]
 
 
 def decoded(name: str | bytes) -> str:
-    """Return a name in the file as text, with escapes for bytes that are not UTF-8."""
+    """Return a name from the file as a string. Bytes that are not valid UTF-8 are replaced by escapes."""
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the subgraphs of a node, such as the body of a loop, with the names of their attributes."""
+    """Yield the subgraphs of a node, such as the body of a loop, each with the name of its attribute."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield decoded(attribute.name), attribute.g
@@ -40,7 +43,7 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def graphs_with_paths(graph: GraphProto, path: str = "") -> Iterator[tuple[str, GraphProto]]:
-    """Yield a graph and its subgraphs with their paths, each subgraph after the graph that contains it."""
+    """Yield the path and the graph of a graph and all its subgraphs. A graph comes before its subgraphs."""
     yield path, graph
     for node in graph.node:
         for attribute, inner in subgraphs(node):
@@ -48,12 +51,12 @@ def graphs_with_paths(graph: GraphProto, path: str = "") -> Iterator[tuple[str, 
 
 
 def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """Yield a graph and its subgraphs. Shape inference keeps their order."""
+    """Yield a graph and all its subgraphs. The order stays the same after shape inference."""
     return (each for _, each in graphs_with_paths(graph))
 
 
 def all_nodes(owner: GraphProto | FunctionProto) -> Iterator[NodeProto]:
-    """Yield all nodes of a graph or function, including those of subgraphs."""
+    """Yield all nodes of a graph or function, including the nodes of subgraphs."""
     for node in owner.node:
         yield node
         for _, graph in subgraphs(node):
@@ -61,16 +64,16 @@ def all_nodes(owner: GraphProto | FunctionProto) -> Iterator[NodeProto]:
 
 
 def dimensions_of(values: Iterable[ValueInfoProto]) -> Iterator[OnnxDimension]:
-    """Yield the dimensions of all values."""
+    """Yield the dimensions in the shapes of all given values."""
     for value in values:
         yield from value.type.tensor_type.shape.dim
 
 
 def size_of(dimension: OnnxDimension) -> PartialSize:
-    """Return the size of a dimension, or its name, or None if it has neither."""
+    """Return the size or the name of a dimension, or None if the dimension has neither a size nor a name."""
     return dimension.dim_value if dimension.HasField("dim_value") else decoded(dimension.dim_param) or None
 
 
 def integer_attribute(node: NodeProto, name: str) -> int | None:
-    """Return an integer attribute of a node, or None if the node does not have it."""
+    """Return the value of an integer attribute of a node, or None if the node does not have the attribute."""
     return next((attribute.i for attribute in node.attribute if attribute.name == name), None)

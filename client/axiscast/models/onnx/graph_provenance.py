@@ -1,4 +1,4 @@
-"""The provenance of the values in an ONNX graph."""
+"""GraphProvenance: determines the provenance of the values in an ONNX graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRACE_KEY = "pkg.torch.onnx.stack_trace"
 _COMPARISONS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}
 _ADD_AXIS = {"Unsqueeze", "Reshape"}
 _CHANGE_SHAPE = _ADD_AXIS | {"Squeeze", "Flatten", "Transpose", "Slice", "Identity", "Expand"}
-"""The ops whose first input is data, and whose other inputs are shapes, axes or positions."""
+"""The ops whose first input contains data, and whose other inputs contain shapes, axes or positions."""
 _ELEMENTWISE = frozenset(
     """Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Clip Cos Div Elu Equal Erf Exp
     Floor Greater GreaterOrEqual LeakyRelu Less LessOrEqual Log Max Mean Min Mod Mul Neg Not Or Pow PRelu Reciprocal
@@ -29,17 +29,17 @@ _DISCRETE_TYPES = {
 
 
 def lines_of(node: NodeProto) -> list[SourceLine]:
-    """Return the source lines of a node from the metadata of torch's exporter, the innermost last."""
+    """Return the source lines of a node, which torch's exporter writes into the metadata. The last is the innermost."""
     return source_lines(decoded(next((entry.value for entry in node.metadata_props if entry.key == _TRACE_KEY), "")))
 
 
 def innermost_line(node: NodeProto) -> SourceLine | None:
-    """Return the innermost source line of a node, or None if the model does not have it."""
+    """Return the innermost source line of a node, or None if the model does not contain source lines."""
     return next(reversed(lines_of(node)), None)
 
 
 class GraphProvenance:
-    """The provenance of every value that a graph can read. Nodes are added in order."""
+    """The provenance of every value that a graph can read. The nodes of the graph must be added in order."""
 
     def __init__(self, graph: GraphProto, outer: GraphProvenance | None = None) -> None:
         self._values: ChainMap[str, Provenance] = outer._values.new_child() if outer else ChainMap()
@@ -52,7 +52,7 @@ class GraphProvenance:
             self._values[tensor.name] = derive(is_index=tensor.data_type in _DISCRETE_TYPES)
 
     def add(self, node: NodeProto) -> None:
-        """Record the provenance of the results of a node."""
+        """Add a node, and record the provenance of its outputs."""
         op, is_standard = node.op_type, node.domain == ""
         changes_shape = is_standard and op in _CHANGE_SHAPE
         names = list(node.input[:1] if changes_shape else node.input)
@@ -78,7 +78,7 @@ class GraphProvenance:
         )
 
     def are_pairs_meant(self, node: NodeProto, operands: Sequence[Operand]) -> bool:
-        """Return whether all pairs are intended if the inputs of a node make a square."""
+        """Return whether all pairs are intended if the inputs of a node form an outer product ("square")."""
         types = {self._types.get(operand.name) for operand in operands}
         return are_pairs_meant(
             [self._values.get(operand.name, Provenance()) for operand in operands],
@@ -89,7 +89,7 @@ class GraphProvenance:
 
 
 def _is_keepdims_reduction(node: NodeProto) -> bool:
-    """Return whether a node is a reduction that keeps its axes, as it does by default."""
+    """Return whether a node is a reduction that keeps the reduced axes, which is the default in ONNX."""
     if not node.op_type.startswith(("Reduce", "ArgM")):
         return False
     return all(attribute.i for attribute in node.attribute if attribute.name == "keepdims")

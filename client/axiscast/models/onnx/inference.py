@@ -1,4 +1,4 @@
-"""Shape inference of an ONNX model by onnx, with the shapes in the file as a second source."""
+"""Shape inference for an ONNX model with onnx. Shapes that onnx can't infer are taken from the file."""
 
 from __future__ import annotations
 
@@ -29,45 +29,45 @@ from .stated_shapes import (
 )
 
 MAX_VECTOR_ELEMENTS = 2**20
-"""The longest vector for which onnx propagates values, in elements. Each takes some 140 MB and 0.2 s."""
+"""The maximum number of elements in a vector for which onnx propagates values. One vector takes 140 MB and 0.2 s."""
 EXPAND_OPSET = 8
-"""The first opset that has Expand."""
+"""The first opset that contains the op Expand."""
 _FIRST_IR_WITH_METADATA = 10
 _FAULT = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<node>[^)]*))?\): (?P<message>.*)")
 _ERROR_PREFIX = re.compile(r"^\[\w+\] ")
 _FOLLOWING_FAULT = re.compile(
     r"existing (shape|elem type)|expected to have type but instead is null|Input type was null|is null"
 )
-"""Messages of onnx about a stated shape, or about an input that is unknown because another node failed."""
+"""The pattern of onnx messages about a stated shape, or about an input that is unknown because another node failed."""
 
 
 class InferenceFault(NamedTuple):
-    """A message of onnx about a shape that it can't infer."""
+    """A message from onnx about a shape that can't be inferred."""
 
     node: str | None
-    """The number of the node, or None if the message names none."""
+    """The number of the node, or None if the message does not name a node."""
     message: str
 
 
 class PreparedModel(NamedTuple):
-    """A model before inference: its nodes have numbers for names, and its free sizes have names."""
+    """A model that is prepared for shape inference. All nodes are named by numbers, and all free sizes have names."""
 
     model: ModelProto
     opset: int
     node_names: dict[str, str]
-    """The name of each node in the file, by the node's number."""
+    """The original name of each node in the file, keyed by the number of the node."""
     size_names: frozenset[str]
-    """The names of sizes in the file. Any other name was generated for an unknown size."""
+    """The names of sizes in the file. All other names of sizes are generated for unknown sizes."""
     assumable: frozenset[str]
-    """The names of the inputs' sizes, both as the file has them and as check requests do."""
+    """The names of the inputs' sizes, both in the form of the file and in the form of check requests."""
     stated: list[StatedShapes]
-    """The shapes that the file states, for each graph."""
+    """The shapes that the file states, with one map for each graph."""
     functions: frozenset[tuple[str, str]]
-    """The domain and name of each function that could not be inlined, because it is for another opset."""
+    """The domain and the name of each function that could not be inlined because it uses another opset."""
 
 
 class InferredModel(NamedTuple):
-    """A model with its functions inlined and its shapes inferred."""
+    """A model in which functions are inlined and shapes are inferred."""
 
     graph: GraphProto
     prepared: PreparedModel
@@ -76,20 +76,20 @@ class InferredModel(NamedTuple):
 
 
 def prepare_model(path: Path, assume: Mapping[str, int] | None = None) -> PreparedModel:
-    """Return the model in a file, prepared for inference. Raises UnusableModel.
+    """Read a model from a file, and prepare it for shape inference.
 
-    `assume` has numbers for named sizes.
+    `assume` contains numbers for named sizes. Raises UnusableModel if the file is missing or is not a model.
     """
     model = load_model(path)
     try:
         return _prepare(model, assume or {})
-    except Exception as error:  # onnx raises all kinds of exceptions
+    except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
 
 
 def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     opset = max((entry.version for entry in model.opset_import if entry.domain == ""), default=0)
-    # Constants had to be inputs in the oldest versions, and metadata came with this one.
+    # The new version permits metadata on nodes. In the oldest versions, constants also had to be inputs.
     model.ir_version = max(model.ir_version, _FIRST_IR_WITH_METADATA)
     node_names = _number_nodes(model.graph)
     graphs = list(all_graphs(model.graph))
@@ -109,7 +109,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
 
 
 def _number_nodes(graph: GraphProto) -> dict[str, str]:
-    """Rename each node to a number, so that errors identify it, and return the old names by number."""
+    """Rename each node to a number, so that error messages identify the node. Return the old names, keyed by number."""
     names = {}
     for number, node in enumerate(all_nodes(graph)):
         names[str(number)] = decoded(node.name or next(iter(node.output), "") or node.op_type)
@@ -118,7 +118,7 @@ def _number_nodes(graph: GraphProto) -> dict[str, str]:
 
 
 def _remove_constant_inputs(graph: GraphProto) -> None:
-    """Remove the inputs that have a constant as default."""
+    """Remove the graph inputs whose default value is a constant."""
     constants = {tensor.name for tensor in graph.initializer}
     constants |= {tensor.values.name for tensor in graph.sparse_initializer}
     inputs = [value for value in graph.input if value.name not in constants]
@@ -127,9 +127,9 @@ def _remove_constant_inputs(graph: GraphProto) -> None:
 
 
 def _normalize_sizes(graphs: Iterable[GraphProto], assume: Mapping[str, int]) -> frozenset[str]:
-    """Replace assumed sizes by integers and expressions by their canonical form, and return the remaining names.
+    """Replace assumed sizes by integers, and expressions by their canonical form. Return the remaining names.
 
-    A size that is negative, is named "?", or has a name that onnx generated becomes an unknown size.
+    A size becomes unknown if it is negative, if its name is "?", or if onnx generated its name.
     """
     names = set()
     for graph in graphs:
@@ -147,7 +147,7 @@ def _normalize_sizes(graphs: Iterable[GraphProto], assume: Mapping[str, int]) ->
 
 
 def _name_free_sizes(graph: GraphProto, taken: frozenset[str], assume: Mapping[str, int]) -> set[str]:
-    """Give each unknown size of an input a new name, so that it stays the same wherever the value goes."""
+    """Give each unknown size of an input a new name, so that all later uses of the same size are recognized."""
     names = set()
     unused = (name for number in count() if (name := f"unknown_{number}") not in taken)
     for size in dimensions_of(graph.input):
@@ -160,10 +160,11 @@ def _name_free_sizes(graph: GraphProto, taken: frozenset[str], assume: Mapping[s
 
 
 def _add_targets(graph: GraphProto, outer: ChainMap[str, GraphProto]) -> None:
-    """Add a node for each shape that a node expands to: it expands a scalar, so that its result has just that shape.
+    """For each target shape of an Expand node, add another Expand node that expands a scalar to this shape.
 
-    The node is added to the graph that makes the shape, because inference knows most there. `outer` has the graph of
-    each value outside of this one.
+    The shape of the added node's output is exactly the target shape, so onnx infers the target shape. The node is added
+    to the graph that computes the shape, because onnx can infer most in this graph. `outer` contains the graph of each
+    value that is defined outside of `graph`.
     """
     graph_of = outer.new_child(dict.fromkeys((value.name for value in (*graph.input, *graph.initializer)), graph))
     graph_of.update((name, graph) for node in graph.node for name in node.output)
@@ -180,9 +181,10 @@ def _add_targets(graph: GraphProto, outer: ChainMap[str, GraphProto]) -> None:
 
 
 def infer_model(prepared: PreparedModel) -> InferredModel:
-    """Return the model with the shapes that follow from its inputs and constants. Raises UnusableModel.
+    """Infer the shapes of a model from its inputs and constants, and return the model with these shapes.
 
-    A stated shape counts only where nothing can be inferred, because it may be out of date.
+    A shape that the file states is used only if no shape can be inferred, because it may be out of date. Raises
+    UnusableModel if onnx fails.
     """
     model = ModelProto()
     model.CopyFrom(prepared.model)
@@ -203,13 +205,13 @@ def infer_model(prepared: PreparedModel) -> InferredModel:
             inferred, faults = _infer(model, prepared.node_names)
             for graph, before in zip(all_graphs(inferred.graph), shapes, strict=True):
                 mark_by_file(graph, before, input_names)
-    except Exception as error:  # onnx raises all kinds of exceptions
+    except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
     return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
 
 
 def _infer(model: ModelProto, node_names: Mapping[str, str]) -> tuple[ModelProto, list[InferenceFault]]:
-    """Return the model with all shapes that onnx infers, and onnx's messages about the others."""
+    """Return the model with all shapes that onnx infers, and onnx's messages about shapes that it can't infer."""
     propagate_values = _can_propagate_values(model)
     try:
         return infer_shapes(model, strict_mode=True, data_prop=propagate_values), []
@@ -227,18 +229,19 @@ def _infer(model: ModelProto, node_names: Mapping[str, str]) -> tuple[ModelProto
 def _can_propagate_values(model: ModelProto) -> bool:
     """Return whether onnx may propagate the values from which shapes are computed.
 
-    onnx makes a list as long as each vector that is added or multiplied. For 2^62 elements it would never end.
+    For each vector that is added or multiplied, onnx creates a list of the same length. For a vector of 2^62 elements,
+    this would never end.
     """
     try:
         inferred = infer_shapes(model).graph
-    except InferenceError:  # the caller's inference raises it again
+    except InferenceError:  # the caller's inference raises this error again
         return False
     shapes = [shape for graph in all_graphs(inferred) for shape in _all_shapes(graph)]
     return not any(len(shape) == 1 and shape[0] > MAX_VECTOR_ELEMENTS for shape in shapes)
 
 
 def _all_shapes(graph: GraphProto) -> Iterator[Sequence[int]]:
-    """Yield the shapes of all values and constants in a graph, with 0 for unknown sizes."""
+    """Yield the shapes of all values and constants in a graph. Unknown sizes are 0."""
     values: tuple[ValueInfoProto, ...] = (*graph.input, *graph.output, *graph.value_info)
     for value in values:
         yield [size.dim_value for size in dimensions_of([value])]
@@ -247,7 +250,7 @@ def _all_shapes(graph: GraphProto) -> Iterator[Sequence[int]]:
 
 
 def _parse_faults(messages: str) -> Iterator[InferenceFault]:
-    """Yield onnx's messages with their nodes. Of nested nodes, the innermost counts."""
+    """Yield onnx's messages as faults with the numbers of the nodes. If nodes are nested, use the innermost node."""
     for line in filter(None, map(str.strip, messages.splitlines())):
         innermost = None
         rest = line

@@ -1,4 +1,4 @@
-"""The report of an ONNX model, from named sizes and from the sizes that are tried."""
+"""The report for an ONNX model, which combines the check with named sizes and the trials with numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report_model(
     progress: Progress | None,
     kinds: Sequence[FindingKind],
 ) -> Report:
-    """Return the report of the model in a file. See `check_model` for the arguments and exceptions."""
+    """Check the model in a file and return a report. `check_model` describes the arguments and exceptions."""
     prepared = prepare_model(path, {name: size for name, size in assume.items() if isinstance(size, int)})
     for argument, names in (("assume", assume), ("example", example)):
         _require_names(argument, names, prepared)
@@ -52,7 +52,7 @@ def report_model(
 
 
 def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel) -> None:
-    """Raises InvalidRequest if no size of the model has one of the names."""
+    """Raise InvalidRequest if one of the names is not a named size of the model."""
     for name in names:
         if name not in prepared.assumable:
             known = ", ".join(sorted(prepared.assumable)[:_MAX_LISTED_NAMES])
@@ -63,7 +63,10 @@ def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel)
 
 
 def _merge(nodes: Mapping[str, Finding], result: ProbeResult) -> dict[str, Finding]:
-    """Return the findings by named sizes, replaced by those of the probe where the probe says more."""
+    """Merge the findings from the check with named sizes with the findings from the probe.
+
+    A finding from the probe replaces another finding if it contains more information.
+    """
     merged = dict(nodes)
     for number, finding in result.findings.items():
         known = nodes.get(number)
@@ -80,14 +83,14 @@ def _merge(nodes: Mapping[str, Finding], result: ProbeResult) -> dict[str, Findi
 
 
 def _is_undecided(finding: Finding) -> bool:
-    """Return whether a node is undecided only because onnx could not infer its sizes."""
+    """Return whether the verdict on a node is open only because onnx could not infer the node's sizes."""
     if finding.verdict == "unchecked":
         return finding.reason.startswith("rank unknown")
     return finding.verdict == "depends" and all(finding.unnamed_in_conditions())
 
 
 def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict[str, Finding]:
-    """Return the findings with the contradictions between the file and inference."""
+    """Add the contradictions between the file and shape inference to the findings, and return the findings."""
     for number, value, op, message in model.contradictions:
         known = nodes.get(number) or Finding(model.prepared.node_names.get(number, value), op)
         nodes[number] = replace(known, contradiction=message)
@@ -95,7 +98,10 @@ def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict
 
 
 def _add_pins(finding: Finding, free: Mapping[str, str]) -> Finding:
-    """Return a finding with the free sizes that its conditions pin to one number, or to that number and 1."""
+    """Add the pinned sizes to a finding and return the finding.
+
+    A free size is pinned if the conditions of the finding permit only one number, or only one number and 1.
+    """
     if finding.verdict != "depends" or finding.pins:
         return finding
     pins = tuple(_pinned_sizes(finding, free))

@@ -1,4 +1,4 @@
-"""The nodes of an ONNX model that broadcast, and the check request of each."""
+"""The translation of ONNX nodes that broadcast into check requests."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ _FIRST_OPSET = {
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), 18),
     "StringConcat": 20,
 }
-"""The ops that broadcast, with the first opset in which each follows its present rule."""
+"""The ops that broadcast. The value is the first opset in which the op follows its current broadcasting rule."""
 _VARIADIC = ("Max", "Min", "Mean", "Sum")
-"""The ops with any number of inputs. Before their first opset, all inputs had to have the same shape."""
+"""The ops with any number of inputs. In opsets before the one in _FIRST_OPSET, all inputs must have the same shape."""
 _MATRIX_PRODUCTS = ("MatMul", "MatMulInteger")
-"""The ops that multiply stacks of matrices: all axes except the last two broadcast."""
+"""The ops that multiply stacks of matrices. All axes except the last two axes broadcast."""
 _NOT_MUTUAL = (*_MATRIX_PRODUCTS, "Expand", "PRelu", "Gemm")
-"""The ops that do not broadcast all inputs against each other."""
+"""The ops that broadcast, but do not broadcast all of their inputs against each other."""
 _RULES = {op: f"onnx.{op}" for op in (*_VARIADIC, "Where", "PRelu", "Gemm", "MatMul")} | {
     "MatMulInteger": "onnx.MatMul"
 }
-"""The op whose rule each op follows. All other ops follow the rule of onnx.Add."""
+"""The axiscast op whose rule each ONNX op follows. ONNX ops that are not listed follow the rule of onnx.Add."""
 _ONE_WAY_RULE = "tensorflow.broadcast_to"
-"""The op with ONNX's unidirectional rule and no limit on ranks."""
+"""The axiscast op that has the same rule as ONNX's unidirectional broadcasting, and does not limit the rank."""
 _EXACT_RULE = "ngraph.Broadcast"
-"""The op whose sizes must be equal, except on the axes that it lists as new."""
+"""The axiscast op that requires equal sizes on all axes, except on new axes that an attribute lists."""
 
 
 class _Unsupported(Exception):
-    """The reason why a node can't be checked."""
+    """Raised if a node can't be checked. The message is the reason."""
 
 
 class _Value(NamedTuple):
-    """The shape of a value."""
+    """What is known about the shape of a value."""
 
     shape: list[PartialSize] | None
     """The sizes of the value, or None if its rank is unknown."""
@@ -63,23 +63,24 @@ class _Value(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """The rule of a node as an op, and the inputs that it applies to."""
+    """The broadcasting rule of a node, given as an axiscast op, and the inputs to which the rule applies."""
 
     op: dict[str, Any]
     inputs: Sequence[int]
     target: int | None = None
-    """The input whose shape or value the others broadcast to, if there is one."""
+    """The number of the input that determines the target shape, or None if the node has no target."""
 
 
 _UNKNOWN = _Value(None)
 Scope: TypeAlias = "ChainMap[str, _Value]"
-"""The values that a graph can read, by name."""
+"""The values that a graph can read, keyed by name."""
 
 
 def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
-    """Yield the check of every node that broadcasts, and of every other node whose shape onnx can't infer.
+    """Yield a check for every node that broadcasts, and for every other node whose shape onnx can't infer.
 
-    The latter have no request. The name of a node in a subgraph begins with the path of the subgraph.
+    If a node does not broadcast, its check has no request. The name of a node in a subgraph begins with the path of the
+    subgraph.
     """
     faults = {fault.node: fault.message for fault in reversed(model.faults) if fault.node is not None}
     context = _Context(model, faults, _OnnxSizes(model.prepared.size_names))
@@ -87,7 +88,7 @@ def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
 
 
 class _OnnxSizes:
-    """The sizes of a model in check requests."""
+    """The conversion of a model's sizes into sizes for check requests."""
 
     def __init__(self, size_names: frozenset[str]) -> None:
         self._size_names = size_names
@@ -96,7 +97,7 @@ class _OnnxSizes:
             self.names.name_of(name)
 
     def request_shape(self, shape: Sequence[PartialSize], repeated: Container[str] = ()) -> tuple[SizeOrName, ...]:
-        """Return a shape for a request. An unknown size is "?" unless its generated name is `repeated`."""
+        """Return a shape for a check request. An unknown size becomes "?", unless `repeated` contains its name."""
         return tuple(self._request_size(size, repeated) for size in shape)
 
     def _request_size(self, size: PartialSize, repeated: Container[str]) -> SizeOrName:
@@ -107,14 +108,14 @@ class _OnnxSizes:
 
 
 class _Context:
-    """The facts about a model that all of its graphs share."""
+    """The information about a model that is the same for all of its graphs."""
 
     def __init__(self, model: InferredModel, faults: Mapping[str, str], sizes: _OnnxSizes) -> None:
         self.model, self.faults, self.sizes = model, faults, sizes
         self.assumable = tuple(sorted(name for name in model.prepared.assumable if name == as_name(name)))
 
     def finding(self, node: NodeProto, path: str) -> Finding:
-        """Return the finding of a node before it is checked."""
+        """Return the finding for a node, before the node is checked."""
         fault = self.fault(node)
         lines = [line for line in lines_of(node) if not line.is_packaged]
         file, line = lines[-1][:2] if lines else (None, None)
@@ -129,12 +130,15 @@ class _Context:
         )
 
     def fault(self, node: NodeProto) -> str:
-        """Return the message of onnx about a node. Messages about subgraphs belong to the nodes in them."""
+        """Return onnx's message about a node, or "" if there is none.
+
+        For a node with subgraphs, return "", because the message is about a node in a subgraph.
+        """
         return "" if any(subgraphs(node)) else self.faults.get(node.name, "")
 
 
 class _GraphScope:
-    """The values of a graph, with those of the graphs around it."""
+    """The values that the nodes of a graph can read, including the values of enclosing graphs."""
 
     def __init__(self, graph: GraphProto, outer: _GraphScope | None = None) -> None:
         self.graph = graph
@@ -145,7 +149,7 @@ class _GraphScope:
         )
 
     def value(self, name: str) -> _Value:
-        """Return the shape of a value, which is unknown if the graph does not have the value."""
+        """Return the shape of a value. If the graph does not contain the value, the shape is unknown."""
         return self.values.get(name, _UNKNOWN)
 
 
@@ -171,7 +175,11 @@ def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeChec
 
 
 def _has_broadcast(node: NodeProto, scope: _GraphScope) -> bool:
-    """Return whether a node broadcasts: Gemm only with a third input, MatMul only with more than two matrices."""
+    """Return whether a node broadcasts.
+
+    A Gemm node broadcasts only if it has a third input. A matrix product broadcasts only if the rank of an input is
+    unknown or greater than 2.
+    """
     if node.op_type == "Gemm":
         return len(node.input) > 2 and bool(node.input[2])
     if node.op_type in _MATRIX_PRODUCTS:
@@ -201,14 +209,14 @@ def _operands(
 
 @dataclass
 class _NodeReader:
-    """The translation of one node into a check request."""
+    """The translator of one node into a check request."""
 
     node: NodeProto
     scope: _GraphScope
     context: _Context
 
     def check(self, finding: Finding) -> NodeCheck:
-        """Return the check of the node, without a request if the node is unsupported."""
+        """Return the check for the node. If the node is unsupported, the check has no request."""
         names, values = self._inputs()
         counts = Counter(size for value in values for size in value.shape or () if isinstance(size, str))
         repeated = {size for size, times in counts.items() if times > 1}
@@ -227,9 +235,10 @@ class _NodeReader:
         return NodeCheck(replace(finding, operands=tuple(inputs)), request)
 
     def _inputs(self) -> tuple[list[str], list[_Value]]:
-        """Return the names and shapes of the inputs, as they were before the file expanded them to make a square.
+        """Return the names and shapes of the inputs.
 
-        The second input of an Expand stands for the shape that it holds.
+        If the file expanded the inputs of an outer product ("square"), return the names and shapes before the
+        expansion. For the second input of an Expand node, return the shape that the input contains.
         """
         node, scope = self.node, self.scope
         names = list(node.input)
@@ -248,7 +257,7 @@ class _NodeReader:
         return self.scope.expansions.square(self.node) if is_mutual else None
 
     def _require_input_count(self, count: int) -> None:
-        """Raises _Unsupported if the op does not take this number of inputs."""
+        """Raise _Unsupported if the node's op does not take this number of inputs."""
         op = self.node.op_type
         if op in _VARIADIC:
             if count < 1:
@@ -259,7 +268,7 @@ class _NodeReader:
             raise _Unsupported(f"{op} takes {expected} inputs, and this node has {count}")
 
     def _rule(self, shapes: list[list[SizeOrName]]) -> _Rule:
-        """Return the rule of the node. Raises _Unsupported."""
+        """Return the broadcasting rule of the node. Raises _Unsupported if the rule is not supported."""
         op, opset = self.node.op_type, self.context.model.prepared.opset
         if opset < _FIRST_OPSET[op]:
             if op in _VARIADIC:
@@ -273,10 +282,11 @@ class _NodeReader:
         return _Rule({"name": _RULES.get(op, "onnx.Add"), **transposed}, range(len(shapes)))
 
     def _rule_before_opset_7(self, first: list[SizeOrName], second: list[SizeOrName]) -> _Rule:
-        """Return the rule of elementwise ops before opset 7. Raises _Unsupported.
+        """Return the broadcasting rule of elementwise ops before opset 7.
 
-        Without the attribute `broadcast`, the shapes must be equal. With it, the second input has one element or has
-        consecutive axes of the first, beginning at `axis` or else ending at the last one.
+        If the attribute `broadcast` is not set, the shapes must be equal. If it is set, the second input has only one
+        element, or its axes are equal to consecutive axes of the first input. These axes begin at `axis`. If `axis` is
+        not set, they end at the last axis. Raises _Unsupported if the rule is undefined for these shapes.
         """
         if not integer_attribute(self.node, "broadcast"):
             return _equal_shapes_rule([first, second])
@@ -295,9 +305,9 @@ class _NodeReader:
 
 
 def _complete_target(target: _Value, output: list[PartialSize] | None) -> _Value:
-    """Return the shape that an Expand expands to, with unknown sizes from the stated output shape.
+    """Return the target shape of an Expand node. Unknown sizes are taken from the output shape that the file states.
 
-    An output size may come from the input instead of the target. It fits in the target as well.
+    A size of the output may come from the input instead of the target, but a target with this size also fits.
     """
     if output is None or target.shape is None:
         return target if output is None else _Value(output, by_file=True)
@@ -311,7 +321,7 @@ def _complete_target(target: _Value, output: list[PartialSize] | None) -> _Value
 
 
 def _equal_shapes_rule(shapes: list[list[SizeOrName]]) -> _Rule:
-    """Return the rule by which all shapes must be equal."""
+    """Return the rule that requires equal shapes for all inputs."""
     for number, shape in enumerate(shapes):
         if len(shape) != len(shapes[0]):
             return _Rule({"name": _EXACT_RULE, "shape": shapes[0], "broadcast_axes": []}, (number,), 0)

@@ -1,4 +1,4 @@
-"""Probe: trials of a model at several sets of sizes, to find nodes that fail at all or at some of them."""
+"""Probe: tries a model with several sets of sizes, to find nodes that fail for all sets or for some sets."""
 
 from __future__ import annotations
 
@@ -35,49 +35,52 @@ from .trial import (
 )
 
 MAX_VISITS = 300_000
-"""The largest number of nodes that all trials of a model visit together, which takes half a minute."""
+"""The maximum number of nodes that all trials of a model visit in total. These visits take half a minute."""
 _MAX_EXPLANATIONS = 8
-"""The largest number of names that are explained, as a pinned size, as a sum or otherwise."""
+"""The maximum number of names for which the probe finds an explanation, such as a pinned size or a sum."""
 _MAX_NAMES = 40
-"""The largest number of free sizes for which explanations are searched."""
+"""The maximum number of free sizes. If a model has more, the probe does not search for explanations."""
 _MAX_CANDIDATES = 6
-"""The largest number of sizes that are tried for a name that an op seems to pin."""
+"""The maximum number of sizes that are tried for names that a node may pin."""
 _DIVIDING_OPS = frozenset({"Reshape", "Split", "SpaceToDepth", "DepthToSpace", "Flatten"})
-"""The ops that may need sizes that are divisible."""
+"""The ops that may require divisible sizes."""
 
 
 class ProbeResult(NamedTuple):
-    """The results of a probe."""
+    """The results of a probe of a model."""
 
     findings: dict[str, Finding]
-    """The findings of nodes that fail at some sizes at least, by their numbers."""
+    """The findings for nodes that fail for at least one set of sizes, keyed by the number of the node."""
     fitting: set[str]
-    """The numbers of nodes that fit at all sizes that were tried."""
+    """The numbers of the nodes that fit for all sets of sizes that were tried."""
     sizes: tuple[dict[str, int], ...]
     """The sets of sizes that were tried."""
     notes: tuple[str, ...]
-    """The names that were not tried freely, and why."""
+    """Notes about named sizes that could not be chosen freely, with the reason."""
 
 
 @dataclass
 class Probe:
-    """Trials of a model at several sets of sizes."""
+    """A series of trials of a model with several sets of sizes."""
 
     prepared: PreparedModel
     check_batch: CheckBatch
     ranges: Mapping[str, str]
-    """The assumed ranges of named sizes."""
+    """The ranges that the user assumes for named sizes."""
     example: Mapping[str, int]
-    """The sizes at which the user runs the model."""
+    """The sizes with which the user runs the model."""
     progress: Progress | None = None
     pins: dict[str, PinnedSize] = field(default_factory=dict)
-    """The sizes that nodes pin to one number although they do not broadcast, by the number of the node."""
+    """The sizes that are pinned to one number by nodes that do not broadcast, keyed by the number of the node."""
     sums: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names that must be sums of other names."""
+    """The sizes that must be the sum of other sizes. The key and the values are names."""
     factors: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The factor of each name that must be a multiple, and the number of the node that needs it."""
+    """The sizes that must be a multiple of a factor, keyed by name.
+
+    The value is the factor, and the number of the node that requires it.
+    """
     left_out: dict[str, str] = field(default_factory=dict)
-    """The names that get no size, and the number of the node that would fail."""
+    """The names that get no number. The value is the number of the node that would fail."""
 
     def __post_init__(self) -> None:
         self._free = free_sizes(self.prepared)
@@ -88,7 +91,7 @@ class Probe:
         self._pinning: dict[str, Finding] = {}
 
     def run(self) -> ProbeResult:
-        """Return the nodes that fail at every set of sizes, and those that fail at some."""
+        """Run all trials. Return the nodes that fail for every set of sizes, and the nodes that fail for some sets."""
         trials = self._explained_trials()
         numbers = dict.fromkeys(number for trial in trials for number in (*trial.nodes, *trial.failed))
         partly = [number for number in numbers if fails_partly(number, trials)]
@@ -111,7 +114,7 @@ class Probe:
         return ProbeResult(findings, fitting, sizes, self._notes())
 
     def _explained_trials(self) -> list[Trial]:
-        """Return the trials once no other name can be explained."""
+        """Explain as many names as possible, and return the trials with the resulting sizes."""
         trials = self._trials()
         for _ in range(_MAX_EXPLANATIONS):
             if not self._explain_name(trials):
@@ -120,7 +123,7 @@ class Probe:
         return trials
 
     def _sets_of_sizes(self) -> list[dict[str, int]]:
-        """Return the different sets of sizes to try."""
+        """Return the sets of sizes to try, without duplicates."""
         if not self._free:
             return [{}]
         sets = [choose_sizes(self._free, self._avoided, step, equal_generated=False) for step in (1, STEP)]
@@ -148,11 +151,11 @@ class Probe:
         return trials
 
     def _is_exhausted(self) -> bool:
-        """Return whether another trial would visit too many nodes."""
+        """Return whether the limit of visited nodes does not permit another trial."""
         return self._visits + len(self._ops) > MAX_VISITS
 
     def _try(self, sizes: Mapping[str, int]) -> Trial:
-        """Try one set of sizes, where names that are pinned, multiples or sums get the sizes that they need."""
+        """Try the model with one set of sizes, after changing the sizes that are pinned, multiples or sums."""
         used = clamp_to_ranges(sizes, self.ranges)
         used.update((name, used[name] * factor) for name, (factor, _) in self.factors.items())
         used.update((pin.name, pin.size) for pin in self.pins.values())
@@ -169,7 +172,7 @@ class Probe:
         return Trial(used, nodes, inference.failed, inference.fits, inference.reached, inference.too_small)
 
     def _smaller_sizes(self, multiples: Mapping[str, int], trials: Sequence[Trial]) -> dict[str, int]:
-        """Return sizes that are as small as the multiples allow."""
+        """Return the smallest set of sizes that meets the required multiples."""
         if not multiples:
             return choose_sizes(self._free, self._avoided, STEP // 4, equal_generated=True)
         return {
@@ -178,7 +181,10 @@ class Probe:
         }
 
     def _upper_limit(self, number: str, failure: Finding, trials: Sequence[Trial]) -> Finding | None:
-        """Return a finding with an upper limit, if the node fails only because a size was always above a number."""
+        """Return a finding with an upper limit for a size, or None if this does not explain why a node fails.
+
+        There is such a limit if the size was above a number in all trials, and the node fits with a smaller size.
+        """
         for pin in failure.pins:
             was_above = all(trial.sizes.get(pin.name, 0) > pin.size for trial in trials)
             if not was_above or pin.size < 3 or self._is_exhausted():
@@ -189,9 +195,9 @@ class Probe:
         return None
 
     def _multiples(self, partly: Sequence[str], trials: Sequence[Trial]) -> dict[str, int]:
-        """Return a power of two for each size that must be a multiple of it.
+        """For each size that must be a multiple of a power of two, return this power of two.
 
-        The result is empty unless nodes fail at primes, and fit at multiples of them.
+        The result is empty unless some nodes fail with prime sizes and fit with multiples of these primes.
         """
         failing = [number for number in partly if trials[0].fails(number) and trials[1].state(number) == "fits"]
         if not failing:
@@ -213,7 +219,7 @@ class Probe:
         return multiples
 
     def _explain_name(self, trials: Sequence[Trial]) -> bool:
-        """Find one name that a node pins, or that must be a sum or a multiple, and return whether there is one."""
+        """Find one name whose size must be a certain number, a sum or a multiple. Return whether a name was found."""
         if len(self._free) > _MAX_NAMES:
             return False
         for number in dict.fromkeys(number for trial in trials for number in trial.nodes):
@@ -227,9 +233,9 @@ class Probe:
         return False
 
     def _find_sum(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a name that must be the sum of two others, and return whether there is one.
+        """Find a name whose size must be the sum of two other sizes. Return whether a name was found.
 
-        The length of an attention mask, for one, is that of the cache and of the new tokens together.
+        For example, the length of an attention mask is the length of the cache plus the number of new tokens.
         """
         conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
         pairs = [conflicting_sizes(trial.nodes[number]) for trial in conflicts]
@@ -246,9 +252,9 @@ class Probe:
         return False
 
     def _find_pin(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a name that must be one number, or a multiple of one, and return whether there is one.
+        """Find a name whose size must be a certain number, or a multiple of it. Return whether a name was found.
 
-        The node has an op that does not broadcast, and it fails at every other number.
+        The op of the node does not broadcast, and the node fails with every other size.
         """
         candidates = [
             (size.name, candidate)
@@ -272,7 +278,7 @@ class Probe:
         return self._try({**trial.sizes, name: size}).state(number) == "fits"
 
     def _find_left_out(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a size that the node must divide, leave it without a number, and return whether there is one."""
+        """Find a size that the node must divide, and leave this size without a number. Return whether one was found."""
         if self._ops[number] not in _DIVIDING_OPS:
             return False
         for size in self._free:

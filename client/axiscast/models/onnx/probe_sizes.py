@@ -1,4 +1,4 @@
-"""The sizes at which a model is probed: a number for each free size of its inputs."""
+"""The choice of sizes with which a model is tried, with a number for each free size of the model's inputs."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from .graph import decoded, dimensions_of
 from .inference import PreparedModel
 
 MAX_SHAPE_ELEMENTS = 8
-"""The longest constant, in integers, that may be a shape."""
+"""The maximum number of integers in a constant that may be a shape."""
 STEP = 64
-"""The factor of sizes that must be divisible, which the strides of networks divide."""
+"""The factor by which sizes are multiplied to make them divisible by the strides of networks."""
 _PREFERRED_PRIMES = 12
-"""The number of small primes that are used first."""
+"""The number of small primes that are used before larger primes."""
 _GENERATED_NAME = re.compile(
     r".*_dynamic_axes_\d+|[su]\d+|unk__\d+|unknown_\d+|.*_?dim_?\d+|[dD]\d+|DynamicDimension[._]\d+|None|sym_?\d+"
 )
-"""The names that torch, tf2onnx, paddle2onnx and axiscast generate for sizes."""
+"""The pattern of names that torch, tf2onnx, paddle2onnx and axiscast generate for sizes."""
 
 
 class FreeSize(NamedTuple):
-    """A named size of a model's inputs."""
+    """A named size that occurs in the shapes of a model's inputs."""
 
     name: str
     axes: frozenset[int]
-    """The axes that have this size, in any of the inputs."""
+    """The numbers of the axes that have this size in any input."""
     inputs: frozenset[str]
     is_spatial: bool
-    """Whether the size is a height, a width or a length, so that a small number could leave no elements."""
+    """Whether the size is a height, a width or a length. If such a size is small, the model may get empty tensors."""
 
     @property
     def has_generated_name(self) -> bool:
-        """Whether an exporter generated the name, so that different names may be the same size."""
+        """Whether an exporter generated the name. Different generated names may stand for the same size."""
         return _GENERATED_NAME.fullmatch(self.name) is not None
 
 
 def free_sizes(prepared: PreparedModel) -> list[FreeSize]:
-    """Return the named sizes of a model's inputs, including each name in an expression."""
+    """Return the named sizes of a model's inputs, including all names in size expressions."""
     occurrences: dict[str, list[tuple[int, str, bool]]] = {}
     for value in prepared.model.graph.input:
         dims = value.type.tensor_type.shape.dim
@@ -63,9 +63,10 @@ def free_sizes(prepared: PreparedModel) -> list[FreeSize]:
 def choose_sizes(
     sizes: Iterable[FreeSize], avoided: frozenset[int], step: int, equal_generated: bool
 ) -> dict[str, int]:
-    """Return a number for each name: `step` times a prime, different for each name, and preferably not `avoided`.
+    """Return a number for each named size. Each number is `step` times a different prime.
 
-    With `equal_generated`, generated names that share an axis get the same number.
+    Numbers in `avoided` are not used if there are other small primes. If `equal_generated` is true, generated names
+    that share an axis get the same number.
     """
     sizes = list(sizes)
     groups = _group_generated(sizes) if equal_generated else {}
@@ -82,10 +83,10 @@ def choose_sizes(
 
 
 def _group_generated(sizes: list[FreeSize]) -> dict[str, str]:
-    """Return the representative of each name.
+    """Return a representative name for each name, which is the same for all names in a group.
 
-    Generated names that share an axis have the same representative. If the axis has one given name, that name belongs
-    to them too.
+    Generated names that share an axis are in the same group. If exactly one name on the axis is not generated, it is
+    also in this group.
     """
     parents = {size.name: size.name for size in sizes}
 
@@ -105,7 +106,10 @@ def _group_generated(sizes: list[FreeSize]) -> dict[str, str]:
 
 
 def _prefer_primes(first: int, avoided: Iterable[int]) -> Iterator[int]:
-    """Yield the primes from `first`, where avoided primes come after a few others, so that sizes stay small."""
+    """Yield the primes from `first` on. Among the first few primes, the avoided primes come last.
+
+    The avoided primes still come before all larger primes, so that the sizes stay small.
+    """
     few = list(islice(_primes(first), _PREFERRED_PRIMES))
     avoided = {*avoided}
     yield from sorted(few, key=avoided.__contains__)
@@ -117,7 +121,7 @@ def _primes(first: int) -> Iterator[int]:
 
 
 def clamp_to_ranges(sizes: Mapping[str, int], ranges: Mapping[str, str]) -> dict[str, int]:
-    """Return the sizes, changed as little as possible so that they are inside the assumed ranges."""
+    """Return the sizes after moving each size that is outside its assumed range to the nearest limit."""
     symbols = {name: Symbol(text) for name, text in ranges.items() if ".." in text}
     return {
         name: min(max(size, symbol.low), symbol.high) if (symbol := symbols.get(as_name(name))) else size
@@ -126,7 +130,7 @@ def clamp_to_ranges(sizes: Mapping[str, int], ranges: Mapping[str, str]) -> dict
 
 
 def add_expression_values(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes, with a number for each size whose text looks like an expression but can't be evaluated."""
+    """Return the sizes, and add a number for each size that looks like an expression but can't be evaluated."""
     result = dict(sizes)
     for size in dimensions_of(prepared.model.graph.input):
         expression = decoded(size.dim_param)
@@ -136,7 +140,7 @@ def add_expression_values(prepared: PreparedModel, sizes: Mapping[str, int]) -> 
 
 
 def numbers_in(prepared: PreparedModel) -> frozenset[int]:
-    """Return the sizes and the short integer constants of a model, which a probe should not match by chance."""
+    """Return the sizes and the short integer constants of a model, because a probe should not use the same numbers."""
     graph = prepared.model.graph
     numbers = {size for tensor in graph.initializer for size in tensor.dims}
     numbers |= {size.dim_value for size in dimensions_of(graph.input) if size.HasField("dim_value")}
@@ -152,7 +156,10 @@ def numbers_in(prepared: PreparedModel) -> frozenset[int]:
 
 
 def sizes_from_metadata(prepared: PreparedModel) -> dict[str, int]:
-    """Return the batch and image size in the file's metadata, as ultralytics writes them, by the names of sizes."""
+    """Return the batch size and the image size that ultralytics writes into a file's metadata.
+
+    The keys are the names of the sizes.
+    """
     metadata = {entry.key: entry.value for entry in prepared.model.metadata_props}
     image_sizes = [int(number) for number in re.findall(r"\d{1,6}", metadata.get("imgsz", ""))]
     batch = re.fullmatch(r"\d{1,6}", metadata.get("batch", ""))

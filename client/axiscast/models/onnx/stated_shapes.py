@@ -1,4 +1,4 @@
-"""The shapes that an ONNX file states for the results of its nodes (`value_info`)."""
+"""The shapes that an ONNX file states for the outputs of its nodes, in `value_info`."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 from .graph import OnnxDimension, PartialSize, decoded, size_of
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")
-"""The names that onnx generates for sizes that it can't infer."""
+"""The pattern of names that onnx generates for sizes that it can't infer."""
 STATED_OUTPUT = "axiscast.output"
-"""The metadata key under which an Expand keeps the output shape that the file states."""
+"""The metadata key under which an Expand node stores the output shape that the file states."""
 _BY_FILE = "axiscast.by_file"
-"""The metadata key of values that have sizes from the file."""
+"""The metadata key that marks values with sizes that are only stated in the file."""
 
 StatedShapes = dict[str, ValueInfoProto]
-"""The stated shapes of one graph, by the names of values."""
+"""The stated shapes in one graph, keyed by the name of the value."""
 
 
 class Contradiction(NamedTuple):
-    """A shape in the file that differs from the inferred one."""
+    """A shape stated in the file that differs from the inferred shape."""
 
     node: str
-    """The number of the node."""
+    """The number of the node that computes the value."""
     value: str
     op: str
     message: str
 
 
 def forget_shapes(graph: GraphProto) -> StatedShapes:
-    """Remove the stated shapes of all values except inputs from a graph, and return those of nodes' results."""
+    """Remove all stated shapes from a graph, except the shapes of inputs. Return the shapes of the nodes' outputs."""
     results = {name for node in graph.node for name in node.output}
     stated: StatedShapes = {}
     for value in (*graph.value_info, *graph.output):
@@ -51,15 +51,16 @@ def forget_shapes(graph: GraphProto) -> StatedShapes:
 
 
 def stated_output(node: NodeProto) -> list[PartialSize] | None:
-    """Return the stated output shape of an Expand, or None if the file does not state it."""
+    """Return the output shape that the file states for an Expand node, or None if the file does not state it."""
     stated = [entry.value for entry in node.metadata_props if entry.key == STATED_OUTPUT]
     return json.loads(stated[-1]) if stated else None
 
 
 def restore_shapes(graph: GraphProto, inferred: GraphProto, stated: StatedShapes, input_names: frozenset[str]) -> bool:
-    """Give a graph its inferred shapes, completed by stated sizes, and return whether any stated size was used.
+    """Add the inferred shapes to a graph, and complete them with stated sizes.
 
-    A stated shape may keep onnx from inferring a node again, so the inferred shapes are needed too.
+    Return whether any stated size was used. A stated shape may prevent onnx from inferring a node again. For this
+    reason, the inferred shapes are also added.
     """
     uses_stated = False
     known = {value.name: value for value in (*inferred.value_info, *inferred.output)}
@@ -75,7 +76,7 @@ def restore_shapes(graph: GraphProto, inferred: GraphProto, stated: StatedShapes
         if value is None or name in inputs:
             continue
         if any(NAMED_BY_ONNX.fullmatch(size.dim_param) for size in value.type.tensor_type.shape.dim):
-            continue  # onnx may infer this size in the next pass
+            continue  # onnx may be able to infer this size in the next pass
         if name in outputs:
             outputs[name].CopyFrom(value)
         else:
@@ -84,7 +85,7 @@ def restore_shapes(graph: GraphProto, inferred: GraphProto, stated: StatedShapes
 
 
 def _complete(value: ValueInfoProto, stated: ValueInfoProto, input_names: frozenset[str]) -> bool:
-    """Replace the unknown sizes of a value by stated ones, and return whether there were any."""
+    """Replace the unknown sizes of a value by stated sizes. Return whether any size was replaced."""
     is_completed = False
     own, theirs = value.type.tensor_type.shape.dim, stated.type.tensor_type.shape.dim
     if len(own) == len(theirs):
@@ -96,7 +97,7 @@ def _complete(value: ValueInfoProto, stated: ValueInfoProto, input_names: frozen
 
 
 def copy_shapes(graph: GraphProto) -> dict[str, list[OnnxDimension]]:
-    """Return a copy of the shapes in a graph, by the names of values."""
+    """Return a copy of the shapes in a graph, keyed by the name of the value."""
     shapes: dict[str, list[OnnxDimension]] = {}
     for value in (*graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
@@ -107,12 +108,12 @@ def copy_shapes(graph: GraphProto) -> dict[str, list[OnnxDimension]]:
 
 
 def _is_known(size: OnnxDimension, names: frozenset[str] | None) -> bool:
-    """Return whether a size is a number or has a name. If `names` is given, the name must be one of them."""
+    """Return whether a size is a number or has a name. If `names` is given, it must contain the name."""
     return size.HasField("dim_value") or bool(size.dim_param and (names is None or size.dim_param in names))
 
 
 def mark_by_file(graph: GraphProto, inferred: dict[str, list[OnnxDimension]], input_names: frozenset[str]) -> None:
-    """Mark the values that have a size which is not among the inferred shapes."""
+    """Mark the values that have a size which onnx did not infer."""
     for value in (*graph.value_info, *graph.output):
         sizes = value.type.tensor_type.shape.dim
         before = inferred.get(value.name, ())
@@ -126,14 +127,17 @@ def mark_by_file(graph: GraphProto, inferred: dict[str, list[OnnxDimension]], in
 
 
 def is_by_file(value: ValueInfoProto) -> bool:
-    """Return whether a value has sizes that are known only from the file."""
+    """Return whether a value has sizes that are only stated in the file."""
     return any(entry.key == _BY_FILE for entry in value.metadata_props)
 
 
 def find_contradictions(
     graph: GraphProto, inferred: Mapping[str, list[OnnxDimension]], stated: StatedShapes
 ) -> Iterator[Contradiction]:
-    """Yield each value whose inferred shape has another rank or another number on an axis than the stated one."""
+    """Yield a contradiction for each value whose inferred shape differs from the stated shape.
+
+    Two shapes differ if their ranks differ, or if they have different numbers on an axis.
+    """
     for node in graph.node:
         for name in node.output:
             if name not in inferred or name not in stated:

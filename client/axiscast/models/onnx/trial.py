@@ -1,4 +1,4 @@
-"""Trial: the results of a model at one set of sizes, and what several trials show about a node."""
+"""Trial: the results for a model with one set of sizes. Functions combine the results of several trials."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ _FAILED: tuple[State, ...] = ("conflict", "fault")
 
 
 class Trial(NamedTuple):
-    """The results of a model at one set of sizes."""
+    """The results for a model that was tried with one set of sizes."""
 
     sizes: dict[str, int]
     nodes: dict[str, Finding]
-    """The finding of each node that broadcasts or fails, by the node's number."""
+    """The findings for all nodes that broadcast or fail, keyed by the number of the node."""
     failed: dict[str, list[KnownValue]]
-    """The inputs of each node that has a fault, by the node's number."""
+    """The inputs of each node for which onnx reports a fault, keyed by the number of the node."""
     fits: set[str]
-    """The numbers of the nodes that fit, and whose input sizes are all known."""
+    """The numbers of the nodes whose input sizes are all known and fit together."""
     reached: set[str]
-    """The numbers of the nodes that may run at these sizes."""
+    """The numbers of the nodes that may run with these sizes."""
     too_small: bool
-    """Whether some size would be less than one."""
+    """Whether a size in the model would be less than one."""
 
     def state(self, number: str) -> State:
-        """Return the state of a node: it fits, its shapes conflict, onnx reports a fault, or nothing is known."""
+        """Return the state of a node.
+
+        "fits" and "conflict" say whether the shapes broadcast. "fault" means that onnx reports an error.
+        """
         finding = self.nodes.get(number)
         if number not in self.reached:
             return "unknown"
@@ -43,31 +46,34 @@ class Trial(NamedTuple):
         return "conflict" if finding.answer.conflict else "fits" if finding.answer.compatible else "unknown"
 
     def fails(self, number: str) -> bool:
-        """Return whether a node can't run at these sizes."""
+        """Return whether a node can't run with these sizes."""
         return self.state(number) in _FAILED
 
 
 def fails_always(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in every trial in which its state is known, and in two trials if there are two."""
+    """Return whether a node fails in every trial in which its state is known.
+
+    If there are two or more trials, the node must fail in at least two trials.
+    """
     states = [trial.state(number) for trial in trials]
     failing = sum(state in _FAILED for state in states)
     return "fits" not in states and failing >= min(2, len(trials))
 
 
 def fails_once(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in one trial, and its state in the others is unknown."""
+    """Return whether a node fails in exactly one trial, and its state is unknown in all other trials."""
     states = [trial.state(number) for trial in trials]
     return "fits" not in states and sum(state in _FAILED for state in states) == 1
 
 
 def fails_partly(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in some trials and fits in others."""
+    """Return whether a node fails in some trials and fits in other trials."""
     states = {trial.state(number) for trial in trials}
     return "fits" in states and bool(states & {*_FAILED})
 
 
 def complete_failure(number: str, trials: Sequence[Trial]) -> Finding:
-    """Return the finding of a node that always fails, from the first trial in which it fails."""
+    """Return the finding for a node that always fails. It is based on the first trial in which the node fails."""
     first = next(trial for trial in trials if trial.fails(number))
     failures = sum(trial.fails(number) for trial in trials)
     tried = TrialSummary("fails", first.sizes, failures) if first.sizes else None
@@ -75,7 +81,7 @@ def complete_failure(number: str, trials: Sequence[Trial]) -> Finding:
 
 
 def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str, int]) -> Finding:
-    """Return the finding of a node that fails in some trials."""
+    """Return the finding for a node that fails in some trials and fits in other trials."""
     first = next(trial for trial in trials if trial.fails(number))
     needs_multiples = first is trials[0] and trials[1].state(number) == "fits"
     needs = " and ".join(f"{name} to be a multiple of {factor}" for name, factor in multiples.items())
@@ -85,7 +91,10 @@ def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str
 
 
 def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
-    """Return the name that must be one number, if the conflict of a node is always between that name and number."""
+    """Return the pinned size of a node whose conflicts are always between the same named size and the same number.
+
+    If the node has no such size, the tuple is empty.
+    """
     conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
     pairs = [conflicting_sizes(trial.nodes[number]) for trial in conflicts]
     fixed = set.intersection(*map(set, pairs)) if pairs else set()
@@ -100,16 +109,16 @@ def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
 
 
 def conflicting_sizes(finding: Finding) -> tuple[int, ...]:
-    """Return the sizes of a finding's conflict, which are two unless the conflict is of another kind."""
+    """Return the sizes that are in conflict. There are two sizes, unless the conflict is not between two sizes."""
     conflict = finding.answer.conflict if finding.answer else None
     return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
 
 
 def fixed_size_candidates(name: str, number: str, trials: Sequence[Trial]) -> list[int]:
-    """Return the numbers to which a failing node may pin a named size, the most likely first.
+    """Return the values to which a failing node may pin a named size, with the most likely value first.
 
-    The first is the number that makes the node's elements fit a target shape. The others are constants among the
-    node's inputs, from the largest to the smallest.
+    The first value makes the number of elements in the node's input equal to the number in a target shape. The other
+    values are constants among the node's inputs, from the largest to the smallest.
     """
     failing = [(trial.sizes, trial.failed[number]) for trial in trials if number in trial.failed]
     if not failing or any(name not in sizes for sizes, _ in failing):
@@ -129,7 +138,7 @@ def fixed_size_candidates(name: str, number: str, trials: Sequence[Trial]) -> li
 
 
 def _integers(inputs: Sequence[KnownValue]) -> set[int]:
-    """Return the elements of the integer vectors among some inputs, and the sum of each vector."""
+    """Return all elements of integer vectors among the inputs, and the sum of each vector."""
     integers: set[int] = set()
     for value in inputs:
         if value.array is not None and value.array.dtype.kind == "i" and value.array.ndim <= 1:
@@ -138,9 +147,10 @@ def _integers(inputs: Sequence[KnownValue]) -> set[int]:
 
 
 def _fitting_size(size: int, inputs: Sequence[KnownValue]) -> int:
-    """Return the number in place of `size` that gives the first input the elements of a target shape, or 0.
+    """Return a value for a size that gives the first input as many elements as the target shape, or 0 if none exists.
 
-    The target shape is the second input, as in a Reshape, where 0 stands for the size of the first input.
+    `size` is the current value. The target shape is the second input, as in a Reshape node. A 0 in the target shape
+    stands for the corresponding size of the first input.
     """
     shape = known_shape(inputs[0].type) if inputs else None
     target = inputs[1].array if len(inputs) == 2 else None

@@ -1,1 +1,1 @@
-"""Programs in memory: exported programs of torch and jaxprs of jax."""
+"""Checks of programs in memory, which are torch's exported programs and jax's jaxprs."""

@@ -1,4 +1,4 @@
-"""check_jax: the check of a function that jax traced."""
+"""check_jax: checks the broadcasts in a function that jax has traced."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .program_report import BroadcastOperation, ProgramSizes, report_program
 __all__ = ["check_jax"]
 
 OLDEST_JAX = "0.10"
-"""The oldest release of jax that is tested."""
+"""The oldest jax release with which axiscast is tested."""
 _BROADCASTING = frozenset(
     """add add_any sub mul mulhi div rem max min pow atan2 nextafter eq ne lt le gt ge eq_to le_to lt_to and
     or xor shift_left shift_right_logical shift_right_arithmetic select_n clamp complex igamma igammac igamma_grad_a
     random_gamma_grad regularized_incomplete_beta polygamma zeta""".split()  # noqa: SIM905
 )
-"""The primitives whose operands the user's function may broadcast."""
+"""The jax primitives whose operands may be broadcast in the user's function."""
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "eq_to", "le_to", "lt_to"}
 _ADD_AXIS = {"reshape", "broadcast_in_dim"}
 _KEEP_PROVENANCE = (
@@ -37,43 +37,43 @@ _KEEP_PROVENANCE = (
     }
 )
 _INDEXING = {"rewriting_take", "_rewriting_take", "_gather", "_getitem"}
-"""jax's functions that index an array, where the index may contain None."""
+"""The internal jax functions that index an array. The index may contain None."""
 _RESHAPING = {"expand_dims", "reshape"}
 _EXPLICIT = {*_INDEXING, *_RESHAPING, "broadcast_to", "full"}
-"""jax's functions that a user calls to give an array a shape. `full` is called by zeros, ones and zeros_like."""
+"""The jax functions with which a user sets the shape of an array. zeros, ones and zeros_like call `full`."""
 _PROMOTION = {"promote_shapes", "_promote_shapes", "broadcast_to_rank", "_broadcast_arrays"}
-"""jax's functions that give operands the same rank. They may call the explicit functions."""
+"""The internal jax functions that give operands the same rank. They may call the functions in _EXPLICIT."""
 _BATCHING = os.path.join("interpreters", "batching.py")
-"""The file of jax in which vmap gives operands the same rank."""
+"""The path of the jax source file in which vmap gives operands the same rank."""
 
 SourceLocation = tuple[str | None, int | None]
-"""A source file and a line number, or twice None."""
+"""A source file and a line number, or two None values if the location is unknown."""
 
 
 class JaxValue(NamedTuple):
-    """The facts about a variable of a jaxpr."""
+    """The information about a variable in a jaxpr."""
 
     written_shape: tuple[Any, ...]
-    """The sizes before promotion: None for an axis that jax added, and 1 for an axis that jax expanded."""
+    """The shape in the user's code, with None for each axis that jax added, and 1 for each axis that jax expanded."""
     provenance: Provenance
     name: str = ""
-    """The name of the argument that the variable is, or was promoted from, or "" for any other variable."""
+    """The name of the argument from which the variable comes, or "" if it does not come from an argument."""
 
 
 @typed
 def check_jax(
     traced: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
-    """Check every operation of a traced jax function that broadcasts, and return the report.
+    """Check every operation of a traced jax function that broadcasts, and return a report.
 
-    The shapes are those in your code: before jax.numpy promotes ranks, and without the batch axes of `vmap`. Symbolic
-    dimensions keep their names. A square is not reported if all pairs are intended, as in x[:, None] - y
-    (docs/training.md).
+    The report shows the shapes in your code, before jax.numpy promotes ranks and without the batch axes of `vmap`.
+    Symbolic dimensions keep their names. An outer product ("square") is not reported if all pairs are intended, as in
+    x[:, None] - y (docs/training.md).
 
     Args:
         traced: The result of `jax.jit(function).trace(...)`, or a jaxpr.
-        assume: Known sizes or ranges of symbolic dimensions, by name.
-        kinds: The suspicious broadcasts to report, as in `watch`.
+        assume: Known sizes or ranges for symbolic dimensions, keyed by name.
+        kinds: The kinds of suspicious broadcasts to report, as in `watch`.
 
     Raises:
         TypeError: `traced` is neither a traced function nor a jaxpr.
@@ -99,9 +99,9 @@ def check_jax(
 
 
 def jax_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[BroadcastOperation]:
-    """Return the equations of a jaxpr that broadcast, in order, including those of inner jaxprs.
+    """Return the equations of a jaxpr that broadcast, in order, including the equations of inner jaxprs.
 
-    `jax_folder` is the folder of jax's own code.
+    `jax_folder` is the folder that contains jax's own code.
     """
     reader = JaxprReader(sizes, jax_folder)
     argument_names = getattr(getattr(jaxpr, "debug_info", None), "arg_names", None) or ()
@@ -112,24 +112,27 @@ def jax_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[Bro
 
 
 class JaxprReader:
-    """A walk over the equations of a jaxpr that collects the operations that broadcast."""
+    """A reader that visits all equations of a jaxpr and collects the operations that broadcast."""
 
     def __init__(self, sizes: ProgramSizes, jax_folder: str) -> None:
         self.operations: list[BroadcastOperation] = []
         self._sizes, self._jax_folder = sizes, jax_folder
         self._seen_in_jax: set[Any] = set()
-        """The line and the shapes of each operation in jax's own code, so that jnp.hypot, for one, is reported once."""
+        """The lines and shapes of operations in jax's own code that have already been recorded.
+
+        A function such as jnp.hypot has several such operations, but is reported only once.
+        """
 
     def read(self, jaxpr: Any, arguments: Sequence[JaxValue], caller: SourceLocation, path: str) -> list[JaxValue]:
-        """Read a jaxpr that is called with `arguments`, and return its results.
+        """Read a jaxpr that is called with `arguments`, and return the results of the jaxpr.
 
-        `caller` is the file and line of the call. Equations in jax's own code are reported there.
+        `caller` is the file and line of the call. Equations in jax's own code are reported at this location.
         """
         values = dict(zip(jaxpr.invars, arguments, strict=True))
         values |= {variable: _unpromoted(variable) for variable in jaxpr.constvars}
 
         def value_of(variable: Any) -> JaxValue:
-            if hasattr(variable, "val"):  # a literal, which has no hash
+            if hasattr(variable, "val"):  # a literal, which is not hashable
                 return _unpromoted(variable)
             return values.get(variable) or _unpromoted(variable)
 
@@ -149,7 +152,10 @@ class JaxprReader:
     def _read_inner(
         self, equation: Any, operands: Sequence[JaxValue], location: SourceLocation, path: str
     ) -> list[JaxValue]:
-        """Read the jaxprs that an equation calls, and return its results, or an empty list if it calls none."""
+        """Read the jaxprs that an equation calls, and return the results of the equation.
+
+        If the equation does not call a jaxpr, return an empty list.
+        """
         results: list[JaxValue] = []
         for parameter, value in equation.params.items():
             for each in value if isinstance(value, list | tuple) else (value,):
@@ -166,7 +172,7 @@ class JaxprReader:
     def _add_operation(
         self, equation: Any, name: str, operands: Sequence[JaxValue], location: SourceLocation, is_in_jax: bool
     ) -> None:
-        """Record an equation if it broadcasts two or more arrays."""
+        """Record an equation as an operation if the equation broadcasts two or more arrays."""
         arrays = [value for value in operands if value.written_shape]
         shapes = _user_shapes([value.written_shape for value in arrays])
         broadcast = [(shape, value) for shape, value in zip(shapes, arrays, strict=True) if shape]
@@ -191,14 +197,14 @@ class JaxprReader:
         self.operations.append(BroadcastOperation(finding, is_meant))
 
     def _call_stack(self, equation: Any) -> tuple[set[str], list[SourceLine]]:
-        """Return the functions of jax that made an equation, and the lines of other code that called them.
+        """Return the jax functions that created an equation, and the lines of other code that called these functions.
 
-        The innermost line is the last one. If vmap made the equation, _BATCHING is among the functions.
+        The innermost line is the last one. If vmap created the equation, the set of functions contains _BATCHING.
         """
         jax_functions: set[str] = set()
         lines: list[SourceLine] = []
         traceback = equation.source_info.traceback
-        for frame in traceback.frames if traceback is not None else ():  # the innermost frame first
+        for frame in traceback.frames if traceback is not None else ():  # the first frame is the innermost one
             if not frame.file_name.startswith(self._jax_folder):
                 lines.append(SourceLine(frame.file_name, frame.line_num))
             elif not lines:
@@ -209,7 +215,7 @@ class JaxprReader:
 
 
 def _unpromoted(variable: Any, name: str = "") -> JaxValue:
-    """Return a value whose shape in the jaxpr is the one in the user's code."""
+    """Return a value for a variable whose shape in the jaxpr is the same as in the user's code."""
     return JaxValue(tuple(variable.aval.shape), derive(), name)
 
 
@@ -219,9 +225,9 @@ def _source_line(location: SourceLocation) -> SourceLine | None:
 
 
 def _convert(variable: Any, value: JaxValue | None) -> JaxValue:
-    """Return a value for the variable that represents it inside or outside of a call.
+    """Return the value of a variable that receives `value` when a jaxpr is called or returns.
 
-    The variable has all of the value, one step of it (in a scan), or all of its steps.
+    The variable may have the whole value, one step of the value in a scan, or all steps of the value in a scan.
     """
     shape = tuple(variable.aval.shape)
     if value is not None:
@@ -235,19 +241,20 @@ def _convert(variable: Any, value: JaxValue | None) -> JaxValue:
 
 
 def _arguments(equation: Any, parameter: str, operands: Sequence[JaxValue], count: int) -> Sequence[JaxValue | None]:
-    """Return the operands that an equation passes to the jaxpr in one of its parameters."""
-    if parameter == "cond_jaxpr":  # a while loop: the constants of the condition, those of the body, and the state
+    """Return the operands that an equation passes to the jaxpr in the given parameter."""
+    # The operands of a while loop are the constants of the condition, the constants of the body, and the state.
+    if parameter == "cond_jaxpr":
         constants = equation.params["cond_nconsts"]
         return [*operands[:constants], *operands[constants + equation.params["body_nconsts"] :]]
     if count > len(operands):
         return [None] * count
-    return operands[len(operands) - count :]  # without the index of a branch
+    return operands[len(operands) - count :]  # leave out the first operand, which selects a branch
 
 
 def _results(
     equation: Any, operands: Sequence[JaxValue], jax_functions: set[str], location: SourceLocation, is_in_jax: bool
 ) -> list[JaxValue]:
-    """Return the results of an equation that calls no jaxpr."""
+    """Return the results of an equation that does not call a jaxpr."""
     results = [_unpromoted(variable) for variable in equation.outvars]
     if len(results) != 1:
         return results
@@ -263,8 +270,9 @@ def _results(
         written = _broadcast_written([value.written_shape for value in operands if value.written_shape], shape)
     arrays = [value.provenance for value in operands if value.written_shape]
     way: Way = ""
-    if primitive in _ADD_AXIS and arrays:  # without an array, a number becomes an array, which adds no axis
-        # Below vmap, jax's own functions write the pairs that the user wrote.
+    # If there is no array, the equation converts a number to an array, which does not add an axis.
+    if primitive in _ADD_AXIS and arrays:
+        # Inside vmap, jax's own functions add the axes for pairs that the user has written.
         way = "index" if is_in_jax or _BATCHING in jax_functions else _way(jax_functions)
     keeps, is_index = primitive in _KEEP_PROVENANCE, primitive == "iota"
     provenance = derive(arrays, keeps=keeps, is_index=is_index, way=way, line=_source_line(location))
@@ -274,14 +282,17 @@ def _results(
 
 
 def _way(jax_functions: set[str]) -> Way:
-    """Return how an equation that adds an axis was written, from the functions of jax that made it."""
+    """Return how the user's code adds an axis, according to the jax functions that created the equation."""
     if jax_functions & _INDEXING:
         return "index"
     return "unsqueeze" if jax_functions & _RESHAPING else "reduction"
 
 
 def _broadcast_written(shapes: Sequence[tuple[Any, ...]], result: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the written shape of a result that is computed element by element, or else the plain `result`."""
+    """Return the shape that the result of an elementwise operation has in the user's code.
+
+    If this shape can't be determined, return the shape `result` unchanged.
+    """
     if not shapes or any(len(shape) != len(result) for shape in shapes):
         return result
     written: list[Any] = []
@@ -295,9 +306,9 @@ def _broadcast_written(shapes: Sequence[tuple[Any, ...]], result: tuple[Any, ...
 
 
 def _user_shapes(written_shapes: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the shapes that the user's function broadcasts.
+    """Return the shapes that the user's function broadcasts, without the axes that jax and vmap added.
 
-    Axes that jax added on the left are removed, and so are the batch axes of vmap, which are left of an added axis.
+    jax adds axes on the left. The batch axes of vmap are to the left of the axes that jax added.
     """
     rank = max(map(len, written_shapes), default=0)
     full = [(*[None] * (rank - len(shape)), *shape) for shape in written_shapes]
@@ -318,10 +329,10 @@ def _is_one(size: Any) -> bool:
 
 
 def _is_promotion(equation: Any, jax_functions: set[str]) -> bool:
-    """Return whether jax, and not the user, wrote a broadcast_in_dim, to give operands the same rank or shape."""
+    """Return whether a broadcast_in_dim comes from jax's promotion of operands, and not from the user's code."""
     rank = len(equation.outvars[0].aval.shape)
     dimensions = tuple(equation.params["broadcast_dimensions"])
     adds_inner_axis = dimensions != tuple(range(rank - len(dimensions), rank))
-    if adds_inner_axis and _BATCHING not in jax_functions:  # promotion adds axes on the left, except below vmap
+    if adds_inner_axis and _BATCHING not in jax_functions:  # only inside vmap, promotion can add inner axes
         return False
     return not jax_functions & _EXPLICIT or bool(jax_functions & _PROMOTION)

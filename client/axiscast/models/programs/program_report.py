@@ -1,4 +1,4 @@
-"""The report of a program, and the steps that torch and jax programs share."""
+"""The report for a program, and the code that the checks of torch and jax programs share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _WORD = re.compile(r"\w+")
 
 
 class BroadcastOperation(NamedTuple):
-    """An operation of a program that broadcasts two or more operands."""
+    """An operation in a program, which broadcasts two or more operands."""
 
     finding: Finding
-    """The operation without the result of the check."""
+    """The finding for the operation, before the check has added its answer."""
     is_meant: bool
-    """Whether all pairs are intended if the operands make a square."""
+    """Whether all pairs are intended if the operands form an outer product ("square")."""
 
 
 def report_program(
@@ -36,9 +36,9 @@ def report_program(
     notes: Sequence[str] = (),
     kinds: Sequence[FindingKind] = ("square",),
 ) -> Report:
-    """Check the operations of a program and return the report.
+    """Check the operations of a program and return a report.
 
-    Raises InvalidRequest if `assume` is invalid, and ValueError if `kinds` has an unknown kind.
+    Raises InvalidRequest if `assume` is invalid. Raises ValueError if `kinds` contains an unknown kind.
     """
     kinds = validate_kinds(kinds)
     assumed = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
@@ -53,9 +53,9 @@ def _request(finding: Finding) -> dict[str, Any]:
 
 
 class ProgramSizes:
-    """The sizes of a program in check requests: equal expressions of symbols have the same name.
+    """The conversion of a program's sizes for check requests. Equal size expressions get the same name.
 
-    `given_names` has the names that the user gave to symbols of the framework.
+    `given_names` contains the names that the user has chosen for symbols of the framework.
     """
 
     def __init__(self, given_names: Mapping[str, str] | None = None) -> None:
@@ -63,14 +63,14 @@ class ProgramSizes:
         self.names = SizeNames()
 
     def size(self, size: Any) -> SizeOrName:
-        """Return an integer, or the name of a framework's symbolic expression."""
+        """Return the size for a check request: an integer, or a name for the framework's symbolic expression."""
         if isinstance(size, int):
             return size
         expression = canonical(_WORD.sub(lambda word: self._given_names.get(word[0], word[0]), str(size)))
         return expression if isinstance(expression, int) else self.names.name_of(expression)
 
     def operands(self, values: Sequence[tuple[str, Sequence[Any]]]) -> tuple[Operand, ...]:
-        """Return the operands with these names and shapes, whose sizes are those of the framework."""
+        """Return operands with these names and shapes. The sizes in the shapes are objects of the framework."""
         return tuple(
             Operand(f"input {number}", name, tuple(self.size(size) for size in shape))
             for number, (name, shape) in enumerate(values)

@@ -1,7 +1,7 @@
-"""Sizes that torch.export made equal, although the function broadcasts if one of them is 1 (0/1 specialization).
+"""Notes about sizes that torch.export requires to be equal, although one of them may be 1 (0/1 specialization).
 
-If the example inputs of `x + y` have other sizes than 1, the export requires x.size(0) == y.size(0). To find out
-whether the function also takes a 1, the program is run without its guards, on tensors without values.
+If the example inputs of `x + y` do not have size 1, the export requires that x.size(0) == y.size(0). To find out
+whether the function also accepts size 1, the program is run without its guards, on tensors without data.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 from ...answers.torch_functions import ELEMENTWISE, LOSSES
 
 InputAxis = tuple[str, int]
-"""The name of an input, and one of its axes."""
+"""The name of an input, and the number of one of its axes."""
 _SIZED = ("aten.expand.", "aten.view.", "aten.reshape.", "aten._unsafe_view.")
 _MAX_RUNS = 32
-"""The largest number of runs of one program. Each takes as long as a run on small tensors."""
+"""The maximum number of runs of one program. A run takes as long as a run on small tensors."""
 
 
 def notes(program: Any, runs: Callable[[Any, InputAxis], bool] | None = None) -> Iterator[str]:
-    """Yield a note for each size that the export requires to be equal, although the function broadcasts a 1.
+    """Yield a note for each size that the export requires to be equal, although the function can broadcast size 1.
 
-    `runs` returns whether a program runs if only this axis has size 1.
+    `runs` is a function that returns whether a program runs if only the given axis has size 1.
     """
     runs = runs or runs_with_one
     remaining = _MAX_RUNS
@@ -39,9 +39,9 @@ def notes(program: Any, runs: Callable[[Any, InputAxis], bool] | None = None) ->
 
 
 def shared_axes(program: Any) -> dict[str, list[InputAxis]]:
-    """Return the axes of the user's inputs that share a symbol, for each symbol that torch chose itself.
+    """For each symbol that torch has chosen, return the axes of the user's inputs that share the symbol.
 
-    A `torch.export.Dim` of the user may be 0 or 1. torch excludes both from the range of its own symbols.
+    If the user has declared a `torch.export.Dim`, its size may be 0 or 1. torch's own symbols exclude both sizes.
     """
     chosen = {str(symbol) for symbol, limits in program.range_constraints.items() if int(limits.lower) >= 2}
     inputs = {*program.graph_signature.user_inputs}
@@ -55,9 +55,9 @@ def shared_axes(program: Any) -> dict[str, list[InputAxis]]:
 
 
 def runs_with_one(program: Any, axis: InputAxis) -> bool:
-    """Return whether a program runs with size 1 on one axis of one input.
+    """Return whether a program runs if the given axis of an input has size 1.
 
-    It runs on the device "meta", whose tensors have no values.
+    The program is run on the device "meta", whose tensors have no data.
     """
     import torch
 
@@ -72,16 +72,16 @@ def runs_with_one(program: Any, axis: InputAxis) -> bool:
     with torch.no_grad():
         try:
             interpreter.run(*[_meta_tensor(node, axis) for node in placeholders])
-        except Exception:  # operations refuse a size in different ways, and some do not support the device
+        except Exception:  # operations raise different exceptions, and some do not support "meta"
             return False
     return True
 
 
 def _takes_sizes(node: Any) -> bool:
-    """Return whether a node reshapes or expands to sizes of inputs.
+    """Return whether a node reshapes or expands a tensor to sizes that depend on the inputs.
 
-    The export may have taken such a size from another input, so that a run says nothing about the function itself. In
-    a loss, the expanded sizes broadcast in the function too.
+    The export may have taken such a size from another input. A run of the program then does not show what the original
+    function does. Losses are an exception, because the function itself also broadcasts the operands of a loss.
     """
     called = str((node.meta.get("torch_fn") or ("", ""))[1]).rpartition(".")[2]
     if not str(node.target).startswith(_SIZED) or called in ELEMENTWISE | LOSSES:
@@ -90,7 +90,7 @@ def _takes_sizes(node: Any) -> bool:
 
 
 def _meta_tensor(node: Any, axis: InputAxis) -> Any:
-    """Return an input with the sizes of the example, except for the axis of size 1."""
+    """Return an input with the sizes of the example input, except that the given axis has size 1."""
     import torch
 
     value = node.meta.get("val")

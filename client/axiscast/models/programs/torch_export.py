@@ -1,4 +1,4 @@
-"""check_torch: the check of an exported program of torch."""
+"""check_torch: checks the broadcasts in a program that torch has exported."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .program_report import BroadcastOperation, ProgramSizes, report_program
 __all__ = ["check_torch"]
 
 OLDEST_EXPORTED_TORCH = "2.13"
-"""The oldest release of torch that is tested."""
+"""The oldest torch release with which check_torch is tested."""
 _BROADCASTING = ELEMENTWISE | LOSSES
-"""The functions that broadcast, in addition to those with torch's tag `pointwise`."""
+"""The functions that broadcast, in addition to the functions that torch tags as `pointwise`."""
 _ADD_AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
 _KEEP_PROVENANCE = (
     *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
     *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
 )
 _MODULE_FUNCTIONS = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
-"""The functions that are the only one of their module, so that their result has the module's name."""
+"""The functions that are the only function of their module. Their results are named after the module."""
 _INDEX = ("aten.arange", "aten.lift_fresh_copy")
 _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
 _MAX_UPPER_BOUND = 2**62
@@ -37,17 +37,18 @@ _MAX_UPPER_BOUND = 2**62
 def check_torch(
     program: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
-    """Check every operation of a `torch.export.ExportedProgram` that broadcasts, and return the report.
+    """Check every operation of a `torch.export.ExportedProgram` that broadcasts, and return a report.
 
-    A symbol has the name of its `torch.export.Dim`, or else torch's name, such as "s17", and the range that the program
-    states. A square is not reported if all pairs are intended, as in x[:, None] - y (docs/training.md).
+    A symbolic size has the name of its `torch.export.Dim`. If it has no Dim, it has torch's name, such as "s17". Its
+    range is the range in the program. An outer product ("square") is not reported if all pairs are intended, as in
+    x[:, None] - y (docs/training.md).
 
-    `torch.export.load` executes code from the file: load only files that you trust.
+    `torch.export.load` executes code from the file, so load only files that you trust.
 
     Args:
         program: The exported program.
-        assume: Known sizes or ranges of symbols, by name.
-        kinds: The suspicious broadcasts to report, as in `watch`.
+        assume: Known sizes or ranges for symbolic sizes, keyed by name.
+        kinds: The kinds of suspicious broadcasts to report, as in `watch`.
 
     Raises:
         TypeError: `program` is not an ExportedProgram.
@@ -69,7 +70,7 @@ def check_torch(
 
 
 def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOperation]:
-    """Yield the operations of a program that broadcast, including those of its subgraphs."""
+    """Yield the operations of a program that broadcast, including the operations in its subgraphs."""
     signature = program.graph_signature
     stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     constants = {*signature.inputs_to_lifted_tensor_constants}
@@ -91,9 +92,9 @@ def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOpe
 
 
 def given_names(program: Any) -> dict[str, str]:
-    """Return the name of the `torch.export.Dim` of each symbol that has one.
+    """Return the names of the `torch.export.Dim` objects, keyed by torch's symbol.
 
-    torch keeps these names in the environment of the symbols. A program that was loaded from a file has lost them.
+    torch keeps these names in the symbols' environment. A program that was loaded from a file no longer has the names.
     """
     environment = next(_symbol_environments(program), None)
     names: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
@@ -108,7 +109,7 @@ def given_names(program: Any) -> dict[str, str]:
 
 
 def _symbol_environments(program: Any) -> Iterator[Any]:
-    """Yield the environment of each symbolic size."""
+    """Yield torch's environment object for each symbolic size in a program."""
     for _, module in program.graph_module.named_modules():
         for node in module.graph.nodes if hasattr(module, "graph") else ():
             for size in getattr(node.meta.get("val"), "shape", ()):
@@ -117,7 +118,7 @@ def _symbol_environments(program: Any) -> Iterator[Any]:
 
 
 def _source_name(source: Any) -> str:
-    """Return the name of a source, which is a method in some releases and a property in others."""
+    """Return the name of a source object. In some torch releases, `name` is a method, and in others a property."""
     return str(source.name() if callable(source.name) else source.name)
 
 
@@ -131,9 +132,9 @@ def _broadcasts(node: Any) -> bool:
 
 
 def _op(node: Any) -> str:
-    """Return the name of an operation in findings.
+    """Return the name of an operation that is shown in findings.
 
-    A node that only expands the operands of a loss has the name of that loss.
+    If a node only expands the operands of a loss function, return the name of the loss function.
     """
     called = _called_function(node)
     if str(node.target).startswith(("aten.broadcast_tensors.", "aten.expand.")) and called in LOSSES:
@@ -142,7 +143,7 @@ def _op(node: Any) -> str:
 
 
 def _tensor_name(node: Any, stored: Mapping[str, str]) -> str:
-    """Return the name of a tensor: that of its module, its parameter or its buffer, or else the name of its node."""
+    """Return the name of a tensor: the name of its module, parameter or buffer, or otherwise the name of its node."""
     modules = [*node.meta.get("nn_module_stack", {}).values()]
     path = str(modules[-1][0]) if modules and function_name(str(node.target)) in _MODULE_FUNCTIONS else ""
     last = path.rpartition(".")[2]
@@ -150,9 +151,9 @@ def _tensor_name(node: Any, stored: Mapping[str, str]) -> str:
 
 
 def _operand_groups(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any]]:
-    """Yield the tensors that a node broadcasts against each other.
+    """Yield lists of tensors that a node broadcasts against each other.
 
-    A function of lists broadcasts the first tensors of all lists, then the second ones, and so on.
+    If the arguments are lists, the first tensors of all lists broadcast, then the second tensors, and so on.
     """
     if node.name in expanded:
         yield expanded[node.name]
@@ -165,7 +166,10 @@ def _operand_groups(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[li
 
 
 def _expanded_operands(nodes: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the tensors that each decomposed function, such as a loss, expands, by the first node of its call."""
+    """Return the tensors that decomposed functions, such as losses, expand.
+
+    The key is the name of the first node that expands a tensor for the function call.
+    """
     calls: dict[str, list[Any]] = {}
     for node in nodes:
         if str(node.target).startswith("aten.expand.") and _called_function(node) in _BROADCASTING:
@@ -174,13 +178,13 @@ def _expanded_operands(nodes: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _called_function(node: Any) -> str:
-    """Return the function of torch whose call made a node, such as "mse_loss", or "" if the program lost it."""
+    """Return the torch function whose call created a node, such as "mse_loss", or "" if it is not recorded."""
     _, called = node.meta.get("torch_fn") or ("", "")
     return str(called).rpartition(".")[2]
 
 
 def _tensors(arguments: Iterable[Any]) -> Iterator[Any]:
-    """Yield the nodes of those arguments that are tensors."""
+    """Yield the nodes of all arguments that are tensors, including tensors in lists."""
     for argument in arguments:
         for each in argument if isinstance(argument, list | tuple) else (argument,):
             if hasattr(getattr(each, "meta", {}).get("val"), "shape"):
@@ -192,7 +196,7 @@ def _shape(node: Any) -> tuple[Any, ...]:
 
 
 def _provenances(module: Any, constants: Container[str]) -> dict[Any, Provenance]:
-    """Return the provenance of the result of each node in a graph."""
+    """Return the provenance of each node's result in a graph."""
     provenances: dict[Any, Provenance] = {}
     for node in module.graph.nodes:
         target = str(node.target)
@@ -221,7 +225,7 @@ def _is_meant(
     provenances: Mapping[Any, Provenance],
     lines: Sequence[SourceLine],
 ) -> bool:
-    """Return whether all pairs are intended if the operands of a node make a square."""
+    """Return whether all pairs are intended if the operands of a node form an outer product ("square")."""
     types = [tensor.meta["val"].dtype for tensor in tensors]
     is_discrete = not any(each.is_floating_point or each.is_complex for each in types)
     return are_pairs_meant(
@@ -234,7 +238,7 @@ def _is_meant(
 
 
 def _range_text(limits: Any) -> str:
-    """Return the range of a symbol in the form of `assume`, such as "2..64"."""
+    """Return the range of a symbolic size in the notation of `assume`, such as "2..64"."""
     upper = str(limits.upper)
     is_bounded = upper.isdigit() and int(upper) < _MAX_UPPER_BOUND
     return f"{max(0, int(limits.lower))}..{upper if is_bounded else ''}"
