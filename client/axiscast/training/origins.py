@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Literal
 from weakref import ref
 
 from ..answers.intent import Origin, Way
@@ -118,3 +118,19 @@ def _span(code: CodeType, instruction: int) -> tuple[tuple[int, int], tuple[int,
     if start is None or end is None:
         return (line or 0, 0), (last or line or 0, 1 << 30)
     return (line or 0, start), (last or line or 0, end)
+
+
+def written_way(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Way | Literal["range"]:
+    """Return how a call adds an axis of size 1, "" if the call does not add one, or "range" if it returns a range."""
+    if axis == "index":
+        index = args[1]
+        return "index" if index is None or (type(index) is tuple and any(part is None for part in index)) else ""
+    if axis == "keepdim":
+        return "reduction" if (kwargs and kwargs.get("keepdim")) or any(part is True for part in args) else ""
+    return "unsqueeze" if axis == "always" else "range"
+
+
+def is_basic_index(index: Any) -> bool:
+    """Return whether an index contains only integers, slices, None and `...`, but no tensors."""
+    parts = index if type(index) is tuple else (index,)
+    return all(part is None or part is ... or isinstance(part, slice | int) for part in parts)

@@ -20,7 +20,7 @@ from ..answers.intent import FindingKind, OperandPair, Way, has_operand_with_bot
 from ..answers.two_sided import TwoSidedBroadcast, find_two_sided
 from .call_sites import CallSites, calling_frame
 from .frames import is_installed, operation_frames, user_frame
-from .origins import TensorOrigins
+from .origins import TensorOrigins, is_basic_index, written_way
 from .torch_ops import COMPARISONS
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
@@ -213,7 +213,7 @@ class WatchMode:
         result = call(func, args, kwargs)
         way: Way | Literal["range"] = ""
         if role.axis and (role.axis != "index" or type(args[1]) is not int):
-            way = _written_way(role.axis, args, kwargs)
+            way = written_way(role.axis, args, kwargs)
         if way or has_record:
             operands = args[: role.operand_count] if role.broadcasts else args
             self.record_result(role, way, result, operands or [*(kwargs or {}).values()], frame)
@@ -266,7 +266,7 @@ class WatchMode:
                     operand = next((each for each in operands if self.rank(each)), tensor)
                 self.origins.add_written(tensor, way, frame, operand)
             elif (has_axis or (self.origins.has_positions and self.have_records(operands))) and (
-                role.axis != "index" or _is_basic_index(operands[1])
+                role.axis != "index" or is_basic_index(operands[1])
             ):
                 self.origins.add_derived(tensor, [each for each in operands if self.rank(each)], has_axis)
 
@@ -371,22 +371,6 @@ class WatchMode:
         if not shape:
             return None
         return shape if all(type(size) is int for size in shape) else None
-
-
-def _written_way(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Way | Literal["range"]:
-    """Return how a call adds an axis of size 1, "" if the call does not add one, or "range" if it returns a range."""
-    if axis == "index":
-        index = args[1]
-        return "index" if index is None or (type(index) is tuple and any(part is None for part in index)) else ""
-    if axis == "keepdim":
-        return "reduction" if (kwargs and kwargs.get("keepdim")) or any(part is True for part in args) else ""
-    return "unsqueeze" if axis == "always" else "range"
-
-
-def _is_basic_index(index: Any) -> bool:
-    """Return whether an index contains only integers, slices, None and `...`, but no tensors."""
-    parts = index if type(index) is tuple else (index,)
-    return all(part is None or part is ... or isinstance(part, slice | int) for part in parts)
 
 
 @cache
