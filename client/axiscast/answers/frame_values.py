@@ -111,7 +111,7 @@ def _unnoticed(framework: str) -> Any:
 
 
 def module_name(kind: type) -> str:
-    """Return the module name of a class, without calling code of its metaclass."""
+    """Return the module name of a class, without running code of its metaclass."""
     module = _MODULE.__get__(kind)
     return module if type(module) is str else ""
 

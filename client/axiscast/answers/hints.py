@@ -145,7 +145,7 @@ def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
 
 
 def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Candidate | None:
-    """Return the matrix product with these operands transposed, by the op's own attributes if possible."""
+    """Return the matrix product with these operands transposed, using the op's own attributes if possible."""
     if any(len(shapes[number]) < 2 or shapes[number][-1] == shapes[number][-2] for number in numbers):
         return None
     if op.transposes:

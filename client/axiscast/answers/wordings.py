@@ -20,7 +20,7 @@ from ..wire.shapes import parse_shape
 MAX_SHAPES = 32
 """The maximum number of shapes that are read from one message."""
 _GAP = 400
-"""The maximum number of characters that the slot `<...>` skips."""
+"""The maximum number of characters that the placeholder `<...>` matches."""
 _LONG_GAP = 4000
 """The maximum number of characters from the first words of a wording to its longest words, and in the slot `<:>`."""
 _SLOT = re.compile(r"<([^<>]+)>")

@@ -64,7 +64,7 @@ ROW_BYTES = 96
 For narrow units, the number is halved.
 """
 COLUMNS, COLUMN_BYTES = 12, 32
-"""The maximum number of units and of bytes in a row for which writing column by column is faster."""
+"""The largest row, in units and in bytes, that is written faster column by column than row by row."""
 ORDER_BYTES = 2**24
 """The maximum size in bytes of an input that is copied to C order before it is streamed repeatedly."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
@@ -221,7 +221,7 @@ def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
     return axis, -(-shape[axis] // max(chunk_bytes // (prod(shape[axis + 1 :]) * width), 1))
 
 
-# --- methods of writing --------------------------------------------------------------------------
+# --- ways to write --------------------------------------------------------------------------------
 
 
 @lru_cache(1024)
@@ -257,7 +257,7 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
-    """Return whether np.copyto is the fastest method for a layout when its elements are not merged into units."""
+    """Return whether np.copyto copies a layout fastest, without merging its elements into units."""
     return _writer(to_units(layout, layout.width)) is np.copyto
 
 

@@ -40,7 +40,7 @@ KEPT_SUMS = 2**18
 RETAKEN_ELEMENTS = 2**14
 """The maximum number of sums that one step recomputes in a wider float dtype."""
 RUN_ELEMENTS = 2**10
-"""The row length in elements above which a longer row is not read any faster."""
+"""The row length, in elements, above which reading gets no faster."""
 LONG_ROW = 2**6
 """The minimum number of elements in a row for which np.add.reduce is as fast as any other method."""
 GROUP_TERMS = 16

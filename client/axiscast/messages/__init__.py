@@ -214,7 +214,9 @@ class CheckAnswer(AnswerModel):
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason, if the shapes do not broadcast, with hints."
     )
-    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
+    warnings: ListOf[Warned] = Field(
+        default=[], description="Probable mistakes, and the warnings that `warn` requests."
+    )
     diagram: str | None = Field(
         default=None, description="With `explain`: a drawing of the aligned axes in plain text."
     )

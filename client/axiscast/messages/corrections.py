@@ -16,7 +16,7 @@ from .tensor_corrections import tensor, window
 
 
 def correction_of(fault: InvalidField) -> str | None:
-    """Return the correction for an invalid field, or None if its form is not a common one."""
+    """Return the correction for an invalid field, or None if the field is not a common mistake."""
     for form in _FORMS:
         if said := form(fault):
             return said

@@ -31,7 +31,7 @@ class CheckBatchRequest(RequestModel):
     )
     op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
         default=None,
-        description="Columns: the op of all rows. An attribute that is a shape may be an int64 tensor (n, rank).",
+        description="Columns: one op for all rows. An attribute that is a shape may be an int64 tensor (n, rank).",
         examples=["numpy.broadcast_arrays"],
     )
     inputs: Annotated[list[Tensor], StopAtFirstError()] | None = Field(

@@ -104,7 +104,7 @@ def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = 
 
 
 def _ops_note(framework: str | None) -> str:
-    """Return a list of the framework's first ops, for an unknown name that has no similar names."""
+    """Return a list of the framework's first ops, for a message about an unknown op without similar names."""
     own = [op for op in _names()[1] if op.partition(".")[0] == framework]
     return f": {framework} has {', '.join(own[:6])}{', ...' if own[6:] else ''};" if own else ":"
 

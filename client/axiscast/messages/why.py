@@ -37,6 +37,6 @@ class WhyAnswer(AnswerModel):
     inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of the inputs.")
     sizes: ListOf[int | str] | None = Field(default=None, description="The sizes in conflict.")
     check: CheckAnswer | None = Field(
-        default=None, description="The response of a check of `op` and `inputs`, with a `diagram`."
+        default=None, description="The response to a check with `op` and `inputs`, including a `diagram`."
     )
     message: str = Field(description="What went wrong, or the subject of the error.")

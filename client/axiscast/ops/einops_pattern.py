@@ -100,7 +100,10 @@ def is_name(text: str) -> bool:
 
 
 def _unique(number: str, seen: dict[str, int]) -> str:
-    """Return a unique name for an axis of fixed length. `seen` counts the axes on this side, keyed by their text."""
+    """Return a unique name for an axis of fixed length.
+
+    `seen` maps the text of an axis to the number of axes with this text on the same side of the pattern.
+    """
     times = seen.get(number, 0)
     seen[number] = times + 1
     return f"{number}'{times}" if times else number

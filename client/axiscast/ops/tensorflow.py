@@ -67,7 +67,9 @@ class matmul(MatrixProduct):
     transposes = ("transpose_a", "transpose_b")
     link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
     transpose_a: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
-    transpose_b: StrictBool = Field(default=False, description="Whether input 1 is transposed, of shape (..., N, K).")
+    transpose_b: StrictBool = Field(
+        default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
+    )
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_product(shapes)

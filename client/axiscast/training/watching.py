@@ -171,7 +171,7 @@ class WatchMode:
     unnoticed: Callable[[], AbstractContextManager[Any]]
     """A context manager that prevents torch from calling function modes and tensor subclasses."""
     weak_reference: Callable[[Any], Any]
-    """A function that returns torch's own weak reference to a tensor, which the user's program can't detect."""
+    """A function that returns torch's own weak reference to a tensor, unnoticed by the program."""
     dynamo_is_tracing: Callable[[], bool]
     """A function that returns whether Dynamo is tracing the code that calls this function."""
 

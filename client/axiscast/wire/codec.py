@@ -32,7 +32,7 @@ MAX_DEPTH = 500
 MAX_DIGITS = 400
 """The maximum number of digits of an integer in a long body. No finite float has more than 309 digits."""
 SHORT_JSON_BYTES = 4 * 2**10
-"""The size in bytes up to which every JSON string is parsed in a fraction of a millisecond."""
+"""The largest size in bytes of JSON text that is always parsed in less than a millisecond."""
 PACKER_BUFFER_BYTES = 4 * 2**10
 """The initial buffer size of a packer in bytes. The default size of 256 KiB requires system calls for each value."""
 

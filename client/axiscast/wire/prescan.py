@@ -23,7 +23,7 @@ from .problems import Problem
 
 Buffer = bytes | bytearray | memoryview
 Bins = list[tuple[int, int, int]]
-"""The long bins in a MessagePack body.
+"""The long binary values (bins) in a MessagePack body.
 
 Each entry holds three offsets: of the header, of the first byte, and of the end.
 """
@@ -53,7 +53,7 @@ The parsers copy these bytes, which takes about 5 ms.
 NUMBER_BYTES = 80
 STRING_BYTES = 240
 NULL_BYTES = 300
-"""The maximum memory in bytes per null. A null may be an unknown size, which becomes a Symbol object."""
+"""The maximum memory in bytes per null value. A null may be an unknown size, which becomes a Symbol object."""
 LIST_BYTES = 110
 MAP_BYTES = 700
 LONG_BIN_BYTES = 600

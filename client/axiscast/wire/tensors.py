@@ -37,7 +37,10 @@ MessagePack limits a bin to less than 4 GiB.
 JSON_CHUNK_ELEMENTS = 512
 """The number of elements that one call writes as JSON. A call takes about 0.5 ms and holds the GIL."""
 BASE64_CHUNK_BYTES = 3 * 2**16
-"""The number of bytes encoded as base64, or of base64 characters decoded, in one call. A call takes about 2 ms."""
+"""The number of bytes that one call encodes to base64, or of base64 characters that one call decodes.
+
+A call takes about 2 ms.
+"""
 
 
 class InvalidBase64(InvalidData):
@@ -308,7 +311,7 @@ def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides |
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
     head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
-    return head[:-bins]  # the data replaces the nil values at the end
+    return head[:-bins]  # finally, the data replaces the nil values
 
 
 def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:

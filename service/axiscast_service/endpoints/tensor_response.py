@@ -113,7 +113,7 @@ class OutgoingArray:
 
 @dataclass(slots=True)
 class OutgoingBox:
-    """A dense tensor in a response whose elements are gathered while they are sent, because no strided view exists."""
+    """A dense tensor in a response. Its elements are gathered during sending, because no strided view exists."""
 
     box: Gathered
     strided: ClassVar = False

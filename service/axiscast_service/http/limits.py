@@ -46,7 +46,7 @@ class Connections:
         self.arriving: dict[Closable, None] = {}
         """Connections with a body that is still arriving, in the order in which the bodies began."""
         self.grown_tls: dict[Closable, None] = {}
-        """Encrypted connections with grown TLS buffers, because they have received long bodies."""
+        """The encrypted connections whose TLS buffers grew because of long bodies."""
         self.above_limit = False
         """Whether the number of open connections may be above the limit."""
         self.ending: set[Closable] = set()

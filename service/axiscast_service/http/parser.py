@@ -151,7 +151,7 @@ class Parser:
         if length is None:
             self.phase = TRANSITIONS["head"]["chunks"]
             self._small_chunks = SMALL_CHUNKS
-            return end - 2  # the expression for a chunk line includes the line break before the line
+            return end - 2  # the regular expression for a chunk line also matches the line break before the line
         if length:
             self.phase = TRANSITIONS["head"]["a length"]
         else:

@@ -17,7 +17,10 @@ from .repository import Repository
 from .terminal import label_prefix
 
 RULES: dict[ReportKind, tuple[str, str]] = {
-    "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),
+    "incompatible": (
+        "error",
+        "Shapes that do not broadcast for any sizes, or did not broadcast for any of the tried sizes.",
+    ),
     "unchecked": ("error", "A node that could not be checked, because its shapes are unknown or onnx refuses it."),
     "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
     "mutual-stretch": ("warning", "Two inputs that expand each other."),

@@ -17,7 +17,7 @@ UNKNOWN_SIZE = 2**31 - 1
 
 
 class KnownValue(NamedTuple):
-    """The information about a value in shape inference with given sizes."""
+    """The type, shape and elements of a value, as far as shape inference with given sizes knows them."""
 
     type: TypeProto
     """The type and the shape of the value. The type is empty if it is unknown."""

@@ -181,7 +181,7 @@ class Probe:
         }
 
     def _upper_limit(self, number: str, failure: Finding, trials: Sequence[Trial]) -> Finding | None:
-        """Return a finding with an upper limit for a size, or None if this does not explain why a node fails.
+        """Return a finding with an upper limit for a size, or None if no limit explains why a node fails.
 
         There is such a limit if the size was above a number in all trials, and the node fits with a smaller size.
         """

@@ -61,7 +61,7 @@ def fails_always(number: str, trials: Sequence[Trial]) -> bool:
 
 
 def fails_once(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in exactly one trial, and its state is unknown in all other trials."""
+    """Return whether a node fails in exactly one trial and has an unknown state in all other trials."""
     states = [trial.state(number) for trial in trials]
     return "fits" not in states and sum(state in _FAILED for state in states) == 1
 
@@ -147,7 +147,7 @@ def _integers(inputs: Sequence[KnownValue]) -> set[int]:
 
 
 def _fitting_size(size: int, inputs: Sequence[KnownValue]) -> int:
-    """Return a value for a size that gives the first input as many elements as the target shape, or 0 if none exists.
+    """Return the size with which the first input has as many elements as the target shape, or 0 if no size does.
 
     `size` is the current value. The target shape is the second input, as in a Reshape node. A 0 in the target shape
     stands for the corresponding size of the first input.
