@@ -38,8 +38,8 @@ class Settings:
     api_keys_file: str = _setting("", "File of API keys, one name:key per line. If it is empty, no key is required.")
     allowed_hosts: str = _setting(
         "",
-        "Allowed Host names, separated by commas, or * for any. Protects against DNS rebinding. By default the "
-        "loopback names if the service listens on loopback and requires no key, otherwise any name.",
+        "Allowed Host names, separated by commas, or * for any. Protects against DNS rebinding. The default allows "
+        "the loopback names if the service listens on loopback and requires no key, otherwise any name.",
     )
     tls_certificate: str = _setting(
         "", "PEM file of the TLS certificate and its chain. If it is set, the service speaks only HTTPS."

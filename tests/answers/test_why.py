@@ -221,7 +221,7 @@ def test_symbolic_sizes_are_named() -> None:
     text = "The size of tensor a (s0) must match the size of tensor b (s77) at non-singleton dimension 1"
     answer = axiscast.why(text)
     assert answer.sizes == ["s0", "s77"]
-    assert answer.message.startswith("Sizes s0 and s77 meet on axis 1 of the result")
+    assert answer.message.startswith("Sizes s0 and s77 conflict on axis 1 of the result")
 
 
 @pytest.mark.parametrize(

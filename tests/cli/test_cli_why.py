@@ -41,7 +41,7 @@ def test_each_error_of_a_log_is_explained_once(url: list[str]) -> None:
     status, out = why(*url, log=f"start\n{TEXT}\n{SIZES}\nepoch\n{TEXT}\n")
     assert status == 0
     assert out.count("can't broadcast") == 1
-    assert out.count("Sizes 7 and 64 meet on axis 3 of the result") == 1
+    assert out.count("Sizes 7 and 64 conflict on axis 3 of the result") == 1
 
 
 def test_json_has_a_line_for_each_error() -> None:

@@ -24,7 +24,7 @@ BAD_BODIES = [
     ),
     ({"inputs": [[3]], "explain": 1}, "/explain", "explain: must be true or false"),
     ({"inputs": [[3]], "op": 5}, "/op", "op: must be the name of an op, or a map"),
-    ({"inputs": [[3]], "op": {}}, "/op", "op: an op needs its name"),
+    ({"inputs": [[3]], "op": {}}, "/op", "op: an op must have a name"),
     (
         {"inputs": [[3]], "op": "numpy.broadcast_to"},
         "/op/shape", 'op/shape: is missing: write "op": {"name": "numpy.broadcast_to", "shape": [4, 3]}',

@@ -71,7 +71,7 @@ CASES: dict[str, tuple[Callable[..., object], tuple[Any, ...], str]] = {
     ),
     "a call that is not known": (
         lambda a, b: torch.cumsum(a, 0) + b, (z(3, 4), z(5)),
-        "torch.cumsum(a, 0) + b: b (5,) float32. Sizes 4 and 5 meet on axis 1 of the result, which has at least 2 axes",
+        "torch.cumsum(a, 0) + b: b (5,) float32. Sizes 4 and 5 conflict on axis 1 of the result",
     ),
 }  # fmt: skip
 

@@ -165,7 +165,7 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
         return f"The sizes that conflict are {sizes[0]} and {sizes[1]}."
     where = "one axis" if axis is None else f"axis {axis} of the result, which has at least {axis + 1} axes"
-    return f"Sizes {sizes[0]} and {sizes[1]} meet on {where}: they must be equal, or 1 if the axis is broadcast."
+    return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -22,10 +22,12 @@ _LOSS = (
     "returns one number by default: check {together} with the input and the target for the shape before the reduction"
 )
 _BOUNDS = (
-    "keeps the shape of input 0, which the bounds must fit: check {into} from the shape of a bound to that of input 0"
+    "keeps the shape of input 0, and each bound must broadcast to it: check {into} with the shape of a bound as the "
+    "input and that of input 0 as the target"
 )
 _IN_PLACE = (
-    "changes input 0 in place, which does not expand: check {into} from the shape of another input to that of input 0"
+    "changes input 0 in place, which does not expand: check {into} with the shape of another input as the input and "
+    "that of input 0 as the target"
 )
 _PRODUCT = "{not_matmul} for stacks of matrices that broadcast, check {matmul}"
 _WHAT: Mapping[str, str] = {

@@ -138,7 +138,7 @@ class broadcast(Op):
 
     def input_count_problem(self, count: int) -> str | None:
         if count != len(self.dims):
-            return f"xarray.broadcast has names for {len(self.dims)} inputs in dims, but there are {count} inputs"
+            return f"dims has the names of {len(self.dims)} inputs, but xarray.broadcast gets {count} inputs"
         return super().input_count_problem(count)
 
     def attribute_warning(self) -> tuple[str, str] | None:

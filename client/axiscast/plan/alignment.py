@@ -323,7 +323,7 @@ def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> 
         raise ShapeMismatch(
             "rank-mismatch",
             f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, "
-            f"more than the {len(target)} of the target {format_shape(target)}: "
+            f"but the target {format_shape(target)} has only {len(target)}: "
             f"{framework} can add axes but not remove them.",
         )
 

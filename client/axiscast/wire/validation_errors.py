@@ -11,7 +11,7 @@ from .shapes import json_type_name
 from .wording import close_matches, did_you_mean
 
 _MESSAGES = {
-    "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
+    "union_tag_not_found": 'an op must have a name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
     "model_type": "must be a map of fields",
     "model_attributes_type": "must be the name of an op, or a map such as "
     '{"name": "numpy.broadcast_to", "shape": [4, 3]}',
