@@ -326,7 +326,7 @@ def test_a_translation_that_fails_in_the_release_says_so(page: Page) -> None:
 def test_a_conflict_shows_its_column_and_its_fix_above_the_drawing(page: Page) -> None:
     page.ask("op=torch.add&input=2,64,7,7&input=64")
     assert page.texts(".drawing [role=grid]") == []
-    assert page.texts(".axes .clash b") == ["7", "64"]
+    assert page.texts(".axes .conflict b") == ["7", "64"]
     for width in (1280, 390):
         page.tab.set_viewport_size({"width": width, "height": 800})
         top = "selector => document.querySelector(selector).getBoundingClientRect().bottom"
@@ -475,7 +475,7 @@ def test_a_link_may_name_an_alias(page: Page) -> None:
 def test_symbolic_sizes_are_compared_with_their_conditions(page: Page) -> None:
     page.ask("input=N,3&input=N,4")
     assert page.text("#verdict") == "✗ Does not broadcast"
-    assert page.texts(".axes .clash b") == ["3", "4"]
+    assert page.texts(".axes .conflict b") == ["3", "4"]
     page.ask("input=N,1&input=M,3")
     page.tab.get_by_role("link", name="Compare all frameworks").click()
     page.settle()

@@ -170,10 +170,10 @@ def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
                 negative = _with_negative(negative, terms[-1])
             sizes[number], fits = _common_size(axis.relation, terms)
             if fits is not True:
-                clash = np.logical_not(fits)
-                bad |= clash
+                conflicting = np.logical_not(fits)
+                bad |= conflicting
                 if number in shown:
-                    np.copyto(conflicts, number, where=clash)
+                    np.copyto(conflicts, number, where=conflicting)
         if negative.any():
             bad |= negative
             conflicts[negative] = -1

@@ -205,9 +205,9 @@ def _solve(
             if clause.key in clauses or blank.entails(clause):
                 continue
             if not sizes.allows(clause):
-                clash = (axis.terms[start], axis.terms[stop])
-                because = _because(sizes, variables, [term.size for term in clash])
-                raise mismatch(alignment, number, axis, clash, because)
+                conflicting = (axis.terms[start], axis.terms[stop])
+                because = _because(sizes, variables, [term.size for term in conflicting])
+                raise mismatch(alignment, number, axis, conflicting, because)
             sizes.add(clause)
             clauses[clause.key] = clause
             checkpoint()
@@ -215,10 +215,10 @@ def _solve(
     return sizes, list(clauses.values())
 
 
-def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -> str:
+def _because(sizes: SizeSolver, variables: SymbolTable, conflicting: Iterable[Size]) -> str:
     """Return the part of a mismatch message that states what is known about the symbolic sizes."""
     facts = []
-    for size in clash:
+    for size in conflicting:
         number = variables.of(size)
         notation = _notation(sizes, variables, [number], but=str(size))
         words = [str(notation)] if str(notation) not in (str(size), "?") else []

@@ -129,7 +129,9 @@ def _conflicting_terms(axis: Axis) -> list[Term]:
     return list(first.values())
 
 
-def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> ShapeMismatch:
+def mismatch(
+    alignment: Alignment, number: int, axis: Axis, conflicting: Sequence[Term], because: str = ""
+) -> ShapeMismatch:
     """Return the error for terms that do not fit on output axis `number`.
 
     `because` is a clause for the error message. It states what is known about the symbolic sizes that cause the
@@ -142,7 +144,7 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
         return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
 
     if axis.requirement is not None:
-        own = [term for term in clash if term.input is not None]
+        own = [term for term in conflicting if term.input is not None]
         met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own)
         return ShapeMismatch(
             "size-mismatch",
@@ -151,14 +153,14 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
             sizes=tuple(term.size for term in own),
             axes=tuple(term.axis for term in own),
         )
-    shown = clash[:4]
+    shown = conflicting[:4]
     sizes = ", ".join([f"{owner(term)} has size {term.size}" for term in shown[:-1]])
-    more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
+    more = f" (and {len(conflicting) - len(shown)} more sizes)" if len(conflicting) > len(shown) else ""
     last = f"{owner(shown[-1])} has size {shown[-1].size}"
     return ShapeMismatch(
         "size-mismatch",
         f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.requirement}.",
         axis=number,
-        inputs=tuple([term.input for term in clash]),
-        sizes=tuple([term.size for term in clash]),
+        inputs=tuple([term.input for term in conflicting]),
+        sizes=tuple([term.size for term in conflicting]),
     )

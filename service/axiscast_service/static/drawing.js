@@ -253,8 +253,8 @@ function axesTable(answer, asked, resize) {
     const merged = row.output && first.factors && spans.length === first.shape.length;
     const cells = merged ? first.shape.map((size, axis) => el("td", {colSpan: spans[axis]}, size))
       : row.cells.map((cell, place) => {
-        const clash = blamed[place] && cell.size !== "" ? "clash" : "";
-        return el("td", {className: clash, "data-column": place}, ...own(cell, place, row));
+        const conflict = blamed[place] && cell.size !== "" ? "conflict" : "";
+        return el("td", {className: conflict, "data-column": place}, ...own(cell, place, row));
       });
     const title = row.input === null ? row.name : [named(row.input), el("span", {className: "help"}, ` ${row.name}`)];
     return el("tr", {className: row.output ? "output" : ""}, el("th", {scope: "row"}, ...[title].flat()), ...cells);
