@@ -80,10 +80,7 @@ def gradient(elements: int) -> Case:
 
 def outputs(count: int) -> Case:
     array = np.ones(8)
-    return (
-        lambda: [b"".join(msgpack_parts(array, strided=False)) for _ in range(count)],
-        estimates.OUTPUT_MS * count,
-    )
+    return (lambda: [b"".join(msgpack_parts(array, strided=False)) for _ in range(count)], estimates.OUTPUT_MS * count)
 
 
 def json_elements(count: int) -> Case:

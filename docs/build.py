@@ -120,12 +120,7 @@ def _count(inputs: Any) -> str:
 
 def python_reference() -> str:
     """Every public name with its signature and docstring; of a class its fields and methods too."""
-    lines = [
-        "# Python names",
-        "",
-        "All of `axiscast.__all__` but the modules of ops, which are in [ops](ops.md).",
-        "",
-    ]
+    lines = ["# Python names", "", "All of `axiscast.__all__` but the modules of ops, which are in [ops](ops.md).", ""]
     for name in sorted(set(axiscast.__all__) - set(FRAMEWORKS), key=lambda name: (name[0].isupper(), name)):
         value = getattr(axiscast, name)
         lines += [f"## {name}", "", *_described(name, value)]

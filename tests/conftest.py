@@ -81,11 +81,7 @@ for group in groups:
 def guard() -> IO[str]:
     """Return the pipe to a separate process, which ends the process groups that this process leaves running."""
     process = subprocess.Popen(
-        [sys.executable, "-IS", "-c", GUARD],
-        stdin=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-        start_new_session=True,
+        [sys.executable, "-IS", "-c", GUARD], stdin=subprocess.PIPE, text=True, bufsize=1, start_new_session=True
     )
     assert process.stdin
     atexit.register(process.communicate)

@@ -230,7 +230,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
             lambda: answer_translate(
                 validate(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"})
             ),
-        ),
+        )
     ],
     "limits.MAX_BATCH_ROWS": [(3, lambda: list(check_rows([{"inputs": [[1]]}] * 3)))],
     "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
@@ -286,10 +286,7 @@ SETTINGS: dict[str, list[tuple[int, Ask]]] = {
 """The settings: for each check of a setting, a request and the amount that it measures."""
 
 FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-    "shapes.MAX_SIZE": (
-        lambda: checked(TORCH, [shapes.MAX_SIZE]),
-        lambda: checked(TORCH, [shapes.MAX_SIZE + 1]),
-    ),
+    "shapes.MAX_SIZE": (lambda: checked(TORCH, [shapes.MAX_SIZE]), lambda: checked(TORCH, [shapes.MAX_SIZE + 1]))
 }
 """The limits of formats: requests at the limit and one above it."""
 

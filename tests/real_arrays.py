@@ -298,8 +298,7 @@ def test_xarray_keeps_dims_and_the_coordinates_of_axes_that_did_not_grow(client:
     xr.testing.assert_identical(window, expected[:1, 1:, :, :2])
     stacked = CUBE.stack(z=("a", "b")).transpose("z", "c")
     xr.testing.assert_identical(
-        client.broadcast_to(stacked, (6, 5), like="input"),
-        stacked.isel(c=[0] * 5).drop_vars(["c", "ac"]),
+        client.broadcast_to(stacked, (6, 5), like="input"), stacked.isel(c=[0] * 5).drop_vars(["c", "ac"])
     )
 
 

@@ -11,19 +11,7 @@ from axiscast.answers.check import answer_check, check_to_dict
 from axiscast.answers.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.validation import validate
-from axiscast.ops import (
-    OPS,
-    Op,
-    einops,
-    lower,
-    mindspore,
-    mxnet,
-    numpy,
-    openvino,
-    paddle,
-    poputil,
-    torch,
-)
+from axiscast.ops import OPS, Op, einops, lower, mindspore, mxnet, numpy, openvino, paddle, poputil, torch
 from axiscast.plan.plan import PlanLawError
 from axiscast.wire.problems import Problem
 

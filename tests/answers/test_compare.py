@@ -113,10 +113,7 @@ def test_ops_of_one_framework_with_equal_results_share_an_entry() -> None:
     results = answer_compare(CompareRequest(inputs=[(2, 1), (3,)])).results
     assert {
         result.op["name"]: [op["name"] for op in result.also] for result in results if result.op["name"][:2] == "ja"
-    } == {
-        "jax.numpy.broadcast_arrays": ["jax.numpy.broadcast_shapes", "jax.numpy.add"],
-        "jax.lax.add": [],
-    }
+    } == {"jax.numpy.broadcast_arrays": ["jax.numpy.broadcast_shapes", "jax.numpy.add"], "jax.lax.add": []}
     ones = (1,) * 33
     assert {
         result.op["name"]: result.compatible

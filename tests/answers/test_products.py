@@ -329,12 +329,7 @@ def test_every_hint_of_a_product_broadcasts_and_all_are_different() -> None:
 def test_gemm_takes_two_inputs_and_attributes_without_effect_on_shapes(http: httpx.Client) -> None:
     op = {"name": "onnx.Gemm", "alpha": 0.5, "beta": 0, "transB": 1}
     answer = http.post("/v1/check", json={"op": op, "inputs": [[2, 3], [4, 3]]}).json()
-    assert answer == {
-        "compatible": True,
-        "outputs": [],
-        "result": {"shape": [2, 4], "elements": 8},
-        "warnings": [],
-    }
+    assert answer == {"compatible": True, "outputs": [], "result": {"shape": [2, 4], "elements": 8}, "warnings": []}
     in_url = http.get("/v1/check?op=onnx.Gemm&input=2,3&input=4,3&transB=1&alpha=2.5e-1")
     assert in_url.json() == answer
     for value in ("x", True, None, [1]):

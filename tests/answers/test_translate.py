@@ -46,11 +46,7 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
         PLACED,
         [(4, 3)],
         "numpy.broadcast_to",
-        [
-            "1. transpose(permutation=(1, 0))",
-            "2. reshape(shape=(3, 1, 4))",
-            "3. numpy.broadcast_to(shape=(3, 5, 4))",
-        ],
+        ["1. transpose(permutation=(1, 0))", "2. reshape(shape=(3, 1, 4))", "3. numpy.broadcast_to(shape=(3, 5, 4))"],
     ),
     (
         PLACED,
@@ -132,12 +128,7 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
         "paddle.expand_as",
         ["1. inputs 0, 0: paddle.expand_as()", "2. inputs 1, 0: paddle.expand_as()"],
     ),
-    (
-        numpy.broadcast_to(shape=(2, 3)),
-        [(2, 3)],
-        "torch.expand_as",
-        ["1. inputs 0, 0: torch.expand_as()"],
-    ),
+    (numpy.broadcast_to(shape=(2, 3)), [(2, 3)], "torch.expand_as", ["1. inputs 0, 0: torch.expand_as()"]),
     (
         xarray.broadcast(dims=(("x",), ("y",))),
         [(2,), (3,)],
@@ -213,10 +204,7 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
         numpy.broadcast_arrays(),
         [(2, 1), (3,)],
         "einops.repeat",
-        [
-            "1. input 0: einops.repeat(pattern=a0 1 -> a0 3)",
-            "2. input 1: einops.repeat(pattern=a0 -> 2 a0)",
-        ],
+        ["1. input 0: einops.repeat(pattern=a0 1 -> a0 3)", "2. input 1: einops.repeat(pattern=a0 -> 2 a0)"],
     ),
     (
         einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
@@ -242,12 +230,7 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
         "ngraph.Broadcast",
         ["1. ngraph.Broadcast(shape=(6, 4, 3), broadcast_axes=(1,))"],
     ),
-    (
-        einops.repeat(pattern="1 w -> 3 w"),
-        [(1, 4)],
-        "onnx.Expand",
-        ["1. onnx.Expand(shape=(3, 4))"],
-    ),
+    (einops.repeat(pattern="1 w -> 3 w"), [(1, 4)], "onnx.Expand", ["1. onnx.Expand(shape=(3, 4))"]),
     (
         einops.repeat(pattern="h w c -> (h w) 2 c"),
         [(2, 3, 5)],  # merged by the reshape that is needed anyway
@@ -390,10 +373,7 @@ def test_a_step_of_two_tensors_has_both_numbers(http: httpx.Client) -> None:
     answer = http.post("/v1/translate", json={"inputs": [[3], [2, 3]], "to": "torch.expand_as"}).json()
     assert (answer["exact"], answer["steps"]) == (
         True,
-        [
-            {"op": {"name": "torch.expand_as"}, "inputs": [1, 1]},
-            {"op": {"name": "torch.expand_as"}, "inputs": [0, 1]},
-        ],
+        [{"op": {"name": "torch.expand_as"}, "inputs": [1, 1]}, {"op": {"name": "torch.expand_as"}, "inputs": [0, 1]}],
     )
     assert answer["code"]["text"].splitlines()[-2:] == ["y1 = x1.expand_as(x1)", "y0 = x0.expand_as(y1)"]
 

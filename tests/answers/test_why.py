@@ -128,9 +128,7 @@ def test_each_wording_is_that_of_a_recorded_message() -> None:
     """Julia was not run: its wording is from its source."""
     found = {reading.message.text for line in corpus() for reading in readings(single_blanks(line["text"]))}
     unseen = {message.text for message in list_error_messages()} - found
-    assert unseen == {
-        "arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>",
-    }
+    assert unseen == {"arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>"}
 
 
 def test_each_op_of_a_wording_is_in_the_catalogue() -> None:

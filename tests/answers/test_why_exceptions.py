@@ -44,10 +44,7 @@ def in_a_comprehension() -> Any:
 
 
 def over_lines() -> Any:
-    return np.maximum(
-        y,
-        four,
-    )
+    return np.maximum(y, four)
 
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {

@@ -14,19 +14,7 @@ import msgpack
 import numpy as np
 import pytest
 from conftest import Served
-from peer import (
-    GOOD,
-    LARGE,
-    MSGPACK,
-    STAYS,
-    answering,
-    left,
-    peer,
-    received_headers,
-    refuse_and_stay,
-    request_on,
-    stay,
-)
+from peer import GOOD, LARGE, MSGPACK, STAYS, answering, left, peer, received_headers, refuse_and_stay, request_on, stay
 
 import axiscast
 from axiscast import AsyncClient, Client
@@ -122,10 +110,7 @@ def test_tls_carries_large_arrays_both_ways_on_one_connection(
 def test_an_early_error_response_over_tls_is_read_during_the_upload(
     make: Any, tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
-    with (
-        peer(refuse_and_stay, tls=tls) as url,
-        make(url, verify=trusting, retries=0) as client,
-    ):
+    with peer(refuse_and_stay, tls=tls) as url, make(url, verify=trusting, retries=0) as client:
         with pytest.raises(axiscast.BodyTooLarge):
             client.broadcast("numpy.broadcast_arrays", LARGE)
         left.release()

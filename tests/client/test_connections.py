@@ -15,18 +15,7 @@ import anyio
 import msgpack
 import pytest
 from conftest import PATIENCE
-from peer import (
-    CHECKED,
-    CHUNKED,
-    FRAMINGS,
-    GOOD,
-    MSGPACK,
-    REFUSED,
-    answering,
-    peer,
-    request_on,
-    until_left,
-)
+from peer import CHECKED, CHUNKED, FRAMINGS, GOOD, MSGPACK, REFUSED, answering, peer, request_on, until_left
 
 import axiscast
 from axiscast import AsyncClient, Client

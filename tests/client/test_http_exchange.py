@@ -283,10 +283,7 @@ def repeat(part: bytes, first: bytes = b"") -> Script:
     return run
 
 
-SLOW = {
-    "takes nothing": stay,
-    "trickles its head": trickle,
-}
+SLOW = {"takes nothing": stay, "trickles its head": trickle}
 
 
 @pytest.mark.parametrize("script", SLOW.values(), ids=SLOW)

@@ -119,10 +119,7 @@ RIGHT = {
     "columns": (SHAPES, columns()),
     "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
-    "an op of later releases": (
-        broadcast("numpy.tile", [ROW], ResultOptions(), {}),
-        outputs(tensor(TRUE)),
-    ),
+    "an op of later releases": (broadcast("numpy.tile", [ROW], ResultOptions(), {}), outputs(tensor(TRUE))),
 }
 WRONG = {
     "another dtype of the same width": (TO, outputs(tensor(WIDE.view(np.int32)))),

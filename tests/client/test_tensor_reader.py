@@ -37,8 +37,7 @@ def read(body, sizes=(2**30,), out=None, length=None):
 
 
 @pytest.mark.parametrize(
-    ("bin_bytes", "bins"),
-    [(2**30, 1), (200, 1), (199, 2), (100, 2), (15, 14), (13, 16), (1, 200)],
+    ("bin_bytes", "bins"), [(2**30, 1), (200, 1), (199, 2), (100, 2), (15, 14), (13, 16), (1, 200)]
 )
 def test_a_tensor_in_several_bins_is_one_tensor(bin_bytes, bins, monkeypatch):
     monkeypatch.setattr(tensors, "BIN_BYTES", bin_bytes)

@@ -81,11 +81,7 @@ VIEW: dict[str, Any] = {"dtype": "int8", "strides": [0], "data": b"a"}
 EINOPS: dict[str, Any] = {"name": "einops.repeat", "pattern": "a -> a"}
 XARRAY: dict[str, Any] = {"name": "xarray.broadcast"}
 OTHERS: dict[str, tuple[str, Callable[[int], object], int]] = {
-    "a size in an attribute": (
-        "invalid-request",
-        lambda size: checked(TO | {"shape": [size]}, [1]),
-        shapes.MAX_SIZE,
-    ),
+    "a size in an attribute": ("invalid-request", lambda size: checked(TO | {"shape": [size]}, [1]), shapes.MAX_SIZE),
     "bytes of a view": (
         "invalid-tensor",
         lambda count: answered(
@@ -103,11 +99,7 @@ OTHERS: dict[str, tuple[str, Callable[[int], object], int]] = {
         lambda count: checked(EINOPS | {"pattern": "a -> a".ljust(count)}, [1]),
         1000,
     ),
-    "characters of a name": (
-        "invalid-request",
-        lambda count: checked(XARRAY | {"dims": [["x" * count]]}, [1]),
-        100,
-    ),
+    "characters of a name": ("invalid-request", lambda count: checked(XARRAY | {"dims": [["x" * count]]}, [1]), 100),
     "names that are excluded": (
         "invalid-request",
         lambda count: checked(XARRAY | {"dims": [["x"]], "exclude": [f"a{number}" for number in range(count)]}, [1]),

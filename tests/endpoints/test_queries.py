@@ -51,14 +51,7 @@ def test_an_answer_can_be_cached_and_asked_for_again(http: httpx.Client) -> None
 @pytest.mark.parametrize("path", ["/v1/check?input=3", "/v1/check?input=3&format=text", "/openapi.json", "/"])
 @pytest.mark.parametrize(
     ("known", "status"),
-    [
-        ("*", 304),
-        ('"another", {tag}', 304),
-        ("W/{tag}", 304),
-        ('"*"', 200),
-        ('"another"', 200),
-        ("", 200),
-    ],
+    [("*", 304), ('"another", {tag}', 304), ("W/{tag}", 304), ('"*"', 200), ('"another"', 200), ("", 200)],
 )
 def test_a_cached_response_is_not_sent_again_under_any_form_of_if_none_match(
     http: httpx.Client, path: str, known: str, status: int

@@ -10,20 +10,7 @@ from contextlib import suppress
 
 import pytest
 from conftest import Served
-from raw_http import (
-    BODY,
-    CHUNKED,
-    GET,
-    LAST,
-    POST,
-    SECRET,
-    answers,
-    ask,
-    assert_refused,
-    at_most,
-    connect,
-    in_pieces,
-)
+from raw_http import BODY, CHUNKED, GET, LAST, POST, SECRET, answers, ask, assert_refused, at_most, connect, in_pieces
 
 from axiscast_service.http import grammar
 

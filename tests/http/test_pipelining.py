@@ -7,19 +7,7 @@ import time
 
 import pytest
 from conftest import SECONDS, Served
-from raw_http import (
-    BODY,
-    BROADCAST,
-    DUE,
-    GET,
-    LAST,
-    POST,
-    answers,
-    ask,
-    at_most,
-    connect,
-    read_all,
-)
+from raw_http import BODY, BROADCAST, DUE, GET, LAST, POST, answers, ask, at_most, connect, read_all
 
 
 def test_pipelined_requests_are_answered_in_their_order(gate: Served) -> None:

@@ -78,9 +78,7 @@ def test_the_refusal_names_the_setting_and_the_host_and_reads_no_body() -> None:
         assert "421" in httpx.get(f"{service.url}/openapi.json").json()["paths"]["/v1/check"]["post"]["responses"]
 
 
-def test_other_names_are_allowed_if_listed_or_with_keys_or_a_wildcard(
-    tmp_path: Path,
-) -> None:
+def test_other_names_are_allowed_if_listed_or_with_keys_or_a_wildcard(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(f"alice:{KEY}\n")
     with served(allowed_hosts="Tensors.Example, [::1]") as service:
         hosts = ["tensors.example", "TENSORS.example:80", "[::1]:9", "localhost", "127.0.0.1", "x.tensors.example"]

@@ -390,10 +390,7 @@ def test_a_stated_shape_before_a_failing_node_hides_no_later_conflict(check: Che
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((9, 4), np.float32), "w"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4,), np.float32), "bias"))
     report = check(model)
-    assert verdicts(report) == {
-        "m": "onnx says: Incompatible dimensions for matrix multiplication",
-        "b": ["N", 4],
-    }
+    assert verdicts(report) == {"m": "onnx says: Incompatible dimensions for matrix multiplication", "b": ["N", 4]}
     assert [operand.by_file for operand in report.nodes[0].operands] == [True, False]
 
 

@@ -89,9 +89,7 @@ def recorded_jax() -> axiscast.Report:
     recorded = json.loads((FOLDER / "jax.json").read_text())
     values: dict[int, Any] = {}
     return report_program(
-        "recorded",
-        jax_trace.jax_operations(jaxpr_of(recorded, values), ProgramSizes(), "/site-packages/jax/"),
-        {},
+        "recorded", jax_trace.jax_operations(jaxpr_of(recorded, values), ProgramSizes(), "/site-packages/jax/"), {}
     )
 
 

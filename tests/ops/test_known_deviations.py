@@ -174,10 +174,7 @@ AGREES: dict[str, tuple[Op, Shapes]] = {
     "ONNX, stacks that broadcast, K 0": (onnx.MatMul(), [(2, 1, 0), (0, 3)]),
     "TensorFlow, 5 axes that alternate": (tensorflow.broadcast_to(shape=(2,) * 5), [(2, 1, 2, 1, 2)]),
     "TensorFlow, 6 axes, two of them alike": (tensorflow.broadcast_to(shape=(2,) * 6), [(2, 2, 1, 2, 1, 2)]),
-    "TensorFlow, an axis of size 1 between": (
-        tensorflow.broadcast_to(shape=(2, 1, 2, 2, 2, 2)),
-        [(2, 1, 2, 1, 2, 1)],
-    ),
+    "TensorFlow, an axis of size 1 between": (tensorflow.broadcast_to(shape=(2, 1, 2, 2, 2, 2)), [(2, 1, 2, 1, 2, 1)]),
     "TensorFlow, no elements": (tensorflow.broadcast_to(shape=(2, 2, 2, 2, 2, 0)), [(2, 1, 2, 1, 2, 1)]),
     "TensorFlow, a choice of rank 8": (tensorflow.where(), [(2,), (2,) * 8, ()]),
     "TensorFlow, a product of rank 12": (tensorflow.matmul(), [(1,) * 10 + (2, 3), (3, 2)]),

@@ -61,10 +61,7 @@ CASES = {
         "import axiscast; axiscast.Client('http://127.0.0.1:1')",
         {"asyncio", "anyio", "httpcore", "opentelemetry"},
     ),
-    "what is suspicious": (
-        "import axiscast.answers.two_sided",
-        WEB | {"pydantic", "numpy", "httpx", "inspect"},
-    ),
+    "what is suspicious": ("import axiscast.answers.two_sided", WEB | {"pydantic", "numpy", "httpx", "inspect"}),
     "the messages": ("import axiscast.messages", WEB | {"numpy", "httpx", "axiscast_service", "click"}),
     "an op": ("import axiscast.ops", WEB | {"httpx", "numpy", "click", "axiscast.client.client"}),
     "the engine": (

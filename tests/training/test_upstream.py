@@ -16,12 +16,7 @@ from upstream import Case, densities, idioms, regression, reinforcement  # noqa:
 CASES = [*reinforcement.CASES, *regression.CASES, *densities.CASES, *idioms.CASES]
 NOT_SQUARES = {"returns_of_one_environment", "quantiles_on_the_wrong_axis", "norms_on_the_wrong_axis"}
 """Bugs in which no input lacks the axis along which it expands, so that only the stricter kinds find them."""
-ACCUSED = {
-    "distances_to_a_codebook",
-    "distances_with_keepdim",
-    "euclidean_distances",
-    "outer_product_by_unsqueeze",
-}
+ACCUSED = {"distances_to_a_codebook", "distances_with_keepdim", "euclidean_distances", "outer_product_by_unsqueeze"}
 """Correct functions that look like a bug: keepdim, or unsqueeze in arithmetic, with another tensor."""
 
 

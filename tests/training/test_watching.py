@@ -93,10 +93,7 @@ SILENT = {
     "the same tensor, on an earlier line": lambda torch, x, column: later(x.unsqueeze(1), x),
     "None of another tensor": lambda torch, x, column: torch.ones(5)[:, None] * x,
     "None of another tensor, after a function": lambda torch, x, column: -torch.ones(5)[:, None].double() * x,
-    "None of another tensor, over lines": lambda torch, x, column: torch.add(
-        torch.ones(5)[:, None],
-        x,
-    ),
+    "None of another tensor, over lines": lambda torch, x, column: torch.add(torch.ones(5)[:, None], x),
     "a comparison with unsqueeze": lambda torch, x, column: torch.ones(5).unsqueeze(1) >= x,
     "ranges": lambda torch, x, column: later(torch.arange(5).unsqueeze(1), torch.arange(5)),
     "a range and unsqueeze": lambda torch, x, column: x.unsqueeze(1) - torch.arange(5),
@@ -282,10 +279,7 @@ def test_other_kinds_are_reported_on_request(torch: Any) -> None:
     assert [finding.output for finding in seen.findings] == [(3, 4), (5, 5)]
     codes = [[warning.code for warning in finding.answer.warnings] for finding in seen.findings]
     assert codes == [["mutual-stretch"], ["square"]]
-    with (
-        axiscast.watch(on="error", kinds=["mutual-stretch"]),
-        pytest.raises(axiscast.SuspiciousBroadcast) as raised,
-    ):
+    with axiscast.watch(on="error", kinds=["mutual-stretch"]), pytest.raises(axiscast.SuspiciousBroadcast) as raised:
         row - column
     assert str(raised.value) == (
         "torch.sub: a (1, 4) - b (3, 1) gives (3, 4): every row meets every column. If only one of them was meant to "

@@ -42,10 +42,7 @@ MESSAGE = {"op": "numpy.broadcast_to", "inputs": [[3], []], "explain": True, "no
 @pytest.mark.parametrize(
     ("media", "body"),
     [
-        (
-            JSON,
-            b'{"op":"numpy.broadcast_to","inputs":[[3],[]],"explain":true,"note":"n\\u00e9","x":[null,-1,2.5]}',
-        ),
+        (JSON, b'{"op":"numpy.broadcast_to","inputs":[[3],[]],"explain":true,"note":"n\\u00e9","x":[null,-1,2.5]}'),
         (
             MSGPACK,
             b"\x85\xa2op\xb2numpy.broadcast_to\xa6inputs\x92\x91\x03\x90\xa7explain\xc3\xa4note\xa3n\xc3\xa9"

@@ -7,14 +7,7 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from arrays import (
-    LAYOUTS,
-    NAMES,
-    bits,
-    random_array,
-    received,
-    through_json,
-)
+from arrays import LAYOUTS, NAMES, bits, random_array, received, through_json
 
 from axiscast.wire.json_lists import array_to_list
 from axiscast.wire.tensors import json_parts

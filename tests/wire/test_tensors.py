@@ -4,16 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from arrays import (
-    LAYOUTS,
-    NAMES,
-    SMALL,
-    bits,
-    dtype_of,
-    random_array,
-    through_json,
-    through_msgpack,
-)
+from arrays import LAYOUTS, NAMES, SMALL, bits, dtype_of, random_array, through_json, through_msgpack
 
 from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.tensors import Tensor, json_parts, msgpack_parts

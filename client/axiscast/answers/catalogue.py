@@ -36,12 +36,7 @@ def _entry(name: str, aliases: list[str]) -> OpEntry:
         name=name,
         aliases=aliases,
         doc=op.summary().splitlines()[0],
-        attributes={
-            "type": "object",
-            "properties": attributes,
-            "required": required,
-            "additionalProperties": False,
-        },
+        attributes={"type": "object", "properties": attributes, "required": required, "additionalProperties": False},
         target=op.target,
         inputs=InputCount(min=op.min_inputs, max=op.max_inputs),
         outputs=op.outputs,

@@ -115,8 +115,7 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
     cells = []
     for column, axis in enumerate(own.axes if own else shown):
         term = next(
-            (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None),
-            None,
+            (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None), None
         )
         if term is None:
             cells.append("+ " if own else "")

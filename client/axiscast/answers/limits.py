@@ -61,8 +61,7 @@ MAX_SYMBOLIC_AXES = Limit(
 )
 """The maximum number of axes of all inputs together if a size is symbolic. This many axes take about 50 ms."""
 MAX_CONDITIONS = Limit(
-    200,
-    "the symbolic sizes have {count} or more conditions, but the limit is {limit}: give equal sizes the same name",
+    200, "the symbolic sizes have {count} or more conditions, but the limit is {limit}: give equal sizes the same name"
 )
 """The maximum number of conditions on symbolic sizes. This many conditions take about 50 ms.
 

@@ -208,8 +208,7 @@ class CheckAnswer(AnswerModel):
         "broadcast operands.",
     )
     conditions: ListOf[Condition] = Field(
-        default_factory=list,
-        description="For symbolic shapes: they broadcast if and only if all conditions are true.",
+        default_factory=list, description="For symbolic shapes: they broadcast if and only if all conditions are true."
     )
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason, if the shapes do not broadcast, with hints."

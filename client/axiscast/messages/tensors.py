@@ -106,8 +106,7 @@ class BroadcastRequest(IntegerRequest):
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] = Field(
-        default="dense",
-        description="strided sends each distinct element once. If omitted, dense.",
+        default="dense", description="strided sends each distinct element once. If omitted, dense."
     )
     window: Annotated[list[Bounds], StopAtFirstError()] | None = Field(
         default=None, description="[start, stop] on each output axis. The response has only this part of the output."
@@ -130,8 +129,7 @@ class BackpropRequest(IntegerRequest):
         description="The shape of each input.", examples=[[[3]]]
     )
     gradients: Annotated[list[Tensor], StopAtFirstError()] = Field(
-        description="The gradient of each output.",
-        examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
+        description="The gradient of each output.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] | None = Field(
         default=None,

@@ -100,7 +100,7 @@ ALIASES = {
         greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift
         bitwise_left_shift bitwise_right_shift isclose""",
         "keras.ops",
-    ),
+    )
 }
 
 MESSAGES = (

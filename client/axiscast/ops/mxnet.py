@@ -314,8 +314,7 @@ def _check_counts(one: object, other: object, name: str, other_name: str) -> Non
 
 def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
     return ShapeMismatch(
-        "axis-out-of-range",
-        f"{attribute} names axis {axis}, outside input {number} of shape {format_shape(shape)}.",
+        "axis-out-of-range", f"{attribute} names axis {axis}, outside input {number} of shape {format_shape(shape)}."
     )
 
 

@@ -42,8 +42,7 @@ class Broadcast(Op):
     )
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_axes: AxisSet = Field(
-        description="The axes of `shape` that `arg` lacks. Order and repetitions are ignored.",
-        examples=[[0]],
+        description="The axes of `shape` that `arg` lacks. Order and repetitions are ignored.", examples=[[0]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -74,8 +73,7 @@ class BroadcastLike(Op):
         "auto {y} = std::make_shared<ngraph::op::BroadcastLike>({x0}, {x1}, ngraph::AxisSet{initial_broadcast_axes});",
     )
     initial_broadcast_axes: AxisSet = Field(
-        description="The axes of `like_arg` that `arg` lacks. () infers them by left alignment.",
-        examples=[[1]],
+        description="The axes of `like_arg` that `arg` lacks. () infers them by left alignment.", examples=[[1]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:

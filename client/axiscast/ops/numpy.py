@@ -89,8 +89,7 @@ _REMAPPED = "operands could not be broadcast together with remapped shapes [orig
 _PRODUCT = "has a mismatch in its core dimension <...>, with gufunc signature (n?,k),(k,m?)->(n?,m?)"
 MESSAGES = (
     ErrorMessage(
-        "operands could not be broadcast together with shapes <*compact>",
-        ("numpy.add", "numpy.broadcast_arrays"),
+        "operands could not be broadcast together with shapes <*compact>", ("numpy.add", "numpy.broadcast_arrays")
     ),
     ErrorMessage(
         "non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>",

@@ -175,9 +175,7 @@ class Broadcast1(_Broadcast):
     link = f"{_LINK}/broadcast-1.html"
     snippets = _snippets("opset1")
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
-        default="numpy",
-        description="The rule of alignment. The default is numpy.",
-        examples=["explicit"],
+        default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
     )
     axis: Integer | None = Field(
         default=None,
@@ -222,9 +220,7 @@ class Broadcast3(_Broadcast):
     link = f"{_LINK}/broadcast-3.html"
     snippets = _snippets("opset3")
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
-        default="numpy",
-        description="The rule of alignment. The default is numpy.",
-        examples=["explicit"],
+        default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
     )
 
     @classmethod
@@ -379,8 +375,7 @@ MESSAGES = (
         about="A Broadcast in mode bidirectional failed.",
     ),
     ErrorMessage(
-        "Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>",
-        about="A Broadcast in mode explicit failed.",
+        "Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>", about="A Broadcast in mode explicit failed."
     ),
     ErrorMessage(
         "Broadcast target_shape has smaller rank <...> than arg shape ",

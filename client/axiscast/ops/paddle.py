@@ -179,8 +179,7 @@ MESSAGES = (
         "paddle.matmul",
     ),
     ErrorMessage(
-        "but received X_broadcast's shape[<...>] = [<#0>]received Y_broadcast's shape[<...>] = [<#1>]",
-        "paddle.matmul",
+        "but received X_broadcast's shape[<...>] = [<#0>]received Y_broadcast's shape[<...>] = [<#1>]", "paddle.matmul"
     ),
     ErrorMessage(
         "The number of elements (<...>) of 'shape' for expand_v2 op must be greater than or equal to the rank",

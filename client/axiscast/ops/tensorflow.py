@@ -154,10 +154,7 @@ MESSAGES = (
         "tensorflow.matmul",
         about="The message does not say whether the call transposes an operand: it is read as one that does not.",
     ),
-    ErrorMessage(
-        "In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>",
-        "tensorflow.matmul",
-    ),
+    ErrorMessage("In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>", "tensorflow.matmul"),
     ErrorMessage("Cannot broadcast input shape <0> into final shape <=shape>", "tensorflow.broadcast_to"),
     *(
         ErrorMessage(
@@ -165,10 +162,7 @@ MESSAGES = (
             "tensorflow.matmul",
             attributes={"transpose_a": a == "true", "transpose_b": b == "true"},
         )
-        for kernel, first, second in (
-            ("MatMul", "transpose_a", "transpose_b"),
-            ("BatchMatMulV2", "adj_x", "adj_y"),
-        )
+        for kernel, first, second in (("MatMul", "transpose_a", "transpose_b"), ("BatchMatMulV2", "adj_x", "adj_y"))
         for a in ("false", "true")
         for b in ("false", "true")
     ),

@@ -193,8 +193,7 @@ class broadcast(Op):
         for number, names in enumerate(self.dims):
             if len(set(names)) < len(names):
                 raise ShapeMismatch(
-                    "axis-repeated",
-                    f"dims has a name twice for input {number}, {shorten(names)}. Rename one of them.",
+                    "axis-repeated", f"dims has a name twice for input {number}, {shorten(names)}. Rename one of them."
                 )
         for number, names in enumerate(self.dims):
             for name in names:

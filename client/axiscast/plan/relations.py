@@ -44,11 +44,7 @@ class Relation(Enum):
         lambda size, other: size == other,
         AxisSize.ANY,
     )
-    FROM_ONE = (
-        "a named axis must have size 1 before it expands",
-        lambda size, target: size == 1,
-        AxisSize.TARGET,
-    )
+    FROM_ONE = ("a named axis must have size 1 before it expands", lambda size, target: size == 1, AxisSize.TARGET)
     DIVISIBLE = (
         "the size must be a multiple of the divisor",
         lambda size, divisor: size % divisor == 0,

@@ -39,12 +39,7 @@ class InvalidData(ValueError):
     """The data or the layout of a tensor is not valid. The caller puts the tensor's location before the message."""
 
 
-def list_to_array(
-    data: Any,
-    name: str | None,
-    shape: tuple[int, ...],
-    flat_size: int | None = None,
-) -> Array:
+def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size: int | None = None) -> Array:
     """Convert a JSON value to a flat array. The value is nested like `shape`, or is a flat list in C order.
 
     If `flat_size` is given (for strided tensors), only a flat list of this length is valid. If `name` is None, the
