@@ -247,6 +247,7 @@ class Mlx(Framework):
 
         self.runs = {
             "core.broadcast_to": lambda op, x: [mx.broadcast_to(mx.array(x[0]), op["shape"])],
+            "core.broadcast_arrays": lambda op, x: mx.broadcast_arrays(*map(mx.array, x)),
             "core.add": lambda op, x: [mx.add(*map(mx.array, x))],
             "core.where": lambda op, x: [mx.where(mx.array(even(x[0])), *map(mx.array, x[1:]))],
             "core.matmul": lambda op, x: [mx.matmul(*map(mx.array, x))],

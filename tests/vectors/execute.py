@@ -223,9 +223,23 @@ def _dask() -> Package:
     return f"dask {dask.__version__}", da.from_array, {f"dask.array.{name}": kind for name, kind in kinds.items()}
 
 
+def _mlx() -> Package:
+    from importlib.metadata import version
+
+    import mlx.core as mx
+
+    kinds = {
+        "broadcast_to": Kind("target", mx.broadcast_to),
+        "broadcast_arrays": Kind("arrays", mx.broadcast_arrays),
+        "broadcast_shapes": Kind("shapes", mx.broadcast_shapes),
+        "add": Kind("pair", mx.add),
+    }
+    return f"mlx {version('mlx')}", mx.array, {f"mlx.core.{name}": kind for name, kind in kinds.items()}
+
+
 PACKAGES: dict[str, Callable[[], Package]] = {
     "numpy": _numpy, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "paddle": _paddle,
-    "dask": _dask,
+    "dask": _dask, "mlx": _mlx,
 }  # fmt: skip
 
 if __name__ == "__main__":

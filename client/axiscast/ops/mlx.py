@@ -4,7 +4,7 @@ from typing import Literal
 
 from .aliases import aliases
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, MatrixProduct, Unidirectional
+from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -25,6 +25,21 @@ class broadcast_to(Unidirectional):
     name: Literal["mlx.core.broadcast_to"] = "mlx.core.broadcast_to"
     link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = mx.broadcast_to({x}, {shape})",)
+
+
+class broadcast_arrays(Multidirectional):
+    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
+
+    name: Literal["mlx.core.broadcast_arrays"] = "mlx.core.broadcast_arrays"
+    link = f"{_LINK}.broadcast_arrays.html"
+    snippets = ("[{ys}] = mx.broadcast_arrays({xs})",)
+
+
+class broadcast_shapes(Multidirectional):
+    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
+
+    name: Literal["mlx.core.broadcast_shapes"] = "mlx.core.broadcast_shapes"
+    link = f"{_LINK}.broadcast_shapes.html"
 
 
 class add(Elementwise):
@@ -51,9 +66,9 @@ class matmul(MatrixProduct):
 ALIASES = {
     **aliases(
         add,
-        """subtract multiply divide floor_divide remainder power maximum minimum logaddexp arctan2 equal not_equal less
-        less_equal greater greater_equal logical_and logical_or bitwise_and bitwise_or bitwise_xor left_shift
-        right_shift isclose divmod""",
+        """subtract multiply divide floor_divide remainder divmod power pow maximum minimum logaddexp arctan2 atan2
+        equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
+        bitwise_xor left_shift bitwise_left_shift right_shift bitwise_right_shift isclose""",
         "mlx.core",
     ),
     **aliases(where, "clip", "mlx.core"),
