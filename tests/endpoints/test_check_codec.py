@@ -274,6 +274,15 @@ def test_a_field_that_is_repeated_is_refused_with_and_without_the_fast_codec(
         assert outcome(body, media.value, "")["status"] == 400
 
 
+def test_the_fast_codec_reads_sizes_that_are_not_in_their_shortest_form() -> None:
+    op = b"\xa2op\xb6numpy.broadcast_arrays"
+    inputs = b"\xa6inputs\x92\x91\xce\x00\x00\x00\x03\x91\xcd\x00\x01"  # [[3], [1]] as uint32 and uint16
+    for body in (b"\x81" + inputs, b"\x82" + op + inputs):
+        plain = check_codec.plain_check_in_body(body, Encoding.MSGPACK)
+        assert plain is not None
+        assert plain.inputs == [(3,), (1,)]
+
+
 @pytest.mark.usefixtures("codecs")
 @pytest.mark.parametrize("media", list(Encoding))
 def test_a_value_that_is_nested_too_deep_is_refused_with_and_without_the_fast_codec(

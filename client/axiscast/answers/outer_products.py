@@ -39,7 +39,7 @@ def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> T
         shapes = alignment.input_shapes
         if inputs is not None:
             return find_two_sided([shapes[number] for number in inputs])
-        return find_two_sided(shapes, alignment.nonunit_masks if isinstance(alignment, RightAlignment) else None)
+        return find_two_sided(shapes, alignment.nonunit_masks if isinstance(alignment, RightAlignment) else ())
     rows = rows_of(alignment)
     return find_two_sided_in_rows(rows if inputs is None else [rows[number] for number in inputs])
 

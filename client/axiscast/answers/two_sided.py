@@ -33,7 +33,7 @@ class TwoSidedBroadcast(NamedTuple):
     """
 
 
-def find_two_sided(shapes: Sequence[Sequence[Any]], masks: list[int] | None = None) -> TwoSidedBroadcast | None:
+def find_two_sided(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] = ()) -> TwoSidedBroadcast | None:
     """Return an accidental outer product of two shapes, else two shapes that expand each other, else None.
 
     The shapes must broadcast and are right-aligned. A symbolic size is treated as a size other than 1. `masks` are the
@@ -46,11 +46,11 @@ def find_two_sided(shapes: Sequence[Sequence[Any]], masks: list[int] | None = No
     'mutual-stretch'
     >>> find_two_sided([(8, 3, 32, 32), (3, 1, 1), ()])
     """
-    masks = _nonunit_masks(shapes) if masks is None else masks
+    masks = masks or _nonunit_masks(shapes)
     return find_outer_product(shapes, masks) or _find_mutual_stretch(masks, max(map(len, shapes)))
 
 
-def find_outer_product(shapes: Sequence[Sequence[Any]], masks: list[int] | None = None) -> TwoSidedBroadcast | None:
+def find_outer_product(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] = ()) -> TwoSidedBroadcast | None:
     """Return an accidental outer product of two shapes, or None. The arguments are the same as in `find_two_sided`.
 
     >>> find_outer_product([(5,), (5, 1)]).inputs
@@ -61,7 +61,7 @@ def find_outer_product(shapes: Sequence[Sequence[Any]], masks: list[int] | None 
     rank = max(ranks)
     if min(ranks) == rank:  # every input has all axes
         return None
-    masks = _nonunit_masks(shapes) if masks is None else masks
+    masks = masks or _nonunit_masks(shapes)
     if _find_mutual_stretch(masks, rank) is None or not _has_equal_sizes(shapes, masks):
         return None
     return _find_square([(*[None] * (rank - len(shape)), *shape) for shape in shapes])
@@ -83,14 +83,14 @@ def axes_in(mask: int, rank: int) -> list[int]:
     return [axis for axis in range(rank) if mask >> (rank - 1 - axis) & 1]
 
 
-def _nonunit_masks(shapes: Sequence[Sequence[Any]]) -> list[int]:
+def _nonunit_masks(shapes: Sequence[Sequence[Any]]) -> tuple[int, ...]:
     masks = []
     for shape in shapes:
         mask = 0
         for size in shape:
             mask += mask + (size != 1)
         masks.append(mask)
-    return masks
+    return tuple(masks)
 
 
 def _has_equal_sizes(shapes: Sequence[Sequence[Any]], masks: Sequence[int]) -> bool:
@@ -119,10 +119,10 @@ def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
     return None
 
 
-def _find_mutual_stretch(masks: Sequence[int], rank: int) -> TwoSidedBroadcast | None:
+def _find_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
     """Return two inputs that expand each other, or None. The results for requests with few inputs are cached."""
     find = _uncached_mutual_stretch if len(masks) > MAX_CACHED_INPUTS else _cached_mutual_stretch
-    return find(tuple(masks), rank)
+    return find(masks, rank)
 
 
 def _uncached_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:

@@ -113,7 +113,7 @@ class RightAlignment(Alignment):
     effective_target: Shape | None
     """The target after each -1 is replaced by the input's own size."""
     result = None
-    nonunit_masks: list[int] | None = None
+    nonunit_masks: tuple[int, ...] = ()
     """A bit mask for each input and for the target. A bit is 1 if the size of the axis is not 1.
 
     The lowest bit represents the last axis. `broadcast_shape` sets this attribute.
@@ -180,7 +180,7 @@ class RightAlignment(Alignment):
         common = tuple(sizes)
         if self.relation is Relation.BROADCAST_TO and common != self.effective_target:
             return None
-        self.nonunit_masks = masks
+        self.nonunit_masks = tuple(masks)
         return common
 
     def plan(self) -> Plan | None:

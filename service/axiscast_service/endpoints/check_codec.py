@@ -61,8 +61,11 @@ def plain_check_in_body(body: bytes, encoding: Encoding) -> PlainCheck | None:
     try:
         fields = read(body)
         count = 1 if fields.op is None else 2 + _count_fields(fields.op)
-        if encoding is Encoding.JSON:  # msgspec keeps only the last of repeated fields; each field has one colon
+        # msgspec keeps only the last of repeated fields, so count the fields that were written.
+        if encoding is Encoding.JSON:  # each field has one colon
             is_whole = body.count(b":") == count
+        elif count <= 2:  # no map inside of the outer map, whose first byte has the number of its fields
+            is_whole = body[0] == 0x80 + count
         else:  # the encoder writes the shortest form, so with equal lengths no field was dropped
             is_whole = len(_ENCODERS[encoding](fields)) == len(body)
     except _ERRORS:
