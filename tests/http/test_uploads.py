@@ -214,6 +214,21 @@ def test_of_buffers_that_are_free_together_one_is_cached() -> None:
     asyncio.run(use())
 
 
+def test_buffers_that_are_not_cached_are_freed_at_once() -> None:
+    cache = MemoryBudget(64 * MiB).buffers
+
+    async def use() -> None:
+        arrays = [np.zeros(MiB, np.uint8) for _ in range(3)]
+        buffers = [weakref.ref(array) for array in arrays]
+        bodies = [borrow(memoryview(array), MiB, cache) for array in arrays]
+        del arrays
+        del bodies
+        assert [buffer() is not None for buffer in buffers].count(True) == 1
+        assert cache.buffer
+
+    asyncio.run(use())
+
+
 def test_a_cached_buffer_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, buffer = MemoryBudget(64 * MiB).buffers, new_buffer(MiB, windows=True)
     first = cache.put(buffer)

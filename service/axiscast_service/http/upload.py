@@ -58,15 +58,12 @@ def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
     loop = asyncio.get_running_loop()
     borrowed = np.frombuffer(buffer, np.uint8, nbytes)
 
-    def put() -> None:
+    def put() -> None:  # at once: until the buffer is cached or freed, its memory is in use but no longer reserved
         if key := cache.put(buffer):
-            loop.call_later(CACHED_SECONDS, cache.expire, key)
+            with suppress(RuntimeError):  # the event loop is closed
+                loop.call_soon_threadsafe(loop.call_later, CACHED_SECONDS, cache.expire, key)
 
-    def put_soon() -> None:
-        with suppress(RuntimeError):  # the event loop is closed
-            loop.call_soon_threadsafe(put)
-
-    finalize(borrowed, put_soon).atexit = False
+    finalize(borrowed, put).atexit = False
     return borrowed.data
 
 

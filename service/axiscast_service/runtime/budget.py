@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Self
 
@@ -21,7 +21,7 @@ class MemoryBudget:
         """The part of the worker's memory that requests may reserve. The remaining part is for memory that can't be
         reserved: free blocks of the allocators (measured: 40 MiB of 128 MiB), and the TLS buffers of connections."""
         self.held = 0
-        self.lock = Lock()
+        self.lock = RLock()  # a garbage collection can free a buffer, which takes the lock, while its thread holds it
         self.buffers = BufferCache(self)
 
     def try_acquire(self, nbytes: int) -> bool:
