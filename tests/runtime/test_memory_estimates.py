@@ -269,6 +269,7 @@ BACKPROPS = {
     "no sum": ("numpy.broadcast_to", [500_000], [[500_000]], None),
     "a transposition": ("stablehlo", [500, 1000], [[1000, 2, 500]], None),
     "overlapping strides": ("numpy.broadcast_to", [800, 800], [[2, 800, 800]], [1, 1, 1]),
+    "overlapping axes that are summed": ("numpy.broadcast_to", [1] * 12, [[100_000] + [2] * 11], [1] * 12),
     "replicated": ("numpy.broadcast_to", [10**12, 500], [[3, 10**12, 500]], [500, 0, 1]),
 }
 

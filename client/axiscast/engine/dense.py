@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import cycle
 from math import lcm, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _out_of_order(view: Array) -> Array | None:
     repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
     if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
         return None
-    once = view[_once(view)]
+    once = view[distinct_index(view)]
     return once if 0 < once.nbytes <= ORDER_BYTES else None
 
 
@@ -261,9 +261,9 @@ def _is_plain(layout: Layout) -> bool:
     return _writer(to_units(layout, layout.width)) is np.copyto
 
 
-def _once(array: Array) -> tuple[slice, ...]:
-    """Return the index that selects the distinct elements of an array."""
-    return tuple(slice(None) if step else slice(1) for step in array.strides)
+def distinct_index(array: Array) -> tuple[Any, ...]:
+    """Return the index that selects the distinct elements of an array, as a view."""
+    return (*[slice(None) if step else slice(1) for step in array.strides], ...)  # the ellipsis prevents a scalar
 
 
 def _aligned_once(array: Array) -> Array:
@@ -271,7 +271,7 @@ def _aligned_once(array: Array) -> Array:
 
     Only the distinct elements are copied.
     """
-    return array if array.flags.aligned else np.broadcast_to(array[_once(array)].copy(), array.shape)
+    return array if array.flags.aligned else np.broadcast_to(array[distinct_index(array)].copy(), array.shape)
 
 
 def _has_long_rows(layout: Layout) -> bool:

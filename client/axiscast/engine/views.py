@@ -17,7 +17,9 @@ import numpy as np
 from ..plan.plan import Placement, Plan
 from ..wire.dtypes import storage_dtype
 from ..wire.tensors import strided_view
+from .dense import distinct_index
 from .memory_layout import Array
+from .overlaps import overlap_bytes, overlapping_memory, sum_overlapping
 from .sums import accumulator, sum_axes, working_bytes
 
 MAX_SUM_ITEMSIZE = 16
@@ -146,6 +148,8 @@ def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
+        placed = gradient.reshape(placement.output_shape)
+        total += overlap_bytes(placed[distinct_index(placed)], placement.broadcast_axes)
     return total + working_bytes(gradient_elements(gradients))
 
 
@@ -181,17 +185,14 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     If `wide` is True, the result has the accumulator's dtype.
     """
     gradient = gradient.reshape(placement.output_shape)  # a view, because this reshape only splits axes
-    times = 1
-    index: list[Any] = []
-    for axis, (size, step) in enumerate(zip(gradient.shape, gradient.strides, strict=True)):
-        replicated = size > 1 and step == 0
-        index.append(slice(0, 1) if replicated else slice(None))
-        if replicated and axis in placement.broadcast_axes:
-            times *= size
-    distinct = gradient[(*index, ...)]
+    distinct = gradient[distinct_index(gradient)]
     axes = placement.broadcast_axes
+    times = prod(gradient.shape[axis] for axis in axes if distinct.shape[axis] == 1)
     dtype = accumulator(gradient.dtype) if wide or times > 1 else gradient.dtype
-    summed = sum_axes(distinct, axes, dtype) if axes else distinct
+    if (memory := overlapping_memory(distinct, axes)) is not None:
+        summed = sum_overlapping(distinct, memory, axes, dtype)
+    else:
+        summed = sum_axes(distinct, axes, dtype) if axes else distinct
     if times > 1 and dtype.kind == "c":
         summed.real *= times  # multiply the parts separately, because a complex product turns infinity into NaN
         summed.imag *= times
