@@ -15,24 +15,8 @@ from pydantic import ValidationError
 from .answers.check import check_to_dict
 from .answers.plain_check import PlainCheck, as_plain_check
 from .errors import ServiceProblem, problem_from
-from .messages import (
-    CheckAnswer,
-    CheckRequest,
-    CompareRequest,
-    Comparison,
-    TranslateAnswer,
-    TranslateRequest,
-    WarningKind,
-)
-from .messages.arguments import (
-    OpLike,
-    batch_requests,
-    check_request,
-    columns_request,
-    compare_request,
-    resolve_op,
-    translate_request,
-)
+from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
+from .messages.arguments import OpLike
 from .messages.notation import MapNotation, PythonNotation
 from .messages.validation import validate
 from .messages.value_arguments import ShapeLike, SymbolicShapeLike
@@ -45,6 +29,7 @@ if TYPE_CHECKING:  # these modules import NumPy
     from .arrays.array_libraries import Like
     from .arrays.tensor_arguments import TensorLayout
     from .arrays.window import WindowLike
+    from .messages import Comparison, TranslateAnswer, WarningKind
     from .messages.tensors import CheckedColumns
 
 __all__ = ["backprop", "broadcast", "check", "check_batch", "check_columns", "compare", "translate", "why"]
@@ -59,9 +44,9 @@ def typed(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function that raises the same exceptions as a Client, instead of Problem."""
 
     @wraps(function)
-    def typed(*arguments: P.args, **options: P.kwargs) -> T:
+    def typed(*args: P.args, **options: P.kwargs) -> T:
         try:
-            return function(*arguments, **options)
+            return function(*args, **options)
         except Problem as problem:
             raise _exception(problem) from None
 
@@ -104,18 +89,14 @@ def check(
     >>> [warning.code for warning in axiscast.check("numpy.add", (3, 1), (1, 4), warn=["mutual-stretch"]).warnings]
     ['mutual-stretch']
     """
-    question: PlainCheck | CheckRequest | None = None
-    if (
-        # Most checks use no options, so they take this fast path.
-        dtype is None and explain is False and not assume and warn == () and not attributes
-        and (plain := _plain(op)) is not None
-    ):  # fmt: skip
-        question = as_plain_check(shapes, plain)
-    if question is None:
-        question = validate(
-            CheckRequest, check_request(op, shapes, dtype, explain, assume, warn, attributes), PythonNotation()
-        )
-    return _answer(check_to_dict(question))
+    request: PlainCheck | CheckRequest | None = None
+    has_options = dtype is not None or explain is not False or assume or warn != () or attributes
+    if not has_options and (plain := _plain(op)) is not None:  # most checks take this fast path
+        request = as_plain_check(shapes, plain)
+    if request is None:
+        fields = arguments.check_request(op, shapes, dtype, explain, assume, warn, attributes)
+        request = validate(CheckRequest, fields, PythonNotation())
+    return _answer(check_to_dict(request))
 
 
 def _plain(op: OpLike) -> Op | None:
@@ -146,12 +127,9 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     """
     from .answers.batch_rows import check_row
 
-    rows = batch_requests(requests)
-    answers = [check_row(number, row, notation=MapNotation()) for number, row in enumerate(rows)]
-    return [
-        problem_from(answer["error"], answer["error"]["status"]) if "error" in answer else _answer(answer)
-        for answer in answers
-    ]
+    rows = arguments.batch_requests(requests)
+    answers = (check_row(number, row, notation=MapNotation()) for number, row in enumerate(rows))
+    return [problem_from(error, error["status"]) if (error := each.get("error")) else _answer(each) for each in answers]
 
 
 @typed
@@ -173,7 +151,7 @@ def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumn
     from .answers.batch_columns import answer_columns
     from .messages.tensors import CheckBatchRequest
 
-    question = columns_request(op, columns, attributes)
+    question = arguments.columns_request(op, columns, attributes)
     named = question.plain_op | {name: _tensor(array) for name, array in question.targets.items()}
     request = {"op": named, "inputs": list(map(_tensor, question.inputs))}
     return answer_columns(validate(CheckBatchRequest, request, PythonNotation()))
@@ -197,9 +175,8 @@ def compare(
     """
     from .answers.compare import answer_compare
 
-    return answer_compare(
-        validate(CompareRequest, compare_request(shapes, shape, assume, warn), PythonNotation())
-    ).results
+    fields = arguments.compare_request(shapes, shape, assume, warn)
+    return answer_compare(validate(CompareRequest, fields, PythonNotation())).results
 
 
 @typed
@@ -215,8 +192,8 @@ def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> Tra
     """
     from .answers.translate import answer_translate
 
-    words = PythonNotation()
-    return answer_translate(validate(TranslateRequest, translate_request(op, shapes, to, attributes), words), words)
+    words, fields = PythonNotation(), arguments.translate_request(op, shapes, to, attributes)
+    return answer_translate(validate(TranslateRequest, fields, words), words)
 
 
 @typed
@@ -282,7 +259,7 @@ def broadcast(
     """
     from .arrays.computation import compute_broadcast
 
-    resolved = resolve_op(op, attributes, ("layout", "window", "out", "like"))
+    resolved = arguments.resolve_op(op, attributes, ("layout", "window", "out", "like"))
     return compute_broadcast(resolved, arrays, layout, window, out, like)
 
 
@@ -306,7 +283,7 @@ def backprop(
     """
     from .arrays.computation import compute_backprop
 
-    return compute_backprop(resolve_op(op, attributes, ("like",)), shapes, gradients, like)
+    return compute_backprop(arguments.resolve_op(op, attributes, ("like",)), shapes, gradients, like)
 
 
 def _tensor(array: Any) -> dict[str, Any]:

@@ -78,9 +78,7 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
     yield [Arrangement(output, _in_output_order(_original(output)), _all_axes(output)) for output in outputs]
     # The input gets new axes of size 1 for its missing axes: first only behind its first axis, then also before it.
     for output_axes in (_axes_from_first, _all_axes):
-        yield [
-            Arrangement(output, _with_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs
-        ]
+        yield [Arrangement(output, _add_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs]
     # The axes that expand are dropped from the input, because some ops only add axes, or read sizes from other inputs.
     yield [Arrangement(output, _in_output_order(_unexpanded(output)), _all_axes(output)) for output in outputs]
     # Some ops choose the order of the output axes themselves: added axes first, or the axes of the inputs in order.
@@ -91,9 +89,7 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
     # All axes of size 1 are dropped for an op with a low rank limit. Some ops also require equal ranks.
     rank = max(len(nonunit_axes(output)) for output in outputs)
     orders = [[*range(len(nonunit_axes(output)) - rank, 0), *nonunit_axes(output)] for output in outputs]
-    yield [
-        Arrangement(output, _with_new_axes(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)
-    ]
+    yield [Arrangement(output, _add_new_axes(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)]
 
 
 def own_axes_first(output: Placement) -> Arrangement:
@@ -151,7 +147,7 @@ def _unexpanded(output: Placement) -> list[AxisPair]:
     return [(axis, output_axis) for axis, output_axis in _original(output) if output_axis not in output.broadcast_axes]
 
 
-def _with_new_axes(output: Placement, output_axes: Sequence[int]) -> list[AxisPair]:
+def _add_new_axes(output: Placement, output_axes: Sequence[int]) -> list[AxisPair]:
     """Return an axis pair for each of these output axes, with a new input axis of size 1 for each missing axis."""
     source = {output_axis: axis for axis, output_axis in enumerate(output.output_axes)}
     return [(source.get(axis), axis) for axis in output_axes]

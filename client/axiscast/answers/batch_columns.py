@@ -103,12 +103,8 @@ def _needs_rows(op: Op) -> Problem:
 
 def _target_columns(op: Any) -> dict[str, Tensor]:
     """Return the op's attributes that are columns, as tensors."""
-    attributes = op if isinstance(op, dict) else {}
-    return {
-        name: validate(Tensor, value)
-        for name, value in attributes.items()
-        if isinstance(value, dict) and "shape" in value
-    }
+    plain = op.items() if isinstance(op, dict) else ()
+    return {name: validate(Tensor, value) for name, value in plain if isinstance(value, dict) and "shape" in value}
 
 
 def _pointer(name: str) -> str:
@@ -221,9 +217,7 @@ def _product(sizes: Sequence[Any], bad: Flags) -> Any:
     product = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.int64)
     estimate = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.float64)
     if (estimate >= 2.0**63)[~bad].any():
-        raise Problem(
-            "invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check that row by itself"
-        )
+        raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check that row alone")
     return product
 
 

@@ -40,9 +40,7 @@ def check_row(
     """Return the response to one request of a batch. If `is_late` is True, return an error. See `check_rows`."""
     try:
         if is_late:
-            raise Problem(
-                "work-too-large", f"the previous rows took {MAX_BATCH_SECONDS} s: send the other rows in another batch"
-            )
+            raise Problem("work-too-large", f"the previous rows took {MAX_BATCH_SECONDS} s: send the rest separately")
         question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))
         reserve(memory_estimate(request_size))

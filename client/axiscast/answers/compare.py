@@ -46,14 +46,11 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
             results[keys.index(key)]["also"].append(plain_op)
         else:
             keys.append(key)
-            results.append(
-                {"op": plain_op, "also": []} | {field: answer[field] for field in _FIELDS if field in answer}
-            )
+            results.append({"op": plain_op, "also": []} | {key: answer[key] for key in _FIELDS if key in answer})
     if not results:
+        count = len(request.inputs)
         advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
-        raise Problem(
-            "invalid-request", f"inputs: no op takes {len(request.inputs)} inputs here: {advice}", pointer="/inputs"
-        )
+        raise Problem("invalid-request", f"inputs: no op takes {count} inputs here: {advice}", pointer="/inputs")
     for result in results:
         if not result["also"]:
             del result["also"]

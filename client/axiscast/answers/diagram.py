@@ -114,9 +114,8 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
     shown = sorted({axis for output in alignment.outputs for axis in output.axes}) or range(len(alignment.axes))
     cells = []
     for column, axis in enumerate(own.axes if own else shown):
-        term = next(
-            (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None), None
-        )
+        terms = (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None)
+        term = next(terms, None)
         if term is None:
             cells.append("+ " if own else "")
         else:

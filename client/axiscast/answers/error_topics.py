@@ -143,7 +143,7 @@ def topic_of(text: str) -> str | None:
     """
     text = text.lower()
     places = (
-        (at, sentence) for sentence, phrases in _TOPICS.items() for phrase in phrases if (at := text.rfind(phrase)) >= 0
+        (at, topic) for topic, phrases in _TOPICS.items() for phrase in phrases if (at := text.rfind(phrase)) >= 0
     )
     found = max(places, default=(0, None))[1]
     return found or (_UNREAD if any(phrase in text for phrase in _BROADCASTING) else None)

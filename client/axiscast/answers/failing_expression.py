@@ -15,16 +15,8 @@ from .frame_values import MISSING, ArrayValue, array_of, parameters, value_of
 from .static_shapes import shape_of
 
 _OWN = str(Path(__file__).parents[1])
-_PATHS = get_paths()
-_INSTALLED = (
-    _PATHS["stdlib"],
-    _PATHS["platstdlib"],
-    _PATHS["purelib"],
-    "site-packages",
-    "dist-packages",
-    "<frozen",
-    _OWN,
-)
+_STANDARD = [get_paths()[name] for name in ("stdlib", "platstdlib", "purelib")]
+_INSTALLED = (*_STANDARD, "site-packages", "dist-packages", "<frozen", _OWN)
 _MAX_FRAMES = 200
 _MAX_NAME = 60
 _MAX_SOURCE = 2000

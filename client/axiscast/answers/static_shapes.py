@@ -14,9 +14,8 @@ _SAME_SHAPE = frozenset(_KEEPERS.split())
 """The functions and methods whose result has the shape of the first operand. The dtype may differ."""
 
 
-_LAYERS = (
-    "BatchNorm1d BatchNorm2d Dropout ELU GELU GroupNorm Identity LayerNorm LeakyReLU ReLU Sigmoid SiLU Softmax Tanh"
-)
+_LAYERS = """BatchNorm1d BatchNorm2d Dropout ELU GELU GroupNorm Identity LayerNorm LeakyReLU ReLU Sigmoid SiLU Softmax
+    Tanh"""
 _SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
 
 

@@ -141,9 +141,8 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
     ]
     inputs = [[variables.of(size) for size in shape] for shape in input_shapes]
     sizes, clauses = _solve(alignment, terms, variables)
-    candidates = [
-        _size_candidates(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, terms, strict=True)
-    ]
+    pairs = zip(alignment.axes, terms, strict=True)
+    candidates = [_size_candidates(axis.relation, numbers, sizes) for axis, numbers in pairs]
     axis_sizes = [_notation(sizes, variables, numbers) for numbers in candidates]
 
     @cache
@@ -163,11 +162,8 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
             groups = [[candidates[axis][0] for axis in group] for group in output.groups]
             shape = tuple(_product(sizes, variables, group) for group in groups)
         broadcast = tuple(sorted(always)), tuple(sorted(sometimes))
-        outputs.append(
-            SymbolicPlacement(
-                output.input, input_shape, output_shape, output.output_axes, *broadcast, shape, output.merges
-            )
-        )
+        fields = (output.input, input_shape, output_shape, output.output_axes, *broadcast, shape, output.merges)
+        outputs.append(SymbolicPlacement(*fields))
     conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
     result = None if alignment.result is None else tuple(axis_sizes[axis] for axis in alignment.result)
     apart = _apart(alignment, terms, sizes)

@@ -110,9 +110,7 @@ def merge_reshapes(shape: Shape, steps: Moves) -> Moves:
 
 def regroups(plan: Plan) -> bool:
     """Return whether a plan splits or merges axes."""
-    return any(
-        output.merges is not None or output.input_shape != plan.input_shapes[output.input] for output in plan.outputs
-    )
+    return any(each.merges is not None or each.input_shape != plan.input_shapes[each.input] for each in plan.outputs)
 
 
 class Factor(NamedTuple):

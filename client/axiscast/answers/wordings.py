@@ -104,9 +104,7 @@ def _wordings() -> list[_Wording]:
 
 def _compiled(message: ErrorMessage) -> _Wording:
     pieces = _SLOT.split(message.text)
-    parts = tuple(
-        piece if number % 2 == 0 else _slot(piece) for number, piece in enumerate(pieces) if piece or number % 2
-    )
+    parts = tuple(_slot(piece) if number % 2 else piece for number, piece in enumerate(pieces) if piece or number % 2)
     words = [part for part in parts if isinstance(part, str)]
     return _Wording(message, parts, max(words, key=len), words[0])
 

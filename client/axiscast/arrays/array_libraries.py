@@ -182,7 +182,7 @@ class Jax(ArrayLibrary):
     """Operations on jax arrays."""
 
     modules = ("jax", "jaxlib")
-    unsupported_types: ClassVar[Mapping[str, str]] = {
+    unsupported_types = {
         "Tracer": "it has no elements while it is traced. Call this outside of jit and grad, or by jax.pure_callback",
         "ShapeDtypeStruct": NO_ELEMENTS,
         "JAXSparse": "pass x.todense()",
@@ -198,9 +198,8 @@ class Jax(ArrayLibrary):
         if layout == "strided":
             raise ValueError('jax arrays have no strides: use layout="dense" with like="input"')
         if jax.dtypes.canonicalize_dtype(value.dtype) != value.dtype:
-            raise TypeError(
-                f'jax would convert {value.dtype} to a narrower dtype: call jax.config.update("jax_enable_x64", True)'
-            )
+            remedy = 'call jax.config.update("jax_enable_x64", True)'
+            raise TypeError(f"jax would convert {value.dtype} to a narrower dtype: {remedy}")
         device, *_ = value.devices()
         return lambda array, axes: jax.numpy.asarray(array, device=device)
 
@@ -213,7 +212,7 @@ class TensorFlow(ArrayLibrary):
     """Operations on the tensors and variables of TensorFlow."""
 
     modules = ("tensorflow",)
-    unsupported_types: ClassVar[Mapping[str, str]] = {
+    unsupported_types = {
         "RaggedTensor": "pass x.to_tensor()",
         "SparseTensor": "pass tf.sparse.to_dense(x)",
         "IndexedSlices": "pass tf.convert_to_tensor(x)",
@@ -238,7 +237,7 @@ class Keras(ArrayLibrary):
     """Operations on Keras variables."""
 
     modules = ("keras",)
-    unsupported_types: ClassVar[Mapping[str, str]] = {"KerasTensor": NO_ELEMENTS}
+    unsupported_types = {"KerasTensor": NO_ELEMENTS}
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -264,9 +263,7 @@ class XArray(ArrayLibrary):
     """Operations on the DataArrays and variables of xarray."""
 
     modules = ("xarray",)
-    unsupported_types: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ["Dataset", "DataTree"], 'pass one of its variables, x["name"]'
-    )
+    unsupported_types = dict.fromkeys(["Dataset", "DataTree"], 'pass one of its variables, x["name"]')
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -285,11 +282,8 @@ class XArray(ArrayLibrary):
         convert_data = result_converter(value.data, layout)
 
         def convert(array: Array, axes: Sequence[ResultAxis]) -> Any:
-            parts = {
-                value.dims[axis.source_axis]: axis.source_part
-                for axis in axes
-                if axis.source_axis is not None and axis.source_part
-            }
+            kept = (axis for axis in axes if axis.source_axis is not None and axis.source_part)
+            parts = {value.dims[axis.source_axis]: axis.source_part for axis in kept}
             expanded = [name for name, coordinate in value.coords.items() if not {*coordinate.dims} <= {*parts}]
             dims = [_dim_name(axis, value.dims) for axis in axes]
             coords = value.isel(parts).drop_vars(expanded).coords
@@ -309,16 +303,14 @@ class SciPy(ArrayLibrary):
     """The sparse arrays of the libraries SciPy and sparse. All of them are unsupported and raise an error."""
 
     modules = ("scipy", "sparse")
-    unsupported_types: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ["_spbase", "spmatrix", "SparseArray"], "pass x.todense()"
-    )
+    unsupported_types = dict.fromkeys(["_spbase", "spmatrix", "SparseArray"], "pass x.todense()")
 
 
 class Arrow(ArrayLibrary):
     """Operations on the arrays and tensors of Arrow."""
 
     modules = ("pyarrow",)
-    unsupported_types: ClassVar[Mapping[str, str]] = {
+    unsupported_types = {
         **dict.fromkeys(["Table", "RecordBatch"], 'pass a column, x["name"]'),
         **dict.fromkeys(
             ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"], "pass x.to_tensor()"
@@ -342,7 +334,7 @@ class Polars(ArrayLibrary):
     """Operations on the series and data frames of Polars."""
 
     modules = ("polars",)
-    unsupported_types: ClassVar[Mapping[str, str]] = {"LazyFrame": "pass x.collect()"}
+    unsupported_types = {"LazyFrame": "pass x.collect()"}
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:

@@ -81,16 +81,15 @@ def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
 
 def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
     """Return the input shapes of `backprop`. Raises TypeError for an array, or for one shape that is not in a list."""
+    expected = "shapes must be a list with the shape of each input"
     if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
-        raise TypeError(f"shapes must be a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
+        raise TypeError(f"{expected}, such as [(3,)], not {shapes!r:.60}")
     if hasattr(shapes, "shape"):
-        raise TypeError(
-            f"shapes must be a list with the shape of each input, not an array: write [{format_shape(shapes.shape)}]"
-        )
+        raise TypeError(f"{expected}, not an array: write [{format_shape(shapes.shape)}]")
     shapes = list(shapes)
     is_one_shape = all(isinstance(shape, int) for shape in shapes)
     if is_one_shape and isinstance(op, Op) and op.input_count_problem(len(shapes)):
-        raise TypeError(f"shapes must be a list with the shape of each input: write [{format_shape(shapes)}]")
+        raise TypeError(f"{expected}: write [{format_shape(shapes)}]")
     return map_inputs(shapes, read_sizes)
 
 

@@ -28,12 +28,6 @@ def backend_for(url: str | None) -> Iterator[Any]:
 def run_check(request: CheckRequest, url: str | None) -> CheckAnswer:
     """Perform a check in the library or in the service, and return the answer."""
     with backend_for(url) as backend:
-        answer: CheckAnswer = backend.check(
-            request.op,
-            *request.inputs,
-            dtype=request.dtype,
-            explain=request.explain,
-            assume=request.assume,
-            warn=request.warn,
-        )
+        options = request.model_dump(include={"dtype", "explain", "warn"}) | {"assume": request.assume}
+        answer: CheckAnswer = backend.check(request.op, *request.inputs, **options)
         return answer

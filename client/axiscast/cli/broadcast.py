@@ -71,9 +71,8 @@ def broadcast_command(
     from ..wire.tensors import to_little_endian
 
     arrays = [_open_npy(path) for path in inputs]
-    request = validated_request(
-        CheckRequest, {"op": op_from_options(op_name, attributes), "inputs": [array.shape for array in arrays]}
-    )
+    fields = {"op": op_from_options(op_name, attributes), "inputs": [array.shape for array in arrays]}
+    request = validated_request(CheckRequest, fields)
     for attribute, _, symbol in request.op.symbols():
         raise click.UsageError(f"{option_name(attribute)} contains {symbol}: only `axiscast check` supports such sizes")
     answer = run_check(request, url)

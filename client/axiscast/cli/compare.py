@@ -55,9 +55,8 @@ def compare_command(
         fields["shape"] = parse_shape_argument(target, "--shape")
     request = validated_request(CompareRequest, fields)
     with backend_for(url) as backend:
-        results: list[Comparison] = backend.compare(
-            *request.inputs, shape=request.shape, assume=request.assume, warn=request.warn
-        )
+        options = {"shape": request.shape, "assume": request.assume, "warn": request.warn}
+        results: list[Comparison] = backend.compare(*request.inputs, **options)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return

@@ -47,9 +47,8 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
     indent = sum(widths) + 2 * len(widths)
     last_width = max(20, shutil.get_terminal_size().columns - indent)
     for *cells, last in rows:
-        padded = "".join(
-            cell + " " * (width + 2 - len(click.unstyle(cell))) for cell, width in zip(cells, widths, strict=True)
-        )
+        pairs = zip(cells, widths, strict=True)
+        padded = "".join(cell + " " * (width + 2 - len(click.unstyle(cell))) for cell, width in pairs)
         click.echo((padded + f"\n{' ' * indent}".join(textwrap.wrap(last, last_width))).rstrip())
 
 

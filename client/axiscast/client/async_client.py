@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from functools import wraps
 from inspect import iscoroutine
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import anyio
@@ -67,9 +66,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

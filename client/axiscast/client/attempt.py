@@ -113,7 +113,6 @@ def _note_if_older(service_version: str) -> str:
     from importlib.metadata import distributions  # importing this module takes 10 ms
 
     client_version = next((found.version for found in distributions(name="axiscast")), "")
-    service, client = (
-        tuple(map(int, re.findall("[0-9]{1,9}", text)[:3])) for text in (service_version, client_version)
-    )
+    versions = (service_version, client_version)
+    service, client = (tuple(map(int, re.findall("[0-9]{1,9}", text)[:3])) for text in versions)
     return f" (the service is axiscast {service_version[:20]}, older than this client)" if () < service < client else ""

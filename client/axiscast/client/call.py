@@ -73,10 +73,8 @@ class Call(Generic[T]):
         if not is_uncompressed:
             raise InvalidAnswer("the response is compressed, which was not requested: a proxy must not compress it")
         if media != MSGPACK:
-            raise InvalidAnswer(
-                f"the content type is {media[:60] or 'missing'} instead of {MSGPACK}: "
-                "is this the URL of an axiscast service?"
-            )
+            found = f"the content type is {media[:60] or 'missing'} instead of {MSGPACK}"
+            raise InvalidAnswer(f"{found}: is this the URL of an axiscast service?")
         try:
             return self._make_reader(length)
         except (ShapeMismatch, ValueError, TypeError, LookupError, ArithmeticError):

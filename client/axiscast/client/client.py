@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -73,9 +72,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -193,11 +190,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
         True
         """
-        return self._send(
-            request_building.broadcast(op, arrays, ResultOptions(layout, window, out, like), attributes),
-            progress,
-            timeout,
-        )
+        call = request_building.broadcast(op, arrays, ResultOptions(layout, window, out, like), attributes)
+        return self._send(call, progress, timeout)
 
     def broadcast_to(
         self,
@@ -222,9 +216,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast_to(np.array([1, 2, 3]), (10**12, 3), window=np.s_[-1:])
         array([[1, 2, 3]])
         """
-        return self._send(
-            request_building.broadcast_to(array, shape, ResultOptions(layout, window, out, like)), progress, timeout
-        )
+        call = request_building.broadcast_to(array, shape, ResultOptions(layout, window, out, like))
+        return self._send(call, progress, timeout)
 
     def broadcast_arrays(
         self,
@@ -245,9 +238,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         if not arrays:
             return ()
-        return self._send(
-            request_building.broadcast_arrays(arrays, ResultOptions(layout, window, out, like)), progress, timeout
-        )
+        call = request_building.broadcast_arrays(arrays, ResultOptions(layout, window, out, like))
+        return self._send(call, progress, timeout)
 
     def backprop(
         self,

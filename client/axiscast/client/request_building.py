@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,22 +17,11 @@ from ..messages import (
     CheckRequest,
     CompareAnswer,
     CompareRequest,
-    Comparison,
-    OpEntry,
-    ProblemDetails,
     TranslateAnswer,
     TranslateRequest,
+    arguments,
 )
-from ..messages.arguments import (
-    OpLike,
-    batch_requests,
-    check_request,
-    columns_request,
-    compare_request,
-    plain_op,
-    resolve_op,
-    translate_request,
-)
+from ..messages.arguments import OpLike, plain_op, resolve_op
 from ..messages.catalogue import Catalogue
 from ..messages.notation import MapNotation, PythonNotation
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
@@ -46,6 +35,9 @@ from .expected_response import check_consistency, expected_columns, expected_gra
 from .request_body import pack, tensor_body
 from .response_reading import model_reader
 from .tensor_reader import Arrays, TensorReader
+
+if TYPE_CHECKING:
+    from ..messages import Comparison, OpEntry, ProblemDetails
 
 T = TypeVar("T")
 NUMPY_OP = numpy.broadcast_arrays()
@@ -66,7 +58,7 @@ def check(
     attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
     """Return the Call for Client.check."""
-    return _check_call(check_request(op, shapes, dtype, explain, assume, warn, attributes), _unchanged)
+    return _check_call(arguments.check_request(op, shapes, dtype, explain, assume, warn, attributes), _unchanged)
 
 
 def can_broadcast(shapes: Sequence[ShapeLike]) -> Call[bool]:
@@ -97,9 +89,8 @@ def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
     """Return the shape of the outputs in an answer. Raises IncompatibleShapes if the answer is a conflict."""
     if answer.conflict is not None:
         conflict = answer.conflict.model_dump()
-        raise problem_from(
-            {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict}, status=422
-        )
+        problem = {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict}
+        raise problem_from(problem, status=422)
     sizes = answer.outputs[0].shape
     if not all(isinstance(size, int) for size in sizes):
         raise InvalidAnswer("the response has symbolic sizes, but all sizes in the request are integers")
@@ -108,7 +99,7 @@ def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
 
 def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[list[CheckAnswer | ServiceProblem]]:
     """Return the Call for Client.check_batch."""
-    rows = batch_requests(requests)
+    rows = arguments.batch_requests(requests)
     counts = [len(row.get("inputs", ())) for row in rows]
 
     def finish(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
@@ -137,7 +128,7 @@ def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProble
 
 def check_columns(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, Any]) -> Call[CheckedColumns]:
     """Return the Call for Client.check_columns."""
-    request = columns_request(op, columns, attributes)
+    request = arguments.columns_request(op, columns, attributes)
     op_fields = dict(request.plain_op)
     for name, array in request.targets.items():
         op_fields[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
@@ -167,7 +158,7 @@ def compare(
     warn: Collection[str],
 ) -> Call[list[Comparison]]:
     """Return the Call for Client.compare."""
-    fields = compare_request(shapes, target, assume, warn)
+    fields = arguments.compare_request(shapes, target, assume, warn)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [check_consistency(result, result.op, len(shapes)) for result in answer.results]
@@ -177,7 +168,7 @@ def compare(
 
 def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
     """Return the Call for Client.translate."""
-    fields = translate_request(op, shapes, to, attributes)
+    fields = arguments.translate_request(op, shapes, to, attributes)
     call = _plain_call("/v1/translate", fields, TranslateAnswer, len(shapes), _unchanged, TranslateRequest)
     if op_class(to) is None:
         find_field_problem = call.find_problem

@@ -90,9 +90,7 @@ class WholeBodyReader(Generic[T]):
 
     def _reserve(self, nbytes: int) -> None:
         if nbytes > min(self._max_bytes * MEMORY_PER_BYTE, MAX_VALUES_MEMORY):
-            raise InvalidAnswer(
-                f"the values of the response would take {nbytes} bytes of memory, more than any valid response"
-            )
+            raise InvalidAnswer(f"the values of the response would take {nbytes} bytes, more than any valid response")
 
 
 def model_reader(model: Any, inputs: int, finish: Callable[[Any], T]) -> WholeBodyReader[T]:

@@ -130,11 +130,8 @@ def gradient_elements(gradients: Sequence[Array]) -> int:
 def result_elements(placement: Placement, gradient: Array) -> int:
     """Return the number of elements that `input_gradients` computes from the gradient of one output."""
     steps = gradient.reshape(placement.output_shape).strides
-    return prod(
-        size
-        for size, axis in zip(placement.input_shape, placement.output_axes, strict=True)
-        if steps[axis] or size == 1
-    )
+    pairs = zip(placement.input_shape, placement.output_axes, strict=True)
+    return prod(size for size, axis in pairs if steps[axis] or size == 1)
 
 
 def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, WrapValidator
 
 from ..ops import OPS, IntegerOpField, Op, OpField, OpMapField, UnionByName, numpy
 from ..wire.dimensions import Dimension, Dimensions, DimensionShape
@@ -75,6 +67,9 @@ class CheckRequest(RequestModel):
     warn: _Warn = []
 
 
+_ELEMENTS_DESCRIPTION = "The product of shape. A decimal string beyond 2^63-1, and null if it is unknown."
+
+
 class OutputShape(AnswerModel):
     """An output: its shape, and the mapping of its input's axes."""
 
@@ -90,12 +85,10 @@ class OutputShape(AnswerModel):
     maybe_broadcast_axes: ListOf[int] = Field(
         default_factory=list, description="The output axes along which the input is replicated for some of the sizes."
     )
-    elements: int | str | None = Field(
-        description="The product of shape. A decimal string beyond 2^63-1, and null if it is unknown."
-    )
+    elements: int | str | None = Field(description=_ELEMENTS_DESCRIPTION)
     dims: ListOf[str] | None = Field(default=None, description="The names of the dimensions, if the op names them.")
     nbytes: int | str | None = Field(
-        default=None, description="The size of the dense output in bytes, if the request has a dtype."
+        default=None, description="The size of the dense output in bytes, if dtype is given."
     )
 
 
@@ -103,15 +96,13 @@ class ResultShape(AnswerModel):
     """The shape of the operation's result, such as a matrix product, if it differs from the outputs' shapes."""
 
     shape: ListOf[int | str] = Field(description="Sizes. An unknown size is a name, a range or ?.")
-    elements: int | str | None = Field(
-        description="The product of shape. A decimal string beyond 2^63-1, and null if it is unknown."
-    )
+    elements: int | str | None = Field(description=_ELEMENTS_DESCRIPTION)
     nbytes: int | str | None = Field(
-        default=None, description="The size of the dense result in bytes, if the request has a dtype."
+        default=None, description="The size of the dense result in bytes, if dtype is given."
     )
 
 
-def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
+def _op_or_none(value: Any, op: Callable[[Any], Op]) -> Op | None:
     """Return the op, or None if this version does not know the op or one of its attributes."""
     try:
         return op(value)
@@ -160,9 +151,7 @@ class Warned(AnswerModel):
         "`mutual-stretch`: a two-sided broadcast, in which two inputs expand each other in another way; "
         "`rank-promotion`: an input that is not a scalar gets new axes. A `square` gets neither of these."
     )
-    message: str = Field(
-        description="The cause, and what to do. In code, the inputs are called `a`, `b` and so on, in order."
-    )
+    message: str = Field(description="The cause, and what to do. In code, the inputs are called `a`, `b` and so on.")
     hint: Hint | None = Field(default=None, description="The request that was probably intended, if it is known.")
 
 
@@ -211,14 +200,10 @@ class CheckAnswer(AnswerModel):
         default_factory=list, description="For symbolic shapes: they broadcast if and only if all conditions are true."
     )
     conflict: ConflictAnswer | None = Field(
-        default=None, description="The reason, if the shapes do not broadcast, with hints."
+        default=None, description="The reason and hints, if shapes do not broadcast."
     )
-    warnings: ListOf[Warned] = Field(
-        default=[], description="Probable mistakes, and the warnings that `warn` requests."
-    )
-    diagram: str | None = Field(
-        default=None, description="With `explain`: a drawing of the aligned axes in plain text."
-    )
+    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
+    diagram: str | None = Field(default=None, description="With `explain`: a drawing of the aligned axes as text.")
 
 
 class ProblemDetails(AnswerModel):
@@ -240,7 +225,7 @@ class ProblemDetails(AnswerModel):
     )
     pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field.")
     conflict: ConflictAnswer | None = Field(
-        default=None, description="For incompatible-shapes: the conflict, with hints."
+        default=None, description="For incompatible-shapes: the conflict and hints."
     )
     limit: int | None = Field(default=None, description="The limit that the request exceeds.")
     elements: int | str | None = Field(

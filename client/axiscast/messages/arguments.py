@@ -110,15 +110,13 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     plain = dict(request)
     if "op" in plain:
         op = plain["op"]
-        plain["op"] = (
-            op if isinstance(op, str) else plain_value(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
-        )
-    if "inputs" in request:
-        if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
-            raise TypeError(
-                f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {python_type_name(request["inputs"])}'
-            )
-        plain["inputs"] = map_inputs(request["inputs"], read_dimensions)
+        if not isinstance(op, str):
+            plain["op"] = plain_value(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
+    if "inputs" in plain:
+        inputs = plain["inputs"]
+        if isinstance(inputs, str) or not isinstance(inputs, Iterable):
+            raise TypeError(f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {python_type_name(inputs)}')
+        plain["inputs"] = map_inputs(inputs, read_dimensions)
     if "warn" in plain:
         plain["warn"] = read_warnings(plain["warn"])
     return plain
@@ -163,9 +161,8 @@ def _is_column(values: Any) -> bool:
     if hasattr(values, "ndim"):
         return bool(values.ndim == 2)
     rows = values if isinstance(values, (list, tuple)) else ()
-    return bool(rows) and all(
-        isinstance(row, (list, tuple)) and not any(isinstance(size, str) for size in row) for row in rows
-    )
+    has_names = any(isinstance(size, str) for row in rows if isinstance(row, (list, tuple)) for size in row)
+    return bool(rows) and not has_names and all(isinstance(row, (list, tuple)) for row in rows)
 
 
 # --- ops -------------------------------------------------------------------------------------------
@@ -243,10 +240,8 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
 def _no_op(value: Any) -> str:
     """Return the error message for a value that is not an op."""
     if is_op_class(value):
-        return (
-            f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
-            f"write {as_call(value, {})}"
-        )
+        name = value.model_fields["name"].default
+        return f"{value.__name__} is the class of {name}, not an op: write {as_call(value, {})}"
     own = f"{str(getattr(value, '__module__', '')).partition('.')[0]}.{getattr(value, '__name__', '')}"
     return (
         "the first argument is an op, such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "

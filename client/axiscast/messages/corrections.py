@@ -165,9 +165,8 @@ def _shapes_in(found: Any) -> list[Any] | None:
 
     Return None if the value contains no shapes, or too many.
     """
-    if not isinstance(found, (str, list, dict)) or len(found) > (
-        MAX_SHAPE_CHARACTERS if isinstance(found, str) else MAX_SHOWN_SIZES
-    ):
+    longest = MAX_SHAPE_CHARACTERS if isinstance(found, str) else MAX_SHOWN_SIZES
+    if not isinstance(found, (str, list, dict)) or len(found) > longest:
         return None
     if isinstance(found, str):
         texts = re.findall(r"[(\[][^()\[\]]*[)\]]", found)
@@ -222,12 +221,10 @@ def _unnested(fault: InvalidField) -> str | None:
     """Return the correction for shapes that have one list too many around them."""
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
-    inputs = fault.request["inputs"]
-    if len(inputs) > MAX_SHOWN_SIZES or any(
-        isinstance(shape, list) and len(shape) > MAX_SHOWN_SIZES for shape in inputs
-    ):
+    inputs = [shape for shape in fault.request["inputs"] if isinstance(shape, list)]
+    if max(len(fault.request["inputs"]), *map(len, inputs)) > MAX_SHOWN_SIZES:
         return None
-    inner = [item for shape in inputs if isinstance(shape, list) for item in shape]
+    inner = [item for shape in inputs for item in shape]
     shapes = [_listed_sizes(item) for item in inner]
     if None in shapes or len(shapes) > MAX_SHOWN_SIZES:
         return None

@@ -61,7 +61,7 @@ class CheckBatchAnswer(AnswerModel):
         default=None, description="For each output, int64 (n, rank): its shape, or -1 for rows that do not broadcast."
     )
     conflict_axis: Tensor | None = Field(
-        default=None, description="int64 (n,): the lowest output axis with a conflict, or -1."
+        default=None, description="int64 (n,): the lowest axis with a conflict, or -1."
     )
 
 
@@ -112,7 +112,7 @@ class BroadcastRequest(IntegerRequest):
         default=None, description="[start, stop] on each output axis. The response has only this part of the output."
     )
     json_data: Literal["list", "base64"] = Field(
-        default="list", description="The form of data in a JSON response. If omitted, list."
+        default="list", description="The form of data in JSON. If omitted, list."
     )
 
 
@@ -137,13 +137,11 @@ class BackpropRequest(IntegerRequest):
         "if it is replicated. Otherwise, it is dense.",
     )
     json_data: Literal["list", "base64"] = Field(
-        default="list", description="The form of data in a JSON response. If omitted, list."
+        default="list", description="The form of data in JSON. If omitted, list."
     )
 
 
 class BackpropAnswer(AnswerModel):
     """The response to a backprop request."""
 
-    gradients: ListOf[Tensor] = Field(
-        description="The gradient of each input, in order. It has the shape of the input."
-    )
+    gradients: ListOf[Tensor] = Field(description="The gradient of each input, in order. It has the input's shape.")

@@ -15,12 +15,8 @@ _RESHAPES = "changes the shape of one array and broadcasts nothing: check with t
 _MOVES = "reorders the axes of one array and broadcasts nothing: check with the new shape as an input"
 _PICKS = "reads or writes elements by index, which is not a broadcast: check with the result's shape as an input"
 _REDUCES = "drops axes of one array and broadcasts nothing: check with the result's shape as an input"
-_COMPARES = (
-    "compares two whole arrays and returns one bool: check {by_element} for the shape of an elementwise comparison"
-)
-_LOSS = (
-    "returns one number by default: check {together} with the input and the target for the shape before the reduction"
-)
+_COMPARES = "compares whole arrays and returns one bool: check {by_element} for the shape of an elementwise comparison"
+_LOSS = "returns one number by default: check {together} with the input and the target for the shape before it reduces"
 _BOUNDS = (
     "keeps the shape of input 0, and each bound must broadcast to it: check {into} with the shape of a bound as the "
     "input and that of input 0 as the target"

@@ -49,9 +49,8 @@ def problem_from_errors(
     notation = notation or JsonNotation()
     found = error.errors(include_url=False)
     beside = [("op", name) for error in found if error["type"] == "extra_forbidden" for name in _names_in(error)]
-    errors = merge_renamed_fields(
-        [error for error in found if error["type"] != "missing" or error["loc"] not in beside]
-    )
+    kept = [error for error in found if error["type"] != "missing" or error["loc"] not in beside]
+    errors = merge_renamed_fields(kept)
     location = _location(errors[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in location)
     if errors[0]["type"] == "union_tag_invalid":

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
 
 from ..ops import Op
 from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
-
-if TYPE_CHECKING:  # not imported at run time, because this module imports NumPy
-    pass
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
 """A shape as an argument. As in NumPy, an integer means the shape of an array with one axis."""

@@ -136,6 +136,12 @@ class Finding:
             sides = [side for each in condition.any for side in (*(each.equal or ()), *(each.divides or ()))]
             yield any(isinstance(side, DimensionPlace) or is_placeholder(str(side)) for side in sides)
 
+    @property
+    def conflicting_sizes(self) -> tuple[int, ...]:
+        """The sizes that are in conflict. There are two sizes, unless the conflict is not between two sizes."""
+        conflict = self.answer.conflict if self.answer else None
+        return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
+
     def _conditions(self) -> list[Condition]:
         return self.answer.conditions if self.answer else []
 

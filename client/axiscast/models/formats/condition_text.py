@@ -152,9 +152,5 @@ def _locations(finding: Finding, side: Side) -> list[OperandAxis]:
         return [(number, side.axis) for number, operand in enumerate(finding.operands) if operand.role == role]
     if isinstance(side, int) or not is_placeholder(side):
         return []
-    return [
-        (number, axis)
-        for number, shape in enumerate(known_shapes(finding))
-        for axis, size in enumerate(shape)
-        if size == side
-    ]
+    shapes = enumerate(known_shapes(finding))
+    return [(number, axis) for number, shape in shapes for axis, size in enumerate(shape) if size == side]

@@ -102,18 +102,14 @@ def _incompatible(finding: Finding) -> str:
         return ""
     message = _with_names(finding, conflict.message)
     if Relation.BROADCAST.requirement in conflict.message and conflict.axis is not None and None not in conflict.inputs:
-        sides = [
-            f"{size} in {operand_name(finding, number or 0)}"
-            for size, number in zip(conflict.sizes, conflict.inputs, strict=True)
-        ]
+        owners = [operand_name(finding, number or 0) for number in conflict.inputs]
+        sides = [f"{size} in {owner}" for size, owner in zip(conflict.sizes, owners, strict=True)]
         listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
         # The axis is counted from the last one, so that the number is the same for all operands.
         axis = conflict.axis - max(map(len, known_shapes(finding)))
         at_sizes = f" at {failing_sizes(finding)}" if finding.tried else ""
-        message = (
-            f"{operation_code(finding)} does not broadcast{at_sizes}: "
-            f"axis {axis} is {', '.join(listed[:-1])} and {listed[-1]}."
-        )
+        sizes = f"{', '.join(listed[:-1])} and {listed[-1]}"
+        message = f"{operation_code(finding)} does not broadcast{at_sizes}: axis {axis} is {sizes}."
     elif finding.tried:
         message = f"At {failing_sizes(finding)}: {message}"
     if finding.tried is None:
@@ -183,10 +179,8 @@ def _square(finding: Finding) -> str:
         pairs = f"every row meets every {operand_name(finding, expanded)}"
     else:
         pairs = all_pairs_text(square.broadcast.axes, rank)
-    sentences = [f"{_result(finding)}: {pairs}."]
-    sentences.append(
-        f"Write {_changed_code(finding, square.fix)}." if square.fix else "Give all operands the same axes."
-    )
+    remedy = f"Write {_changed_code(finding, square.fix)}." if square.fix else "Give all operands the same axes."
+    sentences = [f"{_result(finding)}: {pairs}.", remedy]
     if square.explicit:
         sentences.append(f"If you want all pairs: {_changed_code(finding, square.explicit)}.")
     return " ".join(sentences)

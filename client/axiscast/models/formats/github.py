@@ -47,9 +47,8 @@ def _message(group: Sequence[Finding], kind: ReportKind, report: Report) -> str:
 
 def _command(command: str, file: str, line: int | None, title: str, message: str) -> str:
     properties = {"file": file, "line": line, "title": f"axiscast: {title}"}
-    written = ",".join(
-        f"{name}={_escape_property(str(value))}" for name, value in properties.items() if value is not None
-    )
+    given = {name: str(value) for name, value in properties.items() if value is not None}
+    written = ",".join(f"{name}={_escape_property(value)}" for name, value in given.items())
     return f"::{command} {written}::{_escape(message)}"
 
 

@@ -235,10 +235,8 @@ class ConcreteInference:
         for name, graph in branches.items():
             inner = self._infer_graph(graph, f"{node.name}/{name}", values)
             outputs.append([inner.get(value.name, unknown_value()) for value in graph.output])
-        return [
-            merge_values([branch[number] for branch in outputs if number < len(branch)])
-            for number in range(len(node.output))
-        ]
+        numbers = range(len(node.output))
+        return [merge_values([branch[number] for branch in outputs if number < len(branch)]) for number in numbers]
 
     def _loop(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
         """Return the outputs of a Loop node, inferred from the first step of the loop."""

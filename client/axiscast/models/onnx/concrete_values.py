@@ -93,9 +93,8 @@ def loses_all_elements(outputs: Iterable[TypeProto], inputs: Iterable[KnownValue
     """Return whether an output of a node is empty although no input is empty."""
     if not any(0 in (known_shape(type_) or ()) for type_ in outputs):
         return False
-    return not any(
-        0 in (known_shape(value.type) or ()) or (value.array is not None and 0 in value.array) for value in inputs
-    )
+    known = [(known_shape(value.type) or (), () if value.array is None else value.array) for value in inputs]
+    return not any(0 in shape or 0 in array for shape, array in known)
 
 
 def merge_values(values: Sequence[KnownValue]) -> KnownValue:

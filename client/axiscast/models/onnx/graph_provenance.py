@@ -72,10 +72,8 @@ class GraphProvenance:
             )
 
     def _makes_positions(self, node: NodeProto) -> bool:
-        is_constant = node.op_type == "Constant"
-        return node.op_type == "Range" or (
-            is_constant and any(self._types.get(name) in _DISCRETE_TYPES for name in node.output)
-        )
+        is_discrete = any(self._types.get(name) in _DISCRETE_TYPES for name in node.output)
+        return node.op_type == "Range" or (node.op_type == "Constant" and is_discrete)
 
     def are_pairs_meant(self, node: NodeProto, operands: Sequence[Operand]) -> bool:
         """Return whether all pairs are intended if the inputs of a node form an outer product ("square")."""

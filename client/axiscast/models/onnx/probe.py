@@ -14,25 +14,8 @@ from .concrete_inference import ConcreteInference, ExecutedNodes
 from .graph import all_nodes
 from .inference import PreparedModel
 from .nodes import find_node_checks
-from .probe_sizes import (
-    STEP,
-    add_expression_values,
-    choose_sizes,
-    clamp_to_ranges,
-    free_sizes,
-    numbers_in,
-    sizes_from_metadata,
-)
-from .trial import (
-    Trial,
-    complete_failure,
-    conflicting_sizes,
-    fails_always,
-    fails_once,
-    fails_partly,
-    fixed_size_candidates,
-    partial_failure,
-)
+from .probe_sizes import STEP, add_expressions, choose_sizes, clamp_to_ranges, free_sizes, metadata_sizes, numbers_in
+from .trial import Trial, complete_failure, fails_always, fails_once, fails_partly, partial_failure, pin_candidates
 
 MAX_VISITS = 300_000
 """The maximum number of nodes that all trials of a model visit in total. These visits take half a minute."""
@@ -129,13 +112,9 @@ class Probe:
         sets = [choose_sizes(self._free, self._avoided, step, equal_generated=False) for step in (1, STEP)]
         if any(size.has_generated_name for size in self._free):
             sets += [choose_sizes(self._free, self._avoided, step, equal_generated=True) for step in (1, STEP)]
-        for example in (self.example, sizes_from_metadata(self.prepared)):
-            known = {
-                size.name: example[key]
-                for size in self._free
-                for key in (size.name, as_name(size.name))
-                if key in example
-            }
+        for example in (self.example, metadata_sizes(self.prepared)):
+            names = [(size.name, key) for size in self._free for key in (size.name, as_name(size.name))]
+            known = {name: example[key] for name, key in names if key in example}
             if known:
                 sets.append({**sets[0], **known})
         return [each for number, each in enumerate(sets) if each not in sets[:number]]
@@ -162,9 +141,7 @@ class Probe:
         used.update({name: sum(used[part] for part in parts) for name, parts in self.sums.items()})
         for name in self.left_out:
             used.pop(name, None)
-        inference = ConcreteInference(
-            self.prepared, add_expression_values(self.prepared, used), executed=self._executed
-        )
+        inference = ConcreteInference(self.prepared, add_expressions(self.prepared, used), executed=self._executed)
         checks = list(find_node_checks(inference.run()))
         self._visits += len(self._ops)
         findings = check_nodes(checks, self.check_batch, None, self.progress)
@@ -175,10 +152,8 @@ class Probe:
         """Return the smallest set of sizes that meets the required multiples."""
         if not multiples:
             return choose_sizes(self._free, self._avoided, STEP // 4, equal_generated=True)
-        return {
-            name: trials[1].sizes[name] // STEP * multiples[name] if name in multiples else size
-            for name, size in trials[0].sizes.items()
-        }
+        smallest = {name: trials[1].sizes[name] // STEP * multiple for name, multiple in multiples.items()}
+        return {name: smallest.get(name, size) for name, size in trials[0].sizes.items()}
 
     def _upper_limit(self, number: str, failure: Finding, trials: Sequence[Trial]) -> Finding | None:
         """Return a finding with an upper limit for a size, or None if no limit explains why a node fails.
@@ -238,7 +213,7 @@ class Probe:
         For example, the length of an attention mask is the length of the cache plus the number of new tokens.
         """
         conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
-        pairs = [conflicting_sizes(trial.nodes[number]) for trial in conflicts]
+        pairs = [trial.nodes[number].conflicting_sizes for trial in conflicts]
         for total in self._free:
             sizes = [trial.sizes.get(total.name) for trial in conflicts]
             if total.name in self.sums or any(size not in pair for size, pair in zip(sizes, pairs, strict=True)):
@@ -260,7 +235,7 @@ class Probe:
             (size.name, candidate)
             for size in self._free
             if size.name not in self.factors and size.name not in self.sums
-            for candidate in fixed_size_candidates(size.name, number, trials)
+            for candidate in pin_candidates(size.name, number, trials)
         ]
         for name, candidate in candidates[:_MAX_CANDIDATES]:
             fits = [self._fits_at(number, name, times * candidate, trials[0]) for times in (1, 2, 3)]

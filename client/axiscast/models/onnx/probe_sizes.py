@@ -129,7 +129,7 @@ def clamp_to_ranges(sizes: Mapping[str, int], ranges: Mapping[str, str]) -> dict
     }
 
 
-def add_expression_values(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[str, int]:
+def add_expressions(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes, and add a number for each size that looks like an expression but can't be evaluated."""
     result = dict(sizes)
     for size in dimensions_of(prepared.model.graph.input):
@@ -155,7 +155,7 @@ def numbers_in(prepared: PreparedModel) -> frozenset[int]:
     return frozenset(numbers)
 
 
-def sizes_from_metadata(prepared: PreparedModel) -> dict[str, int]:
+def metadata_sizes(prepared: PreparedModel) -> dict[str, int]:
     """Return the batch size and the image size that ultralytics writes into a file's metadata.
 
     The keys are the names of the sizes.
@@ -170,7 +170,6 @@ def sizes_from_metadata(prepared: PreparedModel) -> dict[str, int]:
     for value in prepared.model.graph.input:
         dims = value.type.tensor_type.shape.dim
         if len(dims) == 4:
-            sizes.update(
-                {decoded(dims[axis].dim_param): size for axis, size in by_axis.items() if dims[axis].dim_param}
-            )
+            named = {axis: decoded(dims[axis].dim_param) for axis in by_axis if dims[axis].dim_param}
+            sizes.update({name: by_axis[axis] for axis, name in named.items()})
     return sizes

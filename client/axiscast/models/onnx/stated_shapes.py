@@ -149,10 +149,8 @@ def find_contradictions(
                 for one, other in zip(by_inputs, by_file, strict=True)
             ):
                 value = decoded(name)
-                message = (
-                    f"the file states shape {_shape_text(by_file)} for {value}, "
-                    f"but its inputs give {_shape_text(by_inputs)}"
-                )
+                stated_text, text = _shape_text(by_file), _shape_text(by_inputs)
+                message = f"the file states shape {stated_text} for {value}, but its inputs give {text}"
                 yield Contradiction(node.name, value, decoded(node.op_type), message)
 
 

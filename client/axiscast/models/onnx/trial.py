@@ -85,9 +85,8 @@ def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str
     first = next(trial for trial in trials if trial.fails(number))
     needs_multiples = first is trials[0] and trials[1].state(number) == "fits"
     needs = " and ".join(f"{name} to be a multiple of {factor}" for name, factor in multiples.items())
-    return replace(
-        first.nodes[number], tried=TrialSummary("partly", first.sizes, len(trials), needs if needs_multiples else "")
-    )
+    tried = TrialSummary("partly", first.sizes, len(trials), needs if needs_multiples else "")
+    return replace(first.nodes[number], tried=tried)
 
 
 def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
@@ -96,7 +95,7 @@ def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
     If the node has no such size, the tuple is empty.
     """
     conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
-    pairs = [conflicting_sizes(trial.nodes[number]) for trial in conflicts]
+    pairs = [trial.nodes[number].conflicting_sizes for trial in conflicts]
     fixed = set.intersection(*map(set, pairs)) if pairs else set()
     if len(fixed) != 1 or any(len(pair) != 2 for pair in pairs):
         return ()
@@ -108,13 +107,7 @@ def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
     return ()
 
 
-def conflicting_sizes(finding: Finding) -> tuple[int, ...]:
-    """Return the sizes that are in conflict. There are two sizes, unless the conflict is not between two sizes."""
-    conflict = finding.answer.conflict if finding.answer else None
-    return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
-
-
-def fixed_size_candidates(name: str, number: str, trials: Sequence[Trial]) -> list[int]:
+def pin_candidates(name: str, number: str, trials: Sequence[Trial]) -> list[int]:
     """Return the values to which a failing node may pin a named size, with the most likely value first.
 
     The first value makes the number of elements in the node's input equal to the number in a target shape. The other
@@ -126,10 +119,8 @@ def fixed_size_candidates(name: str, number: str, trials: Sequence[Trial]) -> li
     fitting = {_fitting_size(sizes[name], inputs) for sizes, inputs in failing}
     exact = [size for size in fitting if size] if len(fitting) == 1 else []
     shapes = [[known_shape(value.type) or [] for value in inputs] for _, inputs in failing]
-    is_input_size = all(
-        any(sizes[name] in shape for shape in each) for (sizes, _), each in zip(failing, shapes, strict=True)
-    )
-    if not is_input_size:
+    used = zip([sizes[name] for sizes, _ in failing], shapes, strict=True)
+    if not all(any(size in shape for shape in each) for size, each in used):
         return exact
     constants = set.intersection(*({size for shape in each for size in shape} for each in shapes))
     constants |= _integers(failing[0][1])

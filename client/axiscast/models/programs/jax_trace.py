@@ -89,9 +89,8 @@ def check_jax(
     jaxpr = getattr(traced, "jaxpr", traced)
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     if not hasattr(jaxpr, "eqns"):
-        raise TypeError(
-            f"traced must be the result of jax.jit(function).trace(...) or a jaxpr, not {type(traced).__name__}"
-        )
+        expected = "the result of jax.jit(function).trace(...) or a jaxpr"
+        raise TypeError(f"traced must be {expected}, not {type(traced).__name__}")
     jax_folder = os.path.dirname(jax.__file__) + os.sep
     name = str(getattr(traced, "fun_name", "jaxpr"))
     operations = jax_operations(jaxpr, ProgramSizes(), jax_folder)
@@ -184,9 +183,8 @@ class JaxprReader:
         file, line = location
         primitive = equation.primitive.name
         named = self._sizes.operands([(value.name, shape) for shape, value in broadcast])
-        finding = Finding(
-            name, f"jax.lax.{primitive}", named, file=file, line=line, size_expressions=self._sizes.names.expressions
-        )
+        expressions = self._sizes.names.expressions
+        finding = Finding(name, f"jax.lax.{primitive}", named, file=file, line=line, size_expressions=expressions)
         has_reals = any(variable.aval.dtype.kind in "fcV" for variable in equation.invars)
         is_meant = are_pairs_meant(
             [value.provenance for _, value in broadcast],
@@ -233,9 +231,8 @@ def _convert(variable: Any, value: JaxValue | None) -> JaxValue:
     if value is not None:
         whole = value.written_shape
         for candidate in (whole, whole[1:], (*shape[:1], *whole)):
-            if len(candidate) == len(shape) and all(
-                written in (None, 1, size) for written, size in zip(candidate, shape, strict=True)
-            ):
+            pairs = zip(candidate, shape, strict=False)
+            if len(candidate) == len(shape) and all(written in (None, 1, size) for written, size in pairs):
                 return JaxValue(candidate, value.provenance, value.name)
     return JaxValue(shape, derive())
 

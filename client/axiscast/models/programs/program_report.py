@@ -71,7 +71,5 @@ class ProgramSizes:
 
     def operands(self, values: Sequence[tuple[str, Sequence[Any]]]) -> tuple[Operand, ...]:
         """Return operands with these names and shapes. The sizes in the shapes are objects of the framework."""
-        return tuple(
-            Operand(f"input {number}", name, tuple(self.size(size) for size in shape))
-            for number, (name, shape) in enumerate(values)
-        )
+        named = [(name, tuple(map(self.size, shape))) for name, shape in values]
+        return tuple(Operand(f"input {number}", name, shape) for number, (name, shape) in enumerate(named))
