@@ -389,7 +389,7 @@ def test_a_hostile_verdict_uses_no_more_memory_than_a_valid_one(call: str, body:
 
 @pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
 def test_values_that_need_much_memory_are_not_created(call: Call[Any]) -> None:
-    with pytest.raises(InvalidAnswer, match="bytes of memory"):
+    with pytest.raises(InvalidAnswer, match="would take"):
         answered(call, rows_of(b"\x80", 110_000, b"\xa4note"))
 
 
