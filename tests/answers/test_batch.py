@@ -23,10 +23,12 @@ from axiscast.answers.check import check_to_dict
 from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS, lower
+from axiscast.ops.families import Tile
 from axiscast.plan.alignment import ShapeMismatch
 from axiscast.wire.problems import Problem
 
 SHAPE_ATTRIBUTES = {name: kind.target for name, kind in OPS.items() if kind.target} | {"jax.lax.broadcast": "sizes"}
+SHAPE_ATTRIBUTES |= {name: kind.counts for name, kind in OPS.items() if issubclass(kind, Tile)}
 del SHAPE_ATTRIBUTES["mxnet.broadcast_to"]  # integers alone: a size that is not one of them may be the 0 that keeps
 
 
@@ -55,10 +57,18 @@ def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
                 target = op.get(attribute or "")
                 if as_columns and target is None:
                     continue
+                if issubclass(OPS[op["name"]], Tile) and max(target, default=0) == 2**62:
+                    continue  # see test_a_row_with_too_many_copies_is_refused
                 if as_columns:
                     op[attribute] = len(target)
                 gathered[json.dumps([op, [len(shape) for shape in vector["inputs"]]])].append(vector)
         yield from ((as_columns, group) for group in gathered.values())
+
+
+def test_a_row_with_too_many_copies_is_refused() -> None:
+    with pytest.raises(Problem, match=r"a merged axis has more than 2\^63-1 elements: check that row by itself"):
+        columns_of({"name": "numpy.tile"}, [[(2,), (3,)]], [(2,), (2**62,)])
+    assert axiscast.check("numpy.tile", (3,), reps=2**62).compatible is False
 
 
 def test_columns_agree_with_the_frameworks_row_by_row() -> None:

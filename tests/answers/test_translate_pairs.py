@@ -37,6 +37,7 @@ from axiscast.ops import (
     torch,
     xarray,
 )
+from axiscast.ops.families import Tile
 from axiscast.plan.alignment import ShapeMismatch
 from axiscast.wire.problems import Problem
 
@@ -187,6 +188,11 @@ def every_op(kind: type[Op], shapes: Sequence[Shape], reached: Shape) -> Iterato
             for count in range(len(names) + 1):
                 for exclude in permutations(names, count):
                     yield xarray.broadcast(dims=dims, exclude=exclude)
+    elif issubclass(kind, Tile):
+        padded = (*(1,) * len(reached), *shapes[0])
+        if len(shapes[0]) <= len(reached):
+            own = padded[len(shapes[0]) :]
+            yield kind(**{kind.counts: [size // max(part, 1) for size, part in zip(reached, own, strict=True)]})
     else:
         yield kind(**({} if kind.target is None else {kind.target: reached}))
 

@@ -179,6 +179,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "expands PRelu's X too": _gives_both,
     "accepts this repeated name": _accepts,
     "PyTorch takes this one": _accepts,
+    "accepts a negative number of copies": _accepts,
     "accepts a repeated axes_mapping in shape inference": _accepts,
     "fails or returns undefined values when it runs": _accepts,
     "fails or gives an empty tensor when it runs": _fails_or_is_empty,

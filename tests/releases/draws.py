@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from axiscast.ops import Op
-from axiscast.ops.families import MatrixProduct
+from axiscast.ops.families import MatrixProduct, Tile
 
 Shape = tuple[int, ...]
 Drawn = tuple[dict[str, Any], tuple[Shape, ...]]
@@ -166,6 +166,22 @@ def _ngraph_like(random: Random) -> Drawn:
     return {"initial_broadcast_axes": axes}, (tuple(s for a, s in enumerate(like) if a not in axes), like)
 
 
+def _tile(random: Random, kind: type[Tile]) -> Drawn:
+    """An input and the numbers of its copies, often as many as the input has axes."""
+    shape, counts = _shape(random), _shape(random)
+    if random.random() < 0.7:
+        counts = (*counts, *(1,) * len(shape))[: len(shape)]
+    shape, counts = (tuple(size if axis < 5 else 1 for axis, size in enumerate(sizes)) for sizes in (shape, counts))
+    if random.random() < 0.3:  # negative numbers, often only where the size is 0
+        own = ((1,) * len(counts) + shape)[len(shape) :]
+        drawn = _negative(random, counts)
+        counts = tuple(
+            other if size == 0 or random.random() < 0.1 else count
+            for size, count, other in zip(own, counts, drawn, strict=False)
+        )
+    return {kind.counts: counts}, (shape,)
+
+
 OWN: dict[str, Callable[[Random], Drawn]] = {
     "onnx.Gemm": _gemm,
     "onnx.Where": lambda random: ({}, _pair(random, 3)),
@@ -189,6 +205,8 @@ def draw(kind: type[Op], random: Random) -> Drawn:
         return OWN[name](random)
     if kind.target:
         return _target(random, kind.target)
+    if issubclass(kind, Tile):
+        return _tile(random, kind)
     if issubclass(kind, MatrixProduct):
         return _product(random)
     reached = _pair(random, random.randint(kind.min_inputs, kind.max_inputs or 3))

@@ -62,6 +62,8 @@ class Torch(Framework):
             "broadcast_tensors": lambda op, x: list(torch.broadcast_tensors(*map(torch.from_numpy, x))),
             "add": lambda op, x: [torch.from_numpy(x[0]) + torch.from_numpy(x[1])],
             "matmul": lambda op, x: [torch.from_numpy(x[0]) @ torch.from_numpy(x[1])],
+            "tile": lambda op, x: [torch.tile(torch.from_numpy(x[0]), op["dims"])],
+            "repeat": lambda op, x: [torch.from_numpy(x[0]).repeat(op["repeats"])],
             "masked_fill": lambda op, x: [
                 torch.from_numpy(x[0]).masked_fill(torch.from_numpy(even(x[1])), torch.from_numpy(x[2]) if x[2:] else 0)
             ],
@@ -76,6 +78,7 @@ class NumPy(Framework):
             "add": lambda op, x: [x[0] + x[1]],
             "matmul": lambda op, x: [x[0] @ x[1]],
             "where": lambda op, x: [np.where(even(x[0]), *x[1:])],
+            "tile": lambda op, x: [np.tile(x[0], op["reps"])],
         }
 
 

@@ -8,7 +8,7 @@ from ..ops import OPS, op_class
 from ..ops.aliases import full_name
 from ..ops.families import Multidirectional
 
-_COPIES = "repeats whole copies of an array, also along sizes above 1: check {into} if only a size 1 is repeated"
+_COPIES = "repeats whole copies of an array along its axes: check {tile}"
 _REPEATS = "repeats each element, also along sizes above 1: check {into} if only a size 1 is repeated"
 _JOINS = "joins arrays whose other sizes must be equal, and broadcasts nothing: make them equal with {into} first"
 _RESHAPES = "changes the shape of one array and broadcasts nothing: check with the new shape as an input"
@@ -66,12 +66,12 @@ _WHAT: Mapping[str, str] = {
 }  # fmt: skip
 """The effect of each function, keyed by the last part of its name.
 
-The placeholders {into}, {together}, {by_element} and {matmul} are replaced by the names of ops.
+The placeholders {into}, {together}, {by_element}, {matmul} and {tile} are replaced by the names of ops.
 """
 _OWN: Mapping[str, str] = {
     "torch.equal": "compares two whole tensors and returns one bool, False if their shapes differ: check "
     "torch.eq, which compares element by element",
-    **dict.fromkeys(("torch.repeat", "tinygrad.repeat"), _COPIES),
+    "tinygrad.repeat": _COPIES,
     "mlx.core.array_equal": _COMPARES,
     "einops.rearrange": "moves, splits and merges axes and repeats nothing: check einops.repeat, which takes "
     "a pattern of rearrange as it is",
@@ -118,6 +118,7 @@ def _ops_of(framework: str) -> dict[str, str]:
         ),
         "by_element": _first(framework, ("add", "Add", "broadcast_add", "broadcast_arrays")),
         "matmul": _first(framework, ("matmul", "MatMul")),
+        "tile": _first(framework, ("tile",)),
     }
 
 

@@ -3,6 +3,8 @@
 An op in a family defines its name, its link, its snippets, and any differences from the family's rule.
 """
 
+from collections.abc import Sequence
+from math import prod
 from typing import ClassVar, Self
 
 from pydantic import Field
@@ -10,6 +12,7 @@ from pydantic import Field
 from ..plan.alignment import (
     Alignment,
     Axis,
+    Conflict,
     Output,
     ShapeMismatch,
     Term,
@@ -21,8 +24,10 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
+from ..plan.tiling import align_copies
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
+from ..wire.wording import count_of
 from .base import Op
 
 
@@ -184,3 +189,71 @@ class UnidirectionalLike(Op):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls.model_validate({}), ((3, 1), (2, 3, 4))
+
+
+COPIES = (
+    "The number of copies along each axis. The shorter of this list and the input's shape gets leading entries of 1."
+)
+
+
+class Tile(Op):
+    """One input that is repeated along its axes, like tiles. An output axis contains the copies one after another.
+
+    The shorter of the list of copies and the input's shape gets leading entries of 1. With the copies (1, 2), an input
+    of shape (2, 3) becomes (2, 6).
+    """
+
+    counts: ClassVar[str] = "reps"
+    """The name of the attribute that holds the number of copies along each axis."""
+    takes_fewer_counts: ClassVar[bool] = True
+    """Whether the list of copies can be shorter than the input's shape."""
+    adds_axes: ClassVar[bool] = True
+    """Whether the list of copies can be longer than the input's shape."""
+    lenient_release: ClassVar[str | None] = None
+    """The release that accepts a negative number of copies on an axis of size 0, or None if the release refuses it."""
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        (shape,), counts = shapes, getattr(self, self.counts)
+        if (len(counts) < len(shape) and not self.takes_fewer_counts) or (
+            len(counts) > len(shape) and not self.adds_axes
+        ):
+            needed = f"{len(shape)} entries" if self.adds_axes is False else f"at least {len(shape)} entries"
+            raise ShapeMismatch(
+                "rank-mismatch",
+                f"{self.counts} {format_shape(counts)} has {count_of(len(counts), 'entry', 'entries')}, but input 0 of "
+                f"shape {format_shape(shape)} has {count_of(len(shape), 'axis', 'axes')}: {self.name} needs {needed}.",
+            )
+        return align_copies(shape, counts, self.counts, self.name)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self | None:
+        """Return the op whose numbers of copies are the sizes of the broadcast axes in each output axis."""
+        output, counts, start = plan.outputs[0], [], 0
+        for merged in output.merges or (1,) * len(output.output_shape):
+            axes = range(start, start + merged)
+            counts.append(prod(output.output_shape[axis] for axis in axes if axis in output.broadcast_axes))
+            start += merged
+        return cls.model_validate({cls.counts: counts})
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls.model_validate({cls.counts: (1, 2)}), ((2, 3),)
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None or conflict.code != "invalid-dimension" or self.lenient_release is None:
+            return None
+        counts = getattr(self, self.counts)
+        own = (1,) * len(counts) + shapes[0]
+        is_accepted = all(size == 0 for size, count in zip(reversed(own), reversed(counts), strict=False) if count < 0)
+        accepts = f"{self.lenient_release} accepts a negative number of copies on an axis of size 0."
+        return accepts if is_accepted and min(counts) < 0 else None
+
+    def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
+        return max(len(shapes[0]), len(getattr(self, self.counts)))
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        """Return the number of axes before axes are merged, which can be twice the output's rank."""
+        shape, counts = shapes[0], getattr(self, self.counts)
+        pairs = zip(reversed(shape), reversed(counts), strict=False)
+        merged = sum(all(type(size) is int and size != 1 for size in pair) for pair in pairs)
+        return max(len(shape), len(counts)) + merged

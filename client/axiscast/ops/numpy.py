@@ -1,14 +1,17 @@
 """NumPy: arrays broadcast against each other, or one array broadcasts to a shape.
 
 Shapes are right-aligned. `broadcast_arrays` expands each array on axes of size 1. `broadcast_to` expands only the
-array, and can add axes but not remove them.
+array, and can add axes but not remove them. `tile` repeats an array along its axes.
 """
 
 from typing import Literal
 
+from pydantic import Field
+
+from ..wire.dimensions import DimensionOrDimensions
 from .aliases import aliases
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .families import COPIES, Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -70,6 +73,17 @@ class where(Choice):
     name: Literal["numpy.where"] = "numpy.where"
     max_rank = 64
     link = "https://numpy.org/doc/stable/reference/generated/numpy.where.html"
+
+
+class tile(Tile):
+    """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
+
+    name: Literal["numpy.tile"] = "numpy.tile"
+    max_rank = 64
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.tile.html"
+    snippets = ("{y} = np.tile({x}, {reps})",)
+    lenient_release = "NumPy 2.4"
+    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
 ALIASES = {

@@ -1,4 +1,7 @@
-"""PyTorch: expand with a one-way rule, in which -1 keeps the input's size, and broadcast_tensors with NumPy's rule."""
+"""PyTorch: expand with a one-way rule, in which -1 keeps the input's size, and broadcast_tensors with NumPy's rule.
+
+`tile` and `repeat` repeat a tensor along its axes. `repeat` needs a number of copies for each axis of the tensor.
+"""
 
 import operator
 from collections.abc import Sequence
@@ -14,7 +17,7 @@ from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
-from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike
+from .families import COPIES, Elementwise, MatrixProduct, Multidirectional, Tile, UnidirectionalLike
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -133,6 +136,32 @@ class masked_fill(Elementwise):
         return super().align(shapes)
 
 
+class tile(Tile):
+    """Repeat a tensor along its axes. `dims` and the shape are right-aligned, and the shorter one gets leading ones."""
+
+    name: Literal["torch.tile"] = "torch.tile"
+    counts = "dims"
+    link = "https://pytorch.org/docs/stable/generated/torch.tile.html"
+    snippets = ("{y} = torch.tile({x}, {dims})",)
+    lenient_release = "PyTorch 2.13"
+    dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
+
+
+class repeat(Tile):
+    """Repeat a tensor along its axes. `repeats` needs an entry for each axis, and further entries add leading axes."""
+
+    name: Literal["torch.repeat"] = "torch.repeat"
+    counts = "repeats"
+    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html"
+    snippets = ("{y} = {x}.repeat({repeats})",)
+    takes_fewer_counts = False
+    lenient_release = "PyTorch 2.13"
+    repeats: Dimensions = Field(
+        description="The number of copies along each axis. Entries before those of the tensor's axes add leading axes.",
+        examples=[[2, 1]],
+    )
+
+
 _OPERATIONS = """sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power maximum
     minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy logaddexp logaddexp2 nextafter gcd lcm igamma
     igammac heaviside eq ne not_equal lt less le less_equal gt greater ge greater_equal logical_and logical_or
@@ -149,6 +178,8 @@ ALIASES = {
     **aliases(expand, "expand", "torch.Tensor"),
     **aliases(expand_as, "expand_as", "torch.Tensor"),
     **aliases(broadcast_to, "broadcast_to", "torch.Tensor"),
+    **aliases(tile, "tile", "torch.Tensor"),
+    **aliases(repeat, "repeat", "torch.Tensor"),
 }
 
 MESSAGES = (

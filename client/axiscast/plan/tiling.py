@@ -1,0 +1,67 @@
+"""Alignments of ops that repeat an input along its axes, so that its copies lie one after another, like tiles."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..wire.shapes import MAX_SIZE, format_shape
+from .alignment import Alignment, Axis, Output, ShapeMismatch, Term, are_integers
+from .plan import Shape
+from .relations import Relation
+
+
+def align_copies(shape: Shape, counts: Shape, attribute: str, framework: str) -> Alignment:
+    """Align one input with `counts`, which contains the number of copies along each axis.
+
+    The shorter of `shape` and `counts` gets leading entries of 1. An output axis merges its copies and the input's
+    axis. Raises ShapeMismatch if a count is negative, or if a size of the output exceeds 2^63-1.
+    """
+    rank = max(len(shape), len(counts))
+    new, uncounted = rank - len(shape), rank - len(counts)
+    axes: list[Axis] = []
+    output_axes: list[int] = []
+    merges: list[int] = []
+    for axis in range(rank):
+        own = [Term(0, axis - new, shape[axis - new])] if axis >= new else []
+        copies = [Term(None, axis - uncounted, counts[axis - uncounted])] if axis >= uncounted else []
+        _check(copies, own, axis, counts, attribute, framework)
+        first = len(axes)
+        axes += _factors(copies, own)
+        output_axes += [len(axes) - 1] * len(own)
+        merges.append(len(axes) - first)
+    output = Output(0, tuple(output_axes), range(len(axes)), merges=None if set(merges) <= {1} else tuple(merges))
+    return Alignment((shape,), None, tuple(axes), (output,))
+
+
+def _factors(copies: list[Term], own: list[Term]) -> list[Axis]:
+    """Return the axes that are merged into one output axis: the copies, and then the input's own axis.
+
+    One axis is enough if there is one copy, or if the input's axis has size 1 and expands to the number of copies.
+    """
+    (count, size) = (terms[0].size if terms else 1 for terms in (copies, own))
+    if are_integers(count) and count == 1:
+        return [Axis(Relation.EQUAL, tuple(own or copies))]
+    if are_integers(size) and size == 1:
+        return [Axis(Relation.BROADCAST_TO, (*own, *copies))]
+    return [Axis(Relation.EQUAL, tuple(copies)), Axis(Relation.EQUAL, tuple(own))]
+
+
+def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attribute: str, framework: str) -> None:
+    if not copies or not are_integers(count := copies[0].size):
+        return
+    fields = {"axis": axis, "inputs": (None,), "sizes": (count,)}
+    if count < 0:
+        raise ShapeMismatch(
+            "invalid-dimension",
+            f"{attribute} {format_shape(counts)} has {count} for output axis {axis}: {framework} needs a number of "
+            "copies that is 0 or more.",
+            **fields,
+        )
+    size = prod(term.size for term in own if are_integers(term.size))
+    if count * size > MAX_SIZE:
+        raise ShapeMismatch(
+            "invalid-dimension",
+            f"{attribute} {format_shape(counts)} makes {count} copies of size {size} on output axis {axis}: the axis "
+            f"would have size {count * size}, but the largest size is 2^63-1.",
+            **fields,
+        )
