@@ -163,11 +163,13 @@ def compare(
     shape: SymbolicShapeLike | None = None,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[WarningKind] = (),
+    ops: Collection[str] = (),
 ) -> list[Comparison]:
     """Return the results of all frameworks for these shapes.
 
     With one input shape and a target `shape`, the results are those of broadcasting the input to the target. Equal
-    results from the same framework are combined. `assume` and `warn` have the same meaning as in `check`.
+    results from the same framework are combined. `assume` and `warn` have the same meaning as in `check`. `ops` selects
+    ops by name, or by framework: `ops=["torch", "onnx.Add"]`.
 
     >>> import axiscast
     >>> [verdict.op["name"] for verdict in axiscast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
@@ -175,7 +177,7 @@ def compare(
     """
     from .answers.compare import answer_compare
 
-    fields = arguments.compare_request(shapes, shape, assume, warn)
+    fields = arguments.compare_request(shapes, shape, assume, warn, ops)
     return answer_compare(validate(CompareRequest, fields, PythonNotation())).results
 
 

@@ -88,6 +88,7 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     CompareRequest: {
         "two shapes": {"inputs": [[3], [2, 1]]},
         "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
+        "two frameworks": {"inputs": [[3], [2, 1]], "ops": ["torch", "onnx"]},
     },
     TranslateRequest: {
         "nGraph to StableHLO": _NGRAPH | {"to": "stablehlo.broadcast_in_dim"},

@@ -153,8 +153,43 @@ def test_an_op_that_supports_integer_sizes_only_is_listed_as_left_out(http: http
     assert answer["left_out"] == ["mxnet.broadcast_to"]
     assert "mxnet.broadcast_to" not in {result["op"]["name"] for result in answer["results"]}
     assert "left_out" not in http.post("/v1/compare", json={"inputs": [["N", 3]], "shape": [2, 3]}).json()
-    line = CliRunner().invoke(main, ["compare", "N,3", "--shape", "M,3"]).output.splitlines()[-1]
-    assert line == "mxnet.broadcast_to\t-\tskipped: it supports integer sizes only"
+    lines = CliRunner().invoke(main, ["compare", "N,3", "--shape", "M,3"]).output.splitlines()[-2:]
+    assert lines == ["-    skipped, because they support integer sizes only", "     mxnet.broadcast_to"]
+
+
+def test_ops_with_the_same_result_are_printed_together() -> None:
+    printed = CliRunner().invoke(main, ["compare", "3", "2,1", "--ops", "torch,paddle,jax.lax"]).output
+    assert printed.splitlines() == [
+        "yes  (2, 3)",
+        "     torch.broadcast_tensors, broadcast_shapes, add, masked_fill; paddle.broadcast_tensors, add",
+        "no   On output axis 1, input 0 of shape (3,) has size 3 but input 1 of shape (2, 1) has size 1: the",
+        "     size of an input must equal the target's or be 1.",
+        "     torch.expand_as; paddle.expand_as",
+        "no   Inputs of shapes (3,) and (2, 1) have 1 and 2 axes, but the op needs equal ranks or a scalar.",
+        "     Reshape one of them first.",
+        "     jax.lax.add",
+    ]
+
+
+def test_ops_select_ops_aliases_and_frameworks(client: Client, http: httpx.Client) -> None:
+    def names(*shapes: tuple[int, ...], ops: list[str]) -> list[str]:
+        return [op["name"] for result in client.compare(*shapes, ops=ops) for op in [result.op, *result.also]]
+
+    assert names((3,), (2, 1), ops=["jax.lax", "torch.mul", "onnx.Add"]) == ["onnx.Add", "torch.add", "jax.lax.add"]
+    every = {result.op["name"].split(".")[0] for result in client.compare((3,), (2, 1), ops=["torch", "xla"])}
+    assert every == {"torch", "xla"}
+    assert names((2, 3), (4, 3), ops=["torch"]).count("torch.matmul") == 0
+    (product,) = client.compare((2, 3), (4, 3), ops=["torch.matmul"])  # a named product is shown with its conflict
+    assert product.conflict
+    assert product.conflict.sizes == [3, 4]
+    for value, problem in (
+        (["tensorflw"], "did you mean tensorflow"),
+        ([3], "must be a string"),
+        (["ngraph"], "none of"),
+    ):
+        answer = http.post("/v1/compare", json={"inputs": [[3], [2, 1]], "ops": value})
+        assert answer.status_code == 422
+        assert problem in answer.json()["detail"]
 
 
 def test_the_service_and_the_client_have_the_same_comparison(client: Client, http: httpx.Client) -> None:

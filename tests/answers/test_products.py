@@ -6,6 +6,7 @@ tests/vectors/matmul.jsonl has the results of the frameworks.
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_a_comparison_lists_only_the_products_that_broadcast() -> None:
         assert not [name for name in found if OPS[name].has_common_output_axes]
     assert products((2, 3), (4, 3)) == {}
     written = CliRunner().invoke(main, ["compare", "1,3,4", "2,4,5"]).output
-    assert any(line.startswith("numpy.matmul") and "(2, 3, 5)" in line for line in written.splitlines())
+    assert re.search(r"^yes  \(2, 3, 5\)\n     numpy\.matmul; ", written, re.MULTILINE)
 
 
 # --- conflicts, drawings and hints

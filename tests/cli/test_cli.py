@@ -161,20 +161,33 @@ def test_a_table_is_wrapped_on_a_terminal_and_tab_separated_elsewhere() -> None:
     assert len(whole) == 1 + len(OPS)
     assert {line.count("\t") for line in whole} == {2}
     assert "  " not in "".join(whole)
+    assert max(map(len, in_terminal("ops", "numpy").splitlines())) <= 60
+
+
+def test_a_comparison_is_wrapped_and_colored_on_a_terminal() -> None:
     assert "\x1b" not in run("compare", "2", "3").stdout
+    shown = in_terminal("compare", "2", "3", "--ops", "numpy,poputil")
+    assert click.unstyle(shown).splitlines() == [
+        "yes  (2,), (3,)",
+        "     poputil.expandToMatchRanks",
+        "no   On output axis 0, input 0 of shape (2,) has size 2 but",
+        "     input 1 of shape (3,) has size 3: the sizes must be",
+        "     equal or 1.",
+        "     numpy.broadcast_arrays, broadcast_shapes, add;",
+        "     poputil.broadcastToMatch, canBroadcastToMatch",
+    ]
+    assert "\x1b[31mno   \x1b[0m" in shown
+
+
+def in_terminal(*arguments: str) -> str:
+    """Return what a command writes to a terminal of 60 columns."""
     ours, theirs = pty.openpty()
-    done = process("compare", "2", "3", stdout=theirs, env=os.environ | {"COLUMNS": "60"})
+    done = process(*arguments, stdout=theirs, env=os.environ | {"COLUMNS": "60"})
     os.close(theirs)
     shown = os.read(ours, 65536).decode()
     os.close(ours)
     assert (done.returncode, done.stderr) == (0, "")
-    lines = [click.unstyle(line) for line in shown.splitlines()]
-    assert lines[1:3] == [
-        "numpy.broadcast_arrays             no   On output axis 0,",
-        "                                        input 0 of shape",
-    ]
-    assert max(map(len, lines)) <= 60
-    assert "\x1b[31mno\x1b[0m" in shown
+    return shown
 
 
 COMPLETIONS = {

@@ -217,7 +217,10 @@ def test_a_contradictory_verdict_raises_invalid_answer(verdict: dict[str, Any]) 
     for call, answer in (
         (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
-        (compare(PAIR["inputs"], None, None, ()), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
+        (
+            compare(PAIR["inputs"], None, None, (), ()),
+            {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]},
+        ),
     ):
         with pytest.raises(InvalidAnswer):
             answered(call, body_of(answer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_args
 
@@ -13,6 +13,7 @@ from ..ops import OPS, Op
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
+from ..wire.wording import count_of
 from .check import check_to_dict
 from .plain_check import PlainCheck
 
@@ -32,14 +33,16 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     keys: list[tuple[Any, ...]] = []
     is_symbolic = _is_symbolic(request)
-    for op in _comparable_ops(len(request.inputs), request.shape):
+    for op in _comparable_ops(request):
         if is_symbolic and op.needs_integers():
             continue
         checkpoint()
         question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
-        answer = check_to_dict(question, explains_conflict=op.has_common_output_axes)
-        if not op.has_common_output_axes and answer["compatible"] is False:
-            continue  # a matrix product is a different operation, so it is listed only if the shapes fit
+        # A matrix product is a different operation, so it is listed only if the shapes fit or the request names it.
+        is_listed = op.has_common_output_axes or op.name in request.ops
+        answer = check_to_dict(question, explains_conflict=is_listed)
+        if not is_listed and answer["compatible"] is False:
+            continue
         plain_op = op.model_dump(mode="json", exclude_none=True)
         key = _result_key(op.name, answer)
         if key in keys:
@@ -48,9 +51,7 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
             keys.append(key)
             results.append({"op": plain_op, "also": []} | {key: answer[key] for key in _FIELDS if key in answer})
     if not results:
-        count = len(request.inputs)
-        advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
-        raise Problem("invalid-request", f"inputs: no op takes {count} inputs here: {advice}", pointer="/inputs")
+        raise _no_ops(request)
     for result in results:
         if not result["also"]:
             del result["also"]
@@ -66,8 +67,9 @@ def skipped_ops(request: CompareRequest) -> list[str]:
     if not _is_symbolic(request):
         return []
     known = None if request.shape is None else [1] * len(request.shape)
-    asked = {op.name for op in _comparable_ops(len(request.inputs), request.shape) if not op.needs_integers()}
-    return list(dict.fromkeys(op.name for op in _comparable_ops(len(request.inputs), known) if op.name not in asked))
+    asked = {op.name for op in _comparable_ops(request) if not op.needs_integers()}
+    with_known_target = _comparable_ops(request.model_copy(update={"shape": known}))
+    return list(dict.fromkeys(op.name for op in with_known_target if op.name not in asked))
 
 
 def _is_symbolic(request: CompareRequest) -> bool:
@@ -88,10 +90,24 @@ def _result_key(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _comparable_ops(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
-    """Yield the ops that need only this number of inputs, and this target shape if it is not None."""
+def _no_ops(request: CompareRequest) -> Problem:
+    """Return the problem of a request for which no op can be compared."""
+    inputs = count_of(len(request.inputs), "input")
+    if request.ops:
+        named = f"none of {', '.join(request.ops[:5])} takes {inputs} without attributes"
+        return Problem("invalid-request", f"ops: {named}: check each of the ops by itself", pointer="/ops")
+    advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
+    return Problem("invalid-request", f"inputs: no op takes {inputs} here: {advice}", pointer="/inputs")
+
+
+def _comparable_ops(request: CompareRequest) -> Iterator[Op]:
+    """Yield the requested ops that need only this number of inputs, and the target shape if there is one."""
+    count, shape = len(request.inputs), request.shape
     for kind, mode in _kinds(shape is not None):
+        name = kind.model_fields["name"].default
         if not kind.takes(count):
+            continue
+        if request.ops and not any(f"{name}.".startswith(f"{op}.") for op in request.ops):
             continue
         try:
             op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,17 +21,20 @@ from .arguments import (
     warn_option,
 )
 from .backend import backend_for
-from .terminal import color_lines, print_table
+from .terminal import color_lines, terminal_width
 
 
 def _reject_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
     if name is not None:
-        raise click.UsageError("compare has no --op, because it checks every op: omit it, or use `axiscast check`")
+        raise click.UsageError(
+            "compare has no --op: select ops with --ops, such as --ops torch,onnx.Add, or use `axiscast check`"
+        )
 
 
 @click.command("compare", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option("--shape", "target", help="Broadcast one SHAPE to this target shape, by the ops that take a target.")
+@click.option("--ops", help="Compare only these: names of ops or frameworks, such as torch,onnx.Add.")
 @click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @assume_option
 @warn_option
@@ -39,23 +43,27 @@ def _reject_op(context: click.Context, parameter: click.Parameter, name: str | N
 def compare_command(
     shapes: Sequence[str],
     target: str | None,
+    ops: str | None,
     assume: dict[str, int | str],
     warn: Sequence[str],
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Show what every framework does with these shapes.
+    """Show what every framework does with these shapes. Ops with the same result are listed together.
 
     \b
     axiscast compare 3 2,1
     axiscast compare 1,3 --shape 2,-1
+    axiscast compare 3 2,1 --ops torch,jax
     """
     fields: dict[str, Any] = {"inputs": parse_shapes(shapes), "assume": assume or None, "warn": warn}
+    if ops is not None:
+        fields["ops"] = [name.strip() for name in ops.split(",")]
     if target is not None:
         fields["shape"] = parse_shape_argument(target, "--shape")
     request = validated_request(CompareRequest, fields)
     with backend_for(url) as backend:
-        options = {"shape": request.shape, "assume": request.assume, "warn": request.warn}
+        options = {"shape": request.shape, "assume": request.assume, "warn": request.warn, "ops": request.ops}
         results: list[Comparison] = backend.compare(*request.inputs, **options)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
@@ -63,28 +71,39 @@ def compare_command(
     from ..answers.compare import skipped_ops
     from ..answers.terminal_text import warning_lines
 
-    rows = [("op", "", "output or conflict"), *map(_row, results)]
-    rows += [(name, "-", "skipped: it supports integer sizes only") for name in skipped_ops(request)]
-    print_table(rows)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for result in sorted(results, key=lambda result: _ORDER[result.compatible]):
+        groups.setdefault(_verdict(result), []).append(_ops_text(result))
+    if skipped := skipped_ops(request):
+        groups["-", "skipped, because they support integer sizes only"] = skipped
+    for (verdict, details), names in groups.items():
+        texts = [details, "; ".join(names)]
+        lines = [line for text in texts for line in textwrap.wrap(text, terminal_width() - 5) or [""]]
+        click.echo(click.style(f"{verdict:5}", fg=_COLORS[verdict]) + "\n     ".join(lines))
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
         click.echo("\n" + color_lines("\n".join(warning_lines(warnings.values()))))
 
 
-def _row(result: Comparison) -> tuple[str, str, str]:
-    """Return the table row for a comparison result: the op, whether the shapes broadcast, and the details."""
+_ORDER = {True: 0, None: 1, False: 2}
+_COLORS = {"yes": "green", "if": "yellow", "no": "red", "-": None}
+
+
+def _verdict(result: Comparison) -> tuple[str, str]:
+    """Return whether the shapes broadcast, as a word, and the output shapes, the conditions or the conflict."""
     from ..answers.terminal_text import join_conditions, result_shapes_text
 
-    name, *others = map(_op_text, [result.op, *result.also])
-    also = f" (also {', '.join(other.split('.', 1)[1] for other in others)})" if others else ""
     if result.conflict is not None:
-        return name, click.style("no", fg="red"), result.conflict.message + also
+        return "no", result.conflict.message.replace(result.op["name"], "the op")
     shapes = result_shapes_text(result)
     if result.compatible:
-        return name, click.style("yes", fg="green"), shapes + also
-    details = ": ".join(filter(None, (join_conditions(result.conditions), shapes)))
-    return name, click.style("if", fg="yellow"), details + also
+        return "yes", shapes
+    return "if", ": ".join(filter(None, (join_conditions(result.conditions), shapes)))
 
 
-def _op_text(op: dict[str, Any]) -> str:
-    return f"{op['name']} ({op['mode']})" if "mode" in op else str(op["name"])
+def _ops_text(result: Comparison) -> str:
+    """Return the names of the ops with this result. The framework's name is written once."""
+    first, *others = (
+        f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in [result.op, *result.also]
+    )
+    return ", ".join([str(first), *(other.split(".", 1)[1] for other in others)])

@@ -52,6 +52,11 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
         click.echo((padded + f"\n{' ' * indent}".join(textwrap.wrap(last, last_width))).rstrip())
 
 
+def terminal_width() -> int:
+    """Return the number of columns of the terminal, or 100 if stdout is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
+
+
 @contextmanager
 def byte_progress(total: int, min_total: int, label: str) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr, and yield a function that adds a number of bytes to the bar.

@@ -270,17 +270,18 @@ class Client(BaseClient[httpx.BaseTransport]):
         shape: SymbolicShapeLike | None = None,
         assume: Mapping[str, int | str] | None = None,
         warn: Collection[WarningKind] = (),
+        ops: Collection[str] = (),
     ) -> list[Comparison]:
         """Return the result of broadcasting these shapes in each framework.
 
         If several ops of one framework give the same result, the list contains this result once. If `shape` is given,
         pass only one other shape. The ops that take a target shape then broadcast that shape to `shape`. `check`
-        describes `assume` and `warn`.
+        describes `assume` and `warn`. `ops` selects ops by name, or by framework: `ops=["torch", "onnx.Add"]`.
 
         >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
         False
         """
-        return self._send(request_building.compare(shapes, shape, assume, warn))
+        return self._send(request_building.compare(shapes, shape, assume, warn, ops))
 
     def translate(self, /, op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
         """Return steps, with their source code, that perform the same operation with the op named `to`.

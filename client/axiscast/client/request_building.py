@@ -156,9 +156,10 @@ def compare(
     target: SymbolicShapeLike | None,
     assume: Mapping[str, int | str] | None,
     warn: Collection[str],
+    ops: Collection[str],
 ) -> Call[list[Comparison]]:
     """Return the Call for Client.compare."""
-    fields = arguments.compare_request(shapes, target, assume, warn)
+    fields = arguments.compare_request(shapes, target, assume, warn, ops)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [check_consistency(result, result.op, len(shapes)) for result in answer.results]

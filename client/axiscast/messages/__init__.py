@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, WrapValidator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, WrapValidator
+from pydantic_core import PydanticCustomError
 
-from ..ops import OPS, IntegerOpField, Op, OpField, OpMapField, UnionByName, numpy
+from ..ops import OPS, IntegerOpField, Op, OpField, OpMapField, UnionByName, numpy, op_class
 from ..wire.dimensions import Dimension, Dimensions, DimensionShape
 from ..wire.problems import PROBLEM_KINDS
 from ..wire.shapes import ShapeField, StopAtFirstError, limit_names
+from ..wire.wording import close_matches, did_you_mean
 from .base import AnswerModel, ListOf, RequestModel
 from .catalogue import OpEntry
 
@@ -237,6 +240,22 @@ class ProblemDetails(AnswerModel):
     request_id: str | None = Field(default=None, description="For internal: the id of the request in the log.")
 
 
+_FRAMEWORKS = {name[: dot.start()] for name in OPS for dot in re.finditer(r"\.", name)}
+"""The prefixes of op names: the frameworks, and their modules such as jax.numpy."""
+
+
+def _op_or_framework(name: str) -> str:
+    """Return the name of an op or a framework. An alias is replaced by the op's name."""
+    if name in _FRAMEWORKS:
+        return name
+    op = op_class(name)
+    if op is None:
+        matches = close_matches(name, [*_FRAMEWORKS, *OPS])
+        detail = f"{name[:60]!r} is not an op or a framework{did_you_mean(matches)}"
+        raise PydanticCustomError("not_an_op", "{detail}", {"detail": detail})
+    return str(op.model_fields["name"].default)
+
+
 class CompareRequest(RequestModel):
     """A request that compares the results of all frameworks for the same shapes."""
 
@@ -248,6 +267,11 @@ class CompareRequest(RequestModel):
     )
     assume: _Assumptions = None
     warn: _Warn = []
+    ops: Annotated[list[Annotated[str, AfterValidator(_op_or_framework)]], StopAtFirstError()] = Field(
+        default=[],
+        description="Compare only these: names of ops or aliases, or frameworks such as torch. If omitted, every op.",
+        examples=[["torch", "onnx.Add"]],
+    )
 
     @property
     def shapes(self) -> list[Sequence[Any]]:

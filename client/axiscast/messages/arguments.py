@@ -22,8 +22,8 @@ from .value_arguments import (
     read_dimensions,
     read_dtype,
     read_located,
+    read_names,
     read_sizes,
-    read_warnings,
 )
 
 if TYPE_CHECKING:  # not imported at run time, because this module imports NumPy
@@ -65,6 +65,7 @@ def compare_request(
     target: SymbolicShapeLike | None = None,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
+    ops: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the plain value of a CompareRequest. Raises the same exceptions as `check_request`."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
@@ -72,12 +73,14 @@ def compare_request(
     question = {"inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
     if target is not None:
         question["shape"] = read_dimensions(target)
+    if ops:
+        question["ops"] = read_names(ops, "ops")
     return question
 
 
 def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> dict[str, Any]:
     """Return the fields that check and compare requests share. Empty fields are omitted."""
-    fields = {"assume": read_assumptions(assume) if assume else None, "warn": read_warnings(warn)}
+    fields = {"assume": read_assumptions(assume) if assume else None, "warn": read_names(warn, "warn")}
     return {name: value for name, value in fields.items() if value}
 
 
@@ -118,7 +121,7 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
             raise TypeError(f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {python_type_name(inputs)}')
         plain["inputs"] = map_inputs(inputs, read_dimensions)
     if "warn" in plain:
-        plain["warn"] = read_warnings(plain["warn"])
+        plain["warn"] = read_names(plain["warn"], "warn")
     return plain
 
 

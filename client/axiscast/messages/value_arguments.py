@@ -57,13 +57,15 @@ def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
     return list(map(_dimension, _listed(shape)))
 
 
-def read_warnings(warn: Collection[str]) -> list[str]:
-    """Return the warning codes in `warn` as a list. Raises TypeError if `warn` is not a collection."""
-    if isinstance(warn, str) or not isinstance(warn, Collection):
-        raise TypeError(
-            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {python_type_name(warn)}'
-        )
-    return list(warn)
+_NAMED_EXAMPLES = {"warn": '["mutual-stretch", "rank-promotion"]', "ops": '["torch", "onnx.Add"]'}
+
+
+def read_names(names: Collection[str], argument: str) -> list[str]:
+    """Return the names in `warn` or `ops` as a list. Raises TypeError if the argument is not a collection of names."""
+    if isinstance(names, str) or not isinstance(names, Collection):
+        example = _NAMED_EXAMPLES[argument]
+        raise TypeError(f"{argument} is a list of names, such as {example}, not {python_type_name(names)}")
+    return list(names)
 
 
 def read_assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
