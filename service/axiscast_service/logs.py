@@ -66,10 +66,14 @@ def configuration(log_format: str) -> dict[str, Any]:
 
 
 def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]:
-    """Return a function that writes a log line directly to stderr. It takes a third of the time of Python's logging."""
+    """Return a function that writes a log line directly to stderr, without the empty fields in `facts`.
+
+    It takes a third of the time of Python's logging.
+    """
     line = _LINES[log_format]
 
     def write(level: str, message: str, facts: Mapping[str, Any]) -> None:
+        facts = {name: fact for name, fact in facts.items() if fact not in (None, "")}
         with suppress(OSError):  # a full disk or a closed pipe must not fail a request
             sys.stderr.write(line(time(), level, message, facts) + "\n")
 

@@ -1,32 +1,36 @@
-"""The HTML frame of the generated pages: the catalogue of ops and the descriptions of problems."""
+"""The HTML frame of all pages, and the header of the generated pages: the catalogue of ops and the problems."""
 
 from __future__ import annotations
 
 from html import escape
 
 
-def html_page(title: str, description: str, heading: str, content: str, root: str, script: str = "") -> str:
+def html_page(title: str, description: str, content: str) -> str:
+    """Return an HTML page. `title` and `description` are escaped. `content` is HTML: first links and scripts."""
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="{escape(description)}">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>
+{content}"""
+
+
+def generated_page(title: str, description: str, heading: str, content: str, root: str, script: str = "") -> str:
     """Return an HTML page in the style of the page at /. `root` is the relative path to /: "" or "../".
 
     `title` and `description` are escaped. `heading` and `content` are HTML. `script` is a file in static/.
     """
     module = f'<script type="module" src="{root}static/{script}"></script>\n' if script else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="description" content="{escape(description)}">
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="{root}static/page.css">
-{module}<title>{escape(title)} · axiscast</title>
-</head>
-<body>
-<header>
+    return html_page(
+        f"{title} · axiscast",
+        description,
+        f"""<link rel="stylesheet" href="{root}static/page.css">
+{module}<header>
   <h1><a href="{root or "."}">axiscast</a> {heading}</h1>
   <p>{escape(description)}</p>
 </header>
 {content}
-</body>
-</html>
-"""
+""",
+    )

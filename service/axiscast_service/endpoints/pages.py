@@ -19,7 +19,7 @@ from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.caching import StaticContent, etag_of
 from ..static_files import PARTS, POLICY
-from .html_page import html_page
+from .html_page import generated_page, html_page
 from .reference import reference
 from .request_context import threads_of
 
@@ -96,13 +96,14 @@ def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
     title = f"{' with '.join(shapes)}: {op} · axiscast"
     content = page.content.replace(b"<title>axiscast<", f"<title>{escape(title)}<".encode())
     described = f"What {asked} does with {' and '.join(shapes)}."
-    content = content.replace(_DESCRIPTION.encode(), escape(described).encode(), 1)
+    content = content.replace(escape(_DESCRIPTION).encode(), escape(described).encode(), 1)
     return StaticContent(content, page.media_type, page.headers | {"ETag": etag_of(content)})
 
 
 _MAX_TITLE_QUERY = 500
 """The maximum length, in bytes, of a query whose shapes are shown in the title of the page."""
 _DESCRIPTION = "See what any framework's broadcast does with these shapes."
+_TITLES = {"/": ("axiscast", _DESCRIPTION), "/docs": ("axiscast API", "The API of axiscast, to read and to try.")}
 
 
 _PARTS: dict[tuple[str, bool], StaticContent] = {}
@@ -112,6 +113,8 @@ _PARTS: dict[tuple[str, bool], StaticContent] = {}
 def _part(path: str, docs: bool) -> StaticContent:
     package, name, media_type, headers = PARTS[path]
     content = (files(package) / "static" / name).read_bytes()
+    if path in _TITLES:
+        content = html_page(*_TITLES[path], content.decode()).encode()
     if path == "/" and not docs:
         content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
     part = _PARTS[path, docs] = StaticContent(content, media_type, headers)
@@ -159,7 +162,7 @@ def _problem_page(code: str) -> str:
 path of the invalid field.</p>
 </main>
 <nav aria-label="Problems"><h2>All problems</h2><ul>{links}</ul></nav>"""
-    return html_page(code, f"{title}: what it means and how to fix it.", f"problem {code}", content, "../")
+    return generated_page(code, f"{title}: what it means and how to fix it.", f"problem {code}", content, "../")
 
 
 @router.api_route("/livez", methods=_METHODS)

@@ -21,7 +21,7 @@ from axiscast.messages.attribute_text import format_attribute
 from axiscast.ops import OPS
 from axiscast.wire.shapes import format_shape
 
-from .html_page import html_page
+from .html_page import generated_page
 
 _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(2, 3), (3,)], None),
@@ -58,7 +58,7 @@ def reference() -> str:
 {sections}
 </main>"""
     description = "The rule of each framework's broadcast, op by op, with examples. /v1/ops has the same as data."
-    return html_page("All ops", description, "ops", content, "", "ops.js")
+    return generated_page("All ops", description, "ops", content, "", "ops.js")
 
 
 def _framework(entry: OpEntry) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from ..middleware.host_check import matches_host
 from ..middleware.negotiation import TEXT
 from ..middleware.problems import problem_parts
 from ..middleware.request_ids import request_id_in
-from ..middleware.telemetry import Log, facts_of
+from ..middleware.telemetry import Log
 from ..runtime.budget import FREE_BYTES
 from ..runtime.drain import Drain
 
@@ -62,31 +63,23 @@ ShortResponse = tuple[int, bytes, bytes, bytes, str | None, str | None]
 the code of a problem, and the layout of a broadcast. It is a tuple because creating a class instance takes 0.7 us."""
 
 
+@dataclass(eq=False)
 class FastPath:
     """The fast path of one application. It performs the checks of the middleware in the same order."""
 
-    def __init__(
-        self,
-        drain: Drain,
-        metrics: Metrics | None,
-        log: Log | None,
-        host_names: Collection[str],
-        keys: ApiKeys | None,
-        in_flight: Counter[bool],
-        max_in_flight: int,
-        max_body_bytes: int,
-        responders: Mapping[str, Responder],
-    ) -> None:
-        self.drain = drain
-        self.metrics = metrics
-        self.log = log
-        self.keys = keys
-        self.in_flight = in_flight
-        self.max_in_flight = max_in_flight
-        self.max_body_bytes = max_body_bytes
-        self.responders = responders
-        """The responder for each path of a POST request."""
-        self._is_host = lru_cache(16)(partial(matches_host, host_names)) if host_names else None
+    drain: Drain
+    metrics: Metrics | None
+    log: Log | None
+    host_names: Collection[str]
+    keys: ApiKeys | None
+    in_flight: Counter[bool]
+    max_in_flight: int
+    max_body_bytes: int
+    responders: Mapping[str, Responder]
+    """The responder for each path of a POST request."""
+
+    def __post_init__(self) -> None:
+        self._is_host = lru_cache(16)(partial(matches_host, self.host_names)) if self.host_names else None
         self._first: tuple[object, bytes] = None, b""
         self._is_tracing = False
 
@@ -133,8 +126,9 @@ class FastPath:
             if code is not None:
                 self.metrics.problem(code)
         if self.log is not None:
-            trace_id = trace_id_in(fields.get(b"traceparent", b""))
-            facts = facts_of(method, route, status, code, len(content), seconds, request_id, trace_id, key)
+            facts = {"method": method, "route": route, "status": status, "code": code, "bytes": len(content)}
+            facts |= {"seconds": round(seconds, 6), "request_id": request_id}
+            facts |= {"trace_id": trace_id_in(fields.get(b"traceparent", b"")), "key": key}
             self.log("INFO", "answered", facts)
         return whole, size
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,32 +17,33 @@ from .problems import response_of
 from .telemetry import MONITORING_PATHS
 
 
+@dataclass
 class Slot:
     """A slot for one request in flight. The request takes the slot when its body is complete."""
 
-    def __init__(self, in_flight: Counter[bool], is_open: bool, limit: int) -> None:
-        self._in_flight = in_flight
-        self._is_open = is_open
-        self._limit = limit
-        self._taken = False
+    in_flight: Counter[bool]
+    is_open: bool
+    limit: int
+    taken: bool = False
 
     def take(self) -> None:
         """Take the slot. Raises Problem (overloaded) if `limit` requests are already in flight."""
-        if self._in_flight[self._is_open] >= self._limit:
+        if self.in_flight[self.is_open] >= self.limit:
             raise Problem(
                 "overloaded",
-                f"{self._limit} requests are in flight, the limit of this worker: try again shortly",
-                limit=self._limit,
+                f"{self.limit} requests are in flight, the limit of this worker: try again shortly",
+                limit=self.limit,
             )
-        self._in_flight[self._is_open] += 1
-        self._taken = True
+        self.in_flight[self.is_open] += 1
+        self.taken = True
 
     def release(self) -> None:
         """Release the slot if the request has taken it."""
-        self._in_flight[self._is_open] -= self._taken
-        self._taken = False
+        self.in_flight[self.is_open] -= self.taken
+        self.taken = False
 
 
+@dataclass(eq=False)
 class AdmissionMiddleware:
     """ASGI middleware that limits the requests in flight. Requests above the limit get a 503 response (overloaded).
 
@@ -51,12 +53,11 @@ class AdmissionMiddleware:
     paths do not block other requests.
     """
 
-    def __init__(self, app: ASGIApp, limit: int, budget: MemoryBudget, in_flight: Counter[bool]) -> None:
-        self.app = app
-        self.limit = limit
-        self.budget = budget
-        self.in_flight = in_flight
-        """The number of requests in flight to public paths (key True) and to other paths (key False)."""
+    app: ASGIApp
+    limit: int
+    budget: MemoryBudget
+    in_flight: Counter[bool]
+    """The number of requests in flight to public paths (key True) and to other paths (key False)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:

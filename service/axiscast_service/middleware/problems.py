@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -76,15 +77,15 @@ def problem_response(
     return response.status_code, named, bytes(response.body)
 
 
+@dataclass(eq=False)
 class GuardMiddleware:
     """ASGI middleware that calls guard functions before the application.
 
     A guard takes the ASGI scope, and raises Problem to refuse the request. The body of a refused request is not read.
     """
 
-    def __init__(self, app: ASGIApp, guards: Sequence[Callable[[Scope], None]]) -> None:
-        self.app = app
-        self.guards = guards
+    app: ASGIApp
+    guards: Sequence[Callable[[Scope], None]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self.app

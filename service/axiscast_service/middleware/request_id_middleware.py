@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
+from dataclasses import dataclass
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from .request_ids import request_id_of
 logger = logging.getLogger("axiscast")
 
 
+@dataclass(eq=False)
 class RequestIdMiddleware:
     """ASGI middleware that sets the X-Request-ID header, and `Connection: close` while the service shuts down.
 
@@ -26,9 +28,8 @@ class RequestIdMiddleware:
     the request id.
     """
 
-    def __init__(self, app: ASGIApp, drain: Drain) -> None:
-        self.app = app
-        self.drain = drain
+    app: ASGIApp
+    drain: Drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..metrics import Metrics
 
 Log = Callable[[str, str, Mapping[str, Any]], None]
+"""A function that writes a log line with a level, a message and fields. Empty fields are left out."""
 KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
 OTHER_METHOD = "_OTHER"
 """OpenTelemetry's name for all unknown HTTP methods. A single name limits the number of label values."""
@@ -22,39 +24,13 @@ MONITORING_PATHS = ("/livez", "/readyz", "/metrics")
 """
 
 
-def facts_of(
-    method: str,
-    route: str,
-    status: int,
-    code: str | None,
-    nbytes: int,
-    seconds: float,
-    request_id: str | None,
-    trace_id: str | None,
-    key: str | None,
-) -> dict[str, Any]:
-    """Return the fields of an access log line, without empty fields."""
-    facts = {
-        "method": method,
-        "route": route,
-        "status": status,
-        "code": code,
-        "bytes": nbytes,
-        "seconds": round(seconds, 6),
-        "request_id": request_id,
-        "trace_id": trace_id,
-        "key": key,
-    }
-    return {name: fact for name, fact in facts.items() if fact not in (None, "")}
-
-
+@dataclass(eq=False)
 class TelemetryMiddleware:
     """The outermost ASGI middleware, which measures each request until the last byte of the response is sent."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics | None, log: Log | None) -> None:
-        self.app = app
-        self.metrics = metrics
-        self.log = log
+    app: ASGIApp
+    metrics: Metrics | None
+    log: Log | None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,17 +68,9 @@ class TelemetryMiddleware:
                 if not complete:
                     metrics.unfinished()
             if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
-                facts = facts_of(
-                    method,
-                    route,
-                    status,
-                    code,
-                    0 if method == "HEAD" else sent,
-                    seconds,
-                    state.get("request_id"),
-                    trace_id_of(scope),
-                    state.get("key_name"),
-                )
-                self.log(
-                    "WARNING" if status >= 500 else "INFO", "answered" if complete else "incomplete response", facts
-                )
+                facts = {"method": method, "route": route, "status": status, "code": code}
+                facts |= {"bytes": 0 if method == "HEAD" else sent, "seconds": round(seconds, 6)}
+                facts |= {"request_id": state.get("request_id"), "trace_id": trace_id_of(scope)}
+                facts["key"] = state.get("key_name")
+                level = "WARNING" if status >= 500 else "INFO"
+                self.log(level, "answered" if complete else "incomplete response", facts)
