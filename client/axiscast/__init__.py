@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from .ops import xla as xla
     from .training.watching import *
 
+__version__ = "0.1.0"
+"""The version of the package, which equals the version in pyproject.toml."""
+
 _EXPORTS = [
     *(
         "training.watching",

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache, partial
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,6 +16,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
+from axiscast import __version__
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
@@ -105,7 +105,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="axiscast",
-        version=version("axiscast"),
+        version=__version__,
         summary="Tensor broadcasting as a service: every framework's rule, exact.",
         description=DESCRIPTION,
         openapi_url=None,

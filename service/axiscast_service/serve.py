@@ -8,9 +8,10 @@ import socket
 import sys
 import tempfile
 from contextlib import ExitStack
-from importlib.metadata import version
 
 import uvicorn
+
+from axiscast import __version__
 
 from .http.tls import Certificate
 from .http.uvicorn_interface import verify_uvicorn
@@ -108,7 +109,7 @@ def serve(settings: Settings) -> None:
             server_header=False,
             # Every response has these headers, including the responses of http/refusals.py. The version is not in the
             # Server header, because proxies replace this header.
-            headers=[("X-Content-Type-Options", "nosniff"), ("Axiscast-Version", version("axiscast"))],
+            headers=[("X-Content-Type-Options", "nosniff"), ("Axiscast-Version", __version__)],
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.finish_seconds,

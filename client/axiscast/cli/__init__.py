@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from .. import __version__
 from .broadcast import broadcast_command
 from .check import check_command
 from .compare import compare_command
@@ -52,7 +53,7 @@ def _exit_statuses() -> Iterator[None]:
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="axiscast")
+@click.version_option(__version__)
 def main() -> None:
     """Check, explain and compute tensor broadcasting by the rules of many frameworks, locally or with a service.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from ... import __version__
 from ..display import printable
 from ..finding import Finding, ReportKind
 from ..report import Report
@@ -41,14 +42,12 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
     The log contains a result for each kind of each finding. The location of a result is the source line if the file is
     in the repository, and otherwise the model.
     """
-    from importlib.metadata import version
-
     rules = [
         {"id": rule, "shortDescription": {"text": description}, "defaultConfiguration": {"level": level}}
         for rule, (level, description) in _ALL_RULES.items()
     ]
     run = {
-        "tool": {"driver": {"name": "axiscast", "version": version("axiscast"), "rules": rules}},
+        "tool": {"driver": {"name": "axiscast", "version": __version__, "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "results": [result for report in reports for result in _results(report, repository)],
     }
