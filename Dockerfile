@@ -20,7 +20,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=
     /build/bin/pip install --only-binary=:all: --require-hashes -r deploy/requirements-build.txt \
  && /build/bin/pip --python /opt/axiscast/bin/python install --only-binary=:all: --require-hashes -r deploy/requirements.txt
 
-COPY pyproject.toml README.md LICENSE NOTICE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE NOTICE ./
 COPY client client
 COPY service service
 RUN /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \

@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel sdist release-check repository image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -135,12 +135,29 @@ $(VENV)-docs/docs.done: docs/requirements.txt pyproject.toml
 	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
 	@touch $@
 
-# The wheel, which has the same bytes for the same source: hatchling, with a locked version, sets equal dates.
-wheel:
+# The wheel and the source distribution, which have the same bytes for the same source: hatchling, with a locked version,
+# sets equal dates.
+wheel: $(VENV)-build/build.done
+	@$(VENV)-build/bin/hatchling build --target wheel --directory dist
+	@sha256sum dist/*.whl
+
+sdist: $(VENV)-build/build.done
+	@$(VENV)-build/bin/hatchling build --target sdist --directory dist
+	@sha256sum dist/*.tar.gz
+
+$(VENV)-build/build.done: deploy/requirements-build.txt
 	@$(PYTHON) -m venv $(VENV)-build
 	@$(VENV)-build/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/requirements-build.txt
-	@$(VENV)-build/bin/python -m pip --disable-pip-version-check --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
-	@sha256sum dist/*.whl
+	@touch $@
+
+# The reasons why a tag cannot be released: make release-check TAG=v0.1.0
+TAG ?=
+release-check:
+	@$(PYTHON) deploy/release_check.py --tag "$(TAG)"
+
+# The address of the repository, in place of the placeholder: make repository URL=https://github.com/OWNER/axiscast
+repository:
+	@$(PYTHON) deploy/release_check.py --repository "$(URL)"
 
 image-test:
 	deploy/image_test.sh
