@@ -218,10 +218,28 @@ def _xla(name: str) -> Call:
     return call
 
 
+def _tfjs(name: str) -> Call:
+    from languages.interpreter import javascript
+
+    tf, path = javascript(), name.removeprefix("tfjs.")
+    method = path.removeprefix("Tensor.")
+    arguments = ["x0", "x1", "x2"]
+
+    def call(*arrays: Any) -> Any:
+        taken = arguments[: len(arrays)]
+        if method != path and method == "where":  # x.where(condition, y)
+            return tf.call("x1.where(x0, x2)", *arrays)
+        if method != path:
+            return tf.call(f"x0.{method}({', '.join(taken[1:])})", *arrays)
+        return tf.call(f"tf.{method}({', '.join(taken)})", *arrays)
+
+    return call
+
+
 _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
     "dask": _dask, "jax": _jax, "keras": _keras, "mindspore": _mindspore, "mlx": _mlx, "mxnet": _mxnet, "numpy": _numpy,
     "onnx": _onnx, "openvino": _openvino, "paddle": _paddle, "tensorflow": _tensorflow, "tinygrad": _tinygrad,
-    "torch": _torch, "xarray": _xarray, "xla": _xla,
+    "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,
 }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .ops import poputil as poputil
     from .ops import stablehlo as stablehlo
     from .ops import tensorflow as tensorflow
+    from .ops import tfjs as tfjs
     from .ops import tinygrad as tinygrad
     from .ops import torch as torch
     from .ops import xarray as xarray

@@ -23,6 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from languages.interpreter import Interpreter
+from languages.interpreter import javascript as javascript
+
 
 class Recorder:
     """The messages of one framework. `names` are the names that the statements use; `wait` waits for their end."""
@@ -86,6 +90,21 @@ class Recorder:
         path.write_text("".join(json.dumps(line) + "\n" for line in self.lines))
         shapes = sum(line["about"] == "broadcast" for line in self.lines)
         print(f"{self.framework} {self.version}: {shapes} about broadcasting, {len(self.lines) - shapes} others")
+
+
+class CodeRecorder(Recorder):
+    """The messages of a framework in another language, which languages/interpreter.py runs."""
+
+    def __init__(self, framework: str, interpreter: Interpreter) -> None:
+        super().__init__(framework, interpreter.version, {})
+        self.interpreter = interpreter
+
+    def _texts(self, call: str, whole: bool) -> tuple[str, str]:
+        try:
+            self.interpreter.execute(call)
+        except RuntimeError as error:
+            return str(error), str(error)
+        return "", ""
 
 
 def _is_shape(value: Any) -> bool:

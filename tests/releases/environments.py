@@ -1,4 +1,4 @@
-"""What pip installs for each framework, and where; the frameworks that can't be installed."""
+"""What pip and npm install for each framework, and where; the frameworks that can't be installed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ ENVIRONMENTS: dict[str, list[str]] = {
     "torch": ["torch==2.13.0", "numpy"],
     "jax": ["jax==0.10.2", "jaxlib==0.10.2"],
     "tensorflow": ["tensorflow==2.21.0"],
+    "tfjs": ["@tensorflow/tfjs==4.22.0", "numpy"],
     "keras": ["keras==3.15.1", "tensorflow==2.21.0"],
     "paddle": ["paddlepaddle==3.3.1"],
     "mindspore": ["mindspore==2.10.0", "numpy<2"],
@@ -23,6 +24,7 @@ ENVIRONMENTS: dict[str, list[str]] = {
     "onnx": ["onnx==1.23.2", "onnxruntime==1.32.0"],
     "openvino": ["openvino==2026.4.1"],
 }
+"""A package whose name begins with @ is from npm."""
 NOT_RUN: dict[str, str] = {
     "ngraph": "no package of nGraph 0.26 is published for this Python",
     "poputil": "the SDK with poplibs is closed",
@@ -38,9 +40,12 @@ def python_of(framework: str, folder: Path) -> Path:
     place = folder / framework
     python, done = place / "bin" / "python", place / "done"
     if not python.exists() or (not done.exists() and not place.is_symlink()):
-        print(f"Installing {', '.join(ENVIRONMENTS[framework])} ...", file=sys.stderr, flush=True)
+        packages = ENVIRONMENTS[framework]
+        print(f"Installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
         pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-        subprocess.run([*pip, *ENVIRONMENTS[framework]], check=True)
+        subprocess.run([*pip, *(package for package in packages if package[0] != "@")], check=True)
+        if npm := [package.replace("==", "@") for package in packages if package[0] == "@"]:
+            subprocess.run(["npm", "install", "--silent", "--prefix", place, *npm], check=True)
         done.touch()
     return python

@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,25 @@ class TensorFlow(Framework):
             "matmul": lambda op, x: [
                 tf.matmul(*x, transpose_a=op.get("transpose_a", False), transpose_b=op.get("transpose_b", False))
             ],
+        }
+
+
+class TensorFlowJs(Framework):
+    def __init__(self) -> None:
+        sys.path.insert(0, str(Path(__file__).parents[1]))
+        from languages.interpreter import javascript
+
+        tf = javascript()
+
+        def product(op: dict[str, Any], x: list[Array]) -> list[Any]:
+            swaps = (str(op.get(name, False)).lower() for name in ("transposeA", "transposeB"))
+            return [tf.call(f"tf.matMul(x0, x1, {', '.join(swaps)})", *x)]
+
+        self.runs = {
+            "broadcastTo": lambda op, x: [tf.call(f"tf.broadcastTo(x0, {[*op['shape']]})", *x)],
+            "add": lambda op, x: [tf.call("tf.add(x0, x1)", *x)],
+            "where": lambda op, x: [tf.call("tf.where(x0, x1, x2)", even(x[0]), *x[1:])],
+            "matMul": product,
         }
 
 
@@ -375,9 +395,9 @@ class _Inferred:
 
 
 FRAMEWORKS: dict[str, type[Framework]] = {
-    "numpy": NumPy, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow, "keras": Keras, "paddle": Paddle,
-    "mindspore": MindSpore, "mxnet": MXNet, "dask": Dask, "xarray": Xarray, "einops": Einops, "mlx": Mlx,
-    "tinygrad": Tinygrad, "onnx": Onnx, "openvino": OpenVino,
+    "numpy": NumPy, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow, "tfjs": TensorFlowJs, "keras": Keras,
+    "paddle": Paddle, "mindspore": MindSpore, "mxnet": MXNet, "dask": Dask, "xarray": Xarray, "einops": Einops,
+    "mlx": Mlx, "tinygrad": Tinygrad, "onnx": Onnx, "openvino": OpenVino,
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
     python tests/vectors/execute.py torch > tests/vectors/torch-families.jsonl
 
 The script imports the package and NumPy, but not axiscast. The broadcast of an operand of a computing op is found by
-setting the other operands to 0. An op on shapes returns a shape only.
+setting the other operands to 0. For an op on shapes, and for a choice between two inputs, only the shape is read.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 Shape = tuple[int, ...]
 POOL: list[Shape] = [
@@ -39,17 +42,22 @@ class Kind(NamedTuple):
     """An op: its kind of arguments, its function, and the limits that explain a refusal."""
 
     takes: str
-    """The kind of arguments: pair, arrays, shapes, two shapes, target or like."""
+    """The kind of arguments: pair, choice, arrays, shapes, two shapes, target or like."""
     function: Callable[..., Any]
     max_rank: int = 0
     equal_ranks: bool = False
     attribute: str = "shape"
-    leaves_out: Callable[[Shape, Shape], bool] = lambda one, other: False
+    leaves_out: Callable[..., bool] = lambda *shapes: False
     """Returns whether to leave out a request because the release deviates from its documentation."""
 
 
 def requests(kind: Kind) -> Iterator[tuple[Shape, ...]]:
     """Yield the shapes of the inputs, with the target last if the op has one."""
+    if kind.takes == "choice":
+        yield from ((*pair, ()) for pair in PAIRS)
+        yield from (tuple(Random(number).sample(POOL, 3)) for number in range(40))
+        yield from (((1,) * rank, (2, *(1,) * (rank - 1)), (3,)) for rank in RANKS)
+        return
     yield from TARGETS if kind.takes == "target" else PAIRS
     if kind.takes in ("arrays", "shapes"):
         yield from ((shape,) for shape in POOL)
@@ -66,6 +74,11 @@ def executed(kind: Kind, make: Callable[[Any], Any], shapes: tuple[Shape, ...]) 
     """Return the output shape of the package and the values of each output. Raises what the package raises."""
     if kind.takes in ("shapes", "two shapes"):
         return tuple(map(int, kind.function(*shapes))), None
+    if kind.takes == "choice":
+        reached = kind.function(
+            *[make(np.ones(shape, bool if number < 1 else int)) for number, shape in enumerate(shapes)]
+        )
+        return np.asarray(reached).shape, None
     inputs = shapes[:1] if kind.takes == "target" else shapes
     starts = range(0, 1000 * len(inputs), 1000)
     arrays = [np.arange(k, k + prod(shape)).reshape(shape) for k, shape in zip(starts, inputs, strict=True)]
@@ -103,7 +116,7 @@ def vectors(package: str) -> Iterator[dict[str, Any]]:
     number = 0
     for name, kind in kinds.items():
         for shapes in dict.fromkeys(requests(kind)):
-            if kind.leaves_out(shapes[0], shapes[-1]):
+            if kind.leaves_out(*shapes):
                 continue
             number += 1
             inputs = shapes[:1] if kind.takes == "target" else shapes
@@ -237,9 +250,35 @@ def _mlx() -> Package:
     return f"mlx {version('mlx')}", mx.array, {f"mlx.core.{name}": kind for name, kind in kinds.items()}
 
 
+def _tfjs() -> Package:
+    from languages.interpreter import javascript
+
+    def unexpanded(shape: Shape, target: Shape) -> bool:
+        """Return whether the release ignores a 0 in the target, because no axis expands to more than 1."""
+        own = (1,) * (len(target) - len(shape)) + shape
+        return 0 in target and max((t for s, t in zip(own, target, strict=False) if s != t), default=2) <= 1
+
+    def unexpanded_choice(*shapes: Shape) -> bool:
+        """Return whether input 1 does not get the common shape, from which the release takes the shape."""
+        try:
+            return unexpanded(shapes[1], sum(map(np.zeros, shapes), np.zeros(())).shape)
+        except ValueError:
+            return False
+
+    tf = javascript()
+    kinds = {
+        "broadcastTo": Kind(
+            "target", lambda x, shape: tf.call(f"tf.broadcastTo(x0, {[*shape]})", x), leaves_out=unexpanded
+        ),
+        "add": Kind("pair", lambda *x: tf.call("tf.add(x0, x1)", *x)),
+        "where": Kind("choice", lambda *x: tf.call("tf.where(x0, x1, x2)", *x), leaves_out=unexpanded_choice),
+    }
+    return f"tfjs {tf.version}", np.asarray, {f"tfjs.{name}": kind for name, kind in kinds.items()}
+
+
 PACKAGES: dict[str, Callable[[], Package]] = {
     "numpy": _numpy, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "paddle": _paddle,
-    "dask": _dask, "mlx": _mlx,
+    "dask": _dask, "mlx": _mlx, "tfjs": _tfjs,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -14,11 +14,13 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, np.dtype[Any]]
 Multiply = Callable[..., Array]
@@ -79,10 +81,18 @@ def reasons(left: Shape, right: Shape, min_rank: int) -> list[str]:
     return ["rank-mismatch"] if min(len(left), len(right)) < min_rank else ["size-mismatch"]
 
 
-def products(name: str, multiply: Multiply, min_rank: int, names: tuple[str, str] | None) -> Iterator[dict[str, Any]]:
+def products(
+    name: str,
+    multiply: Multiply,
+    min_rank: int,
+    names: tuple[str, str] | None,
+    leaves_out: Callable[[Shape, Shape], bool] = lambda left, right: False,
+) -> Iterator[dict[str, Any]]:
     """Yield a vector for each pair, with transpositions by these attributes if the package has them."""
     draw = Random(name)
     for left, right in pairs(11):
+        if leaves_out(left, right):
+            continue
         swaps = (False, False)
         if names and min(len(left), len(right)) >= 2:
             swaps = (draw.random() < 0.4, draw.random() < 0.4)
@@ -126,6 +136,22 @@ def _tensorflow() -> tuple[str, Iterator[dict[str, Any]]]:
 
     names = ("transpose_a", "transpose_b")
     return f"tensorflow {tf.__version__}", products("tensorflow.matmul", multiply, 2, names)
+
+
+def _tfjs() -> tuple[str, Iterator[dict[str, Any]]]:
+    from languages.interpreter import javascript
+
+    tf = javascript()
+
+    def multiply(one: Array, other: Array, *swaps: bool) -> Array:
+        return tf.call(f"tf.matMul(x0, x1, {', '.join(str(swap).lower() for swap in swaps)})", one, other)
+
+    def repeats(left: Shape, right: Shape) -> bool:
+        """Return whether the release repeats a list of matrices that it must repeat in another order, or too often."""
+        counts = prod(left[:-2]), prod(right[:-2])
+        return left[:-2] != right[:-2] and (1 not in counts or 0 in counts)
+
+    return f"tfjs {tf.version}", products("tfjs.matMul", multiply, 2, ("transposeA", "transposeB"), repeats)
 
 
 def _onnx() -> tuple[str, Iterator[dict[str, Any]]]:
@@ -197,7 +223,7 @@ def _onnx() -> tuple[str, Iterator[dict[str, Any]]]:
     return f"onnx {onnx.__version__} and onnxruntime {onnxruntime.__version__}", both()
 
 
-PACKAGES = {"numpy": _numpy, "torch": _torch, "tensorflow": _tensorflow, "onnx": _onnx}
+PACKAGES = {"numpy": _numpy, "torch": _torch, "tensorflow": _tensorflow, "onnx": _onnx, "tfjs": _tfjs}
 
 if __name__ == "__main__":
     framework, found = PACKAGES[sys.argv[1]]()

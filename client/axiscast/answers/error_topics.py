@@ -23,6 +23,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "for attribute 'axis'", "input order must have shape [n]", "not found in array dimensions",
         "is not a valid dimension or coordinate", "should be equal to or greater than the axis's size",
         "== param.axes.ndim()",
+        "must match length of perm", "all values in axis param must be",
     ),
     "This is about joining arrays (concatenate, stack): sizes must be equal on all axes but the one that is joined.": (
         "except for the concatenation axis", "same number of dimensions, but the array at index",
@@ -33,6 +34,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "must match except in given concat axis", "all input shape must be the same", "[stack] all arrays must have",
         "must have the same shape except on the `axis` dim", "shapes do not align", "concat.cc",
         "stacked arrays must have the same shape", "primitive[concat]",
+        "along the non-concatenated axis", "passed to stack must have matching shapes",
     ),
     "This is about a reshape: the new shape must have as many elements as the old one.": (
         "cannot reshape", "is invalid for input of size", "view size is not compatible", "input to reshape is a tensor",
@@ -40,9 +42,10 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "the total size of the tensor must be unchanged",
         "total size of new array must be unchanged", "target shape size is larger than the current shape",
         "is incompatible with input shape",
+        "must match the product of shape", "based on the provided shape",
     ),
     "This is about a squeeze: only axes of size 1 can be removed.": (
-        "select an axis to squeeze out", "can not squeeze dim", "squeezebase", "cannot squeeze",
+        "select an axis to squeeze out", "can not squeeze dim", "squeezebase", "cannot squeeze", "can't squeeze axis",
     ),
     "This is about gather or scatter: the index must have the rank of the tensor, and fit its other axes.": (
         "apart from dimension",
@@ -58,11 +61,11 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "channels instead", "kernel size can't be greater", "input depth must be evenly divisible",
         "is not equal to kernel channels", "number of input's channels", "input feature dimension size",
         "filter input channel count", "'c_in' of input", "expect the input channels", "running_mean should contain",
-        "given normalized_shape", "number of spatial dimensions",
+        "given normalized_shape", "number of spatial dimensions", "must match input depth for filter",
     ),
     "This is about an einsum: a letter has different sizes, or the equation does not fit its operands.": (
         "einsum()", "[einsum]", "[op:einsum]", "size of label", "same label have different shapes",
-        "einstein sum subscripts",
+        "einstein sum subscripts", " of input shaped [",
     ),
     "This is about a product of matrices or vectors: the axes that are summed, or the stacks, do not fit.": (
         "of batch2 tensor to be", "inconsistent tensor size, expected tensor", "matmul input shapes are incompatible",
@@ -83,6 +86,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     "This is about a layer or a model that was built for other input sizes.": (
         "is incompatible with the layer", "must be equal to input_size", "error(s) in loading state_dict",
         "size mismatch for ",
+        "error when checking ",
     ),
     "This is about vmap: the axes that are mapped must have the same size.": (
         "vmap got inconsistent", "vmap: expected",
@@ -90,6 +94,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     "This is about a split: the size of the axis must be the sum, or a multiple, of the parts.": (
         "does not result in an equal division", "split_sizes to sum", "evenly divide the split", "op (split)",
         "along the split dimension must be", "evenly divisible by 'num_splits'", "chunk expects",
+        "number of splits must evenly divide",
     ),
     "This is about a matrix that must be square.": (
         "must be square", "batches of square matrices", "must have shape [..., n, n]",
@@ -111,6 +116,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "unable to coerce to ", "does not match length of index", "identically-labeled", "indices imply",
         "must all be the same length", "all arrays must be of the same length", "mismatch) actual", "mismatch) x:",
         "inferred shape and existing shape differ",
+        "passed to tf.addn() must have", "error in meansquarederror", "error in absolutedifference",
     ),
     "This is about a function that JAX traces: its shapes and branches can't depend on values, and types must not "
     "change.": (
@@ -119,6 +125,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "This is about tile or repeat: there must be a count for each axis.": (
         "expected multiples argument", "'repeat' input tensor must have", "broadcast together with shape (",
+        "must match length of reps",
     ),
     "This is about memory: the array is too large.": (
         "unable to allocate", "out of memory", "cannot allocate memory", "resource exhausted",

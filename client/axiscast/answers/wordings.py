@@ -31,7 +31,11 @@ _SHAPE = re.compile(
 )
 _BETWEEN = re.compile(r", and | and |, |,| ")
 _TYPED = re.compile(rf"\]:[a-z0-9_]{{1,20}}(\[{_INNER}\])")
-_MATRIX = re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}(?![0-9x])")
+_BARE = {
+    "x": re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}(?![0-9x])"),
+    ",": re.compile(r"\d{1,19}(?:,\d{1,19}){0,63}(?![0-9,])"),
+}
+"""A shape without brackets, by the character between its sizes."""
 _NUMBER = re.compile(r"-?\d{1,19}(?!\d)")
 _SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
@@ -115,8 +119,8 @@ def _slot(text: str) -> _Slot:
             return _Slot(kind, text[len(kind) :])
     if text == "node":
         return _Slot("node", "")
-    if text.endswith("x") and text[:-1].isdecimal():
-        return _Slot("x", text[:-1])
+    if text[-1] in _BARE and text[:-1].isdecimal():
+        return _Slot(text[-1], text[:-1])
     return _Slot("shape", text) if text.isdecimal() else _Slot("text", text)
 
 
@@ -171,8 +175,8 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
             size = found[0] if found[0][0].isalpha() or found[0][0] == "_" else int(found[0])
             reading.sizes.append((int(name) if name else None, size))
         return found and (found.end(), reading)
-    found = (_MATRIX if kind == "x" else _SHAPE).match(text, at)
-    sizes = found and _sizes(found[0] if kind == "x" else found[1] or found[2])
+    found = _BARE.get(kind, _SHAPE).match(text, at)
+    sizes = found and _sizes(found[0] if kind in _BARE else found[1] or found[2])
     if not found or sizes is None:
         return None
     if kind == "=":

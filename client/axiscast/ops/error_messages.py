@@ -17,7 +17,7 @@ class ErrorMessage(NamedTuple):
 
     `<0>`, `<1>`: the shape of this input
     `<*>`: the shapes of all inputs; `<*compact>`: the same without spaces inside a shape
-    `<0x>`: the shape of this input, written as 2x3
+    `<0x>`, `<0,>`: the shape of this input, written as 2x3 or as 2,3
     `<:>`: the shapes of all inputs, each after its type, as in `Parameter_1[0]:f32[3,4]`
     `<=size>`: the value of the attribute `size`, which is a shape
     `<pattern>`, `<%axes_lengths>`: the value of this einops attribute, a string or a mapping of sizes

@@ -1,0 +1,135 @@
+"""TensorFlow.js: the rules of NumPy, in JavaScript. Sizes must not be negative, and products need matrices.
+
+The release gives wrong results for some tensors without elements and for some stacks of matrices. A check then returns
+the warning `release-differs`. These results are from the CPU backend.
+"""
+
+import json
+from itertools import product
+from math import prod
+from typing import ClassVar, Literal
+
+from pydantic import Field, StrictBool
+
+from ..plan.alignment import Conflict, align_right
+from ..plan.plan import Shape
+from ..plan.resolution import resolve
+from .aliases import aliases
+from .error_messages import ErrorMessage
+from .families import Choice, Elementwise, MatrixProduct, Unidirectional
+from .framework import Framework, Language
+
+FRAMEWORK = Framework(
+    order=82,
+    reference=("@tensorflow/tfjs", "4.22.0"),
+    language=Language("javascript", "//", json.dumps),
+    preamble='import * as tf from "@tensorflow/tfjs";\n',
+    transpose="const {y} = tf.transpose({x}, {permutation});",
+    reshape="const {y} = tf.reshape({x}, {shape});",
+    executed="TensorFlow.js 4.22.0",
+)
+_LINK = "https://js.tensorflow.org/api/4.22.0/#"
+
+
+class broadcastTo(Unidirectional):
+    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
+
+    name: Literal["tfjs.broadcastTo"] = "tfjs.broadcastTo"
+    link = f"{_LINK}broadcastTo"
+    snippets = ("const {y} = tf.broadcastTo({x}, {shape});",)
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _unexpanded(shapes[0], tuple(self.shape))
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every binary operation does."""
+
+    name: Literal["tfjs.add"] = "tfjs.add"
+    link = f"{_LINK}add"
+
+
+class where(Choice):
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
+
+    name: Literal["tfjs.where"] = "tfjs.where"
+    link = f"{_LINK}where"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _unexpanded(shapes[1], resolve(align_right(shapes)).outputs[1].shape)
+
+
+class matMul(MatrixProduct):
+    """Broadcast two stacks of matrices, then multiply them. Vectors are not accepted."""
+
+    name: Literal["tfjs.matMul"] = "tfjs.matMul"
+    min_rank: ClassVar[int] = 2
+    transposes = ("transposeA", "transposeB")
+    link = f"{_LINK}matMul"
+    transposeA: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
+    transposeB: StrictBool = Field(
+        default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
+    )
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict:
+            return None
+        left, right = shapes
+        rows, inner = left[-2:][:: -1 if self.transposeA else 1]
+        columns = right[-2 if self.transposeB else -1]
+        stacks = left[:-2], right[:-2]
+        common = resolve(align_right(stacks)).outputs[0].shape
+        computed = max(prod(stacks[0]), prod(stacks[1]))
+        is_complete = computed * rows * columns == prod(common) * rows * columns
+        if is_complete and (not prod(common) * rows * columns * inner or all(_ends(common, own) for own in stacks)):
+            return None
+        return (
+            "TensorFlow.js 4.22 gives wrong elements here: its CPU backend repeats the shorter list of matrices as a "
+            "whole."
+        )
+
+
+def _ends(shape: Shape, stack: Shape) -> bool:
+    """Return whether `shape` ends with the sizes of a stack of matrices, without leading sizes of 1."""
+    while stack[:1] == (1,):
+        stack = stack[1:]
+    return not stack or shape[-len(stack) :] == stack
+
+
+def _unexpanded(shape: Shape, target: Shape) -> str | None:
+    """Return a sentence if the release returns a tensor with a size 1 where the target has a size 0."""
+    new = len(target) - len(shape)
+    expanded = [size for axis, size in enumerate(target) if axis < new or shape[axis - new] != size]
+    if 0 in expanded and max(expanded) <= 1:
+        return "TensorFlow.js 4.22 gives size 1 where 1 meets a 0, unless another axis expands to more than 1."
+    return None
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """sub mul div floorDiv divNoNan mod pow maximum minimum squaredDifference atan2 prelu equal notEqual less
+        lessEqual greater greaterEqual logicalAnd logicalOr logicalXor""",
+        "tfjs",
+        "tfjs.Tensor",
+    ),
+    **aliases(add, "add", "tfjs.Tensor"),
+    **aliases(where, "where", "tfjs.Tensor"),
+    **aliases(matMul, "matMul", "tfjs.Tensor"),
+    **aliases(broadcastTo, "broadcastTo", "tfjs.Tensor"),
+}
+
+MESSAGES = (
+    ErrorMessage("Operands could not be broadcast together with shapes <0,> and <1,>.", "tfjs.add"),
+    ErrorMessage("broadcastTo(): <0> cannot be broadcast to <=shape>.", "tfjs.broadcastTo"),
+    ErrorMessage("broadcastTo(): shape.length=<...> < input.rank=", "tfjs.broadcastTo"),
+    *(
+        ErrorMessage(
+            "Error in matMul: inner shapes (<...>) and (<...>) of Tensors with shapes <0,> and <1,> and "
+            f"transposeA={json.dumps(a)} and transposeB={json.dumps(b)} must match",
+            "tfjs.matMul",
+            attributes={"transposeA": a, "transposeB": b},
+        )
+        for a, b in product((False, True), repeat=2)
+    ),
+)
