@@ -223,7 +223,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
         (3, lambda: checked(TORCH, ["A"], ["B"], ["C"])),  # each two of them
         (2, lambda: checked(TORCH, ["A", "B"], ["C", "D"])),
     ],
-    "diagram.MAX_DRAWN_INPUTS": [(3, lambda: drawn(3))],
+    "drawing.MAX_DRAWN_INPUTS": [(3, lambda: drawn(3))],
     "limits.MAX_TRANSLATED_INPUTS": [
         (
             3,

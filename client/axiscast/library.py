@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from .answers.check import check_to_dict
+from .answers.pictures import BatchAnswers, Comparisons, Picture
 from .answers.plain_check import PlainCheck, as_plain_check
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
 from .messages.arguments import OpLike
+from .messages.base import drawn_by
 from .messages.notation import MapNotation, PythonNotation
 from .messages.validation import validate
 from .messages.value_arguments import ShapeLike, SymbolicShapeLike
@@ -96,7 +98,7 @@ def check(
     if request is None:
         fields = arguments.check_request(op, shapes, dtype, explain, assume, warn, attributes)
         request = validate(CheckRequest, fields, PythonNotation())
-    return _answer(check_to_dict(request))
+    return drawn_by(Picture(request), _answer(check_to_dict(request)))
 
 
 def _plain(op: OpLike) -> Op | None:
@@ -129,7 +131,10 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
 
     rows = arguments.batch_requests(requests)
     answers = (check_row(number, row, notation=MapNotation()) for number, row in enumerate(rows))
-    return [problem_from(error, error["status"]) if (error := each.get("error")) else _answer(each) for each in answers]
+    return BatchAnswers(
+        problem_from(error, error["status"]) if (error := each.get("error")) else drawn_by(Picture(row), _answer(each))
+        for row, each in zip(rows, answers, strict=True)
+    )
 
 
 @typed
@@ -178,7 +183,7 @@ def compare(
     from .answers.compare import answer_compare
 
     fields = arguments.compare_request(shapes, shape, assume, warn, ops)
-    return answer_compare(validate(CompareRequest, fields, PythonNotation())).results
+    return Comparisons.of(answer_compare(validate(CompareRequest, fields, PythonNotation())), fields)
 
 
 @typed
@@ -195,7 +200,8 @@ def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> Tra
     from .answers.translate import answer_translate
 
     words, fields = PythonNotation(), arguments.translate_request(op, shapes, to, attributes)
-    return answer_translate(validate(TranslateRequest, fields, words), words)
+    answer = answer_translate(validate(TranslateRequest, fields, words), words)
+    return drawn_by(Picture({"op": fields["op"], "inputs": fields["inputs"]}), answer)
 
 
 @typed
@@ -222,12 +228,12 @@ def why(text: str | BaseException) -> WhyAnswer:
     if isinstance(text, BaseException):
         from .answers.exceptions import answer_exception
 
-        return answer_exception(text)
+        return drawn_by(Picture(), answer_exception(text))
     if not isinstance(text, str):
         raise Problem(
             "invalid-request", f"text: must be a string or an exception, not {json_type_name(text)}", pointer="/text"
         )
-    return answer_why(text)
+    return drawn_by(Picture(), answer_why(text))
 
 
 @typed

@@ -17,7 +17,8 @@ from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve_axes
 from ..wire.problems import Problem
-from .diagram import draw
+from .drawing import describe
+from .drawing_text import drawing_as_text
 from .hints import Lower, find_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
 from .plain_check import DEFAULT_OP, PlainCheck
@@ -83,7 +84,7 @@ def check_to_dict(
         warnings.append({"code": "release-differs", "message": deviation})
     response["warnings"] = warnings
     if request.explain and rank <= MAX_RANK:
-        response["diagram"] = draw(op, shapes, _alignment(op, shapes), conflict or plan or lower(op, shapes))
+        response["diagram"] = drawing_as_text(describe(op, shapes, conflict or plan or lower(op, shapes)))
     return response
 
 
@@ -127,14 +128,6 @@ def conflict_to_dict(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lowe
         **({"axes": list(conflict.axes[:_MAX_LISTED_INPUTS])} if conflict.axes else {}),
         "hints": find_hints(op, shapes, lower),
     }
-
-
-def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
-    try:
-        alignment = op.align(shapes)
-    except ShapeMismatch:
-        return None
-    return alignment if alignment.refusal is None else None
 
 
 def _itemsize(dtype: str | None) -> int | None:

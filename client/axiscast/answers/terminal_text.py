@@ -11,17 +11,53 @@ _MAX_CONDITIONS = 20
 """The maximum number of conditions that a text lists."""
 
 
-def check_as_text(answer: CheckAnswer) -> str:
+def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) -> str:
     """Return the text of a check: the diagram if it was requested, the result, the hints and the warnings."""
-    lines = [answer.diagram, ""] if answer.diagram else []
-    if answer.conflict is None:
-        shapes = result_shapes_text(answer)
-        verdict = "compatible" if answer.compatible else f"compatible if {join_conditions(answer.conditions)}"
-        lines.append(f"{verdict}: {shapes}" if shapes else verdict)
-    else:
-        lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
+    diagram = diagram or getattr(answer, "diagram", None)
+    lines = [*([diagram, ""] if diagram else []), result_line(answer)]
+    if answer.conflict is not None:
         lines += [f"hint: {hint.text}" for hint in answer.conflict.hints]
     return "\n".join([*lines, *warning_lines(answer.warnings)])
+
+
+def result_line(answer: CheckAnswer | Comparison) -> str:
+    """Return the result of a check as one line: the shape of the result, or the conflict."""
+    if answer.conflict is not None:
+        return f"incompatible ({answer.conflict.code}): {answer.conflict.message}"
+    shapes = result_shapes_text(answer)
+    verdict = "compatible" if answer.compatible else f"compatible if {join_conditions(answer.conditions)}"
+    return f"{verdict}: {shapes}" if shapes else verdict
+
+
+def comparison_groups(results: Iterable[Comparison], left_out: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return the distinct verdicts of a comparison, each with the details and the names of the ops."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for result in sorted(results, key=lambda result: _ORDER[result.compatible]):
+        groups.setdefault(_verdict(result), []).append(_ops_text(result))
+    if left_out:
+        groups["-", "skipped, because they support integer sizes only"] = [*left_out]
+    return [(verdict, details, "; ".join(names)) for (verdict, details), names in groups.items()]
+
+
+_ORDER = {True: 0, None: 1, False: 2}
+
+
+def _verdict(result: Comparison) -> tuple[str, str]:
+    """Return whether the shapes broadcast, as a word, and the output shapes, the conditions or the conflict."""
+    if result.conflict is not None:
+        return "no", result.conflict.message.replace(result.op["name"], "the op")
+    shapes = result_shapes_text(result)
+    if result.compatible:
+        return "yes", shapes
+    return "if", ": ".join(filter(None, (join_conditions(result.conditions), shapes)))
+
+
+def _ops_text(result: Comparison) -> str:
+    """Return the names of the ops with this result. The framework's name is written once."""
+    first, *others = (
+        f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in [result.op, *result.also]
+    )
+    return ", ".join([str(first), *(other.split(".", 1)[1] for other in others)])
 
 
 def translation_as_text(answer: TranslateAnswer) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from ..messages import CompareRequest, Comparison
+from ..answers.pictures import Comparisons
+from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,
     assume_option,
@@ -22,6 +23,8 @@ from .arguments import (
 )
 from .backend import backend_for
 from .terminal import color_lines, terminal_width
+
+_COLORS = {"yes": "green", "no": "red", "if": "yellow", "-": None}
 
 
 def _reject_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
@@ -64,46 +67,15 @@ def compare_command(
     request = validated_request(CompareRequest, fields)
     with backend_for(url) as backend:
         options = {"shape": request.shape, "assume": request.assume, "warn": request.warn, "ops": request.ops}
-        results: list[Comparison] = backend.compare(*request.inputs, **options)
+        results: Comparisons = backend.compare(*request.inputs, **options)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
-    from ..answers.compare import skipped_ops
-    from ..answers.terminal_text import warning_lines
+    from ..answers.terminal_text import comparison_groups, warning_lines
 
-    groups: dict[tuple[str, str], list[str]] = {}
-    for result in sorted(results, key=lambda result: _ORDER[result.compatible]):
-        groups.setdefault(_verdict(result), []).append(_ops_text(result))
-    if skipped := skipped_ops(request):
-        groups["-", "skipped, because they support integer sizes only"] = skipped
-    for (verdict, details), names in groups.items():
-        texts = [details, "; ".join(names)]
+    for verdict, *texts in comparison_groups(results, results.left_out):
         lines = [line for text in texts for line in textwrap.wrap(text, terminal_width() - 5) or [""]]
         click.echo(click.style(f"{verdict:5}", fg=_COLORS[verdict]) + "\n     ".join(lines))
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
         click.echo("\n" + color_lines("\n".join(warning_lines(warnings.values()))))
-
-
-_ORDER = {True: 0, None: 1, False: 2}
-_COLORS = {"yes": "green", "if": "yellow", "no": "red", "-": None}
-
-
-def _verdict(result: Comparison) -> tuple[str, str]:
-    """Return whether the shapes broadcast, as a word, and the output shapes, the conditions or the conflict."""
-    from ..answers.terminal_text import join_conditions, result_shapes_text
-
-    if result.conflict is not None:
-        return "no", result.conflict.message.replace(result.op["name"], "the op")
-    shapes = result_shapes_text(result)
-    if result.compatible:
-        return "yes", shapes
-    return "if", ": ".join(filter(None, (join_conditions(result.conditions), shapes)))
-
-
-def _ops_text(result: Comparison) -> str:
-    """Return the names of the ops with this result. The framework's name is written once."""
-    first, *others = (
-        f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in [result.op, *result.also]
-    )
-    return ", ".join([str(first), *(other.split(".", 1)[1] for other in others)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from ..answers.pictures import BatchAnswers, Comparisons, Picture
 from ..arrays.array_libraries import Like, may_overlap
 from ..arrays.tensor_arguments import ResultOptions, read_backprop, read_broadcast
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
@@ -22,6 +23,7 @@ from ..messages import (
     arguments,
 )
 from ..messages.arguments import OpLike, plain_op, resolve_op
+from ..messages.base import drawn_by
 from ..messages.catalogue import Catalogue
 from ..messages.notation import MapNotation, PythonNotation
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
@@ -58,7 +60,8 @@ def check(
     attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
     """Return the Call for Client.check."""
-    return _check_call(arguments.check_request(op, shapes, dtype, explain, assume, warn, attributes), _unchanged)
+    fields = arguments.check_request(op, shapes, dtype, explain, assume, warn, attributes)
+    return _check_call(fields, partial(drawn_by, Picture(fields)))
 
 
 def can_broadcast(shapes: Sequence[ShapeLike]) -> Call[bool]:
@@ -106,12 +109,12 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[li
         results = answer.results or []
         if len(results) != len(rows):
             raise InvalidAnswer(f"the response has {len(results)} results for {len(rows)} checks")
-        return [
+        return BatchAnswers(
             _row_problem(result.error, row)
             if isinstance(result, Failed)
-            else check_consistency(result, row.get("op", NUMPY_OP.name), count)
+            else drawn_by(Picture(row), check_consistency(result, row.get("op", NUMPY_OP.name), count))
             for result, row, count in zip(results, rows, counts, strict=True)
-        ]
+        )
 
     return _plain_call("/v1/check/batch", {"requests": rows}, CheckBatchAnswer, len(rows) + sum(counts), finish)
 
@@ -162,7 +165,9 @@ def compare(
     fields = arguments.compare_request(shapes, target, assume, warn, ops)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
-        return [check_consistency(result, result.op, len(shapes)) for result in answer.results]
+        for result in answer.results:
+            check_consistency(result, result.op, len(shapes))
+        return Comparisons.of(answer, fields)
 
     return _plain_call("/v1/compare", fields, CompareAnswer, len(shapes) * len(OPS), finish, CompareRequest)
 
@@ -170,7 +175,8 @@ def compare(
 def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
     """Return the Call for Client.translate."""
     fields = arguments.translate_request(op, shapes, to, attributes)
-    call = _plain_call("/v1/translate", fields, TranslateAnswer, len(shapes), _unchanged, TranslateRequest)
+    drawn = partial(drawn_by, Picture({"op": fields["op"], "inputs": fields["inputs"]}))
+    call = _plain_call("/v1/translate", fields, TranslateAnswer, len(shapes), drawn, TranslateRequest)
     if op_class(to) is None:
         find_field_problem = call.find_problem
         call.find_problem = lambda: find_field_problem() or unknown_op_problem(to, "/to", PythonNotation())
@@ -179,7 +185,9 @@ def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapp
 
 def why(text: str) -> Call[WhyAnswer]:
     """Return the Call for Client.why."""
-    return _plain_call("/v1/why", {"text": text}, WhyAnswer, MAX_MESSAGE_SHAPES, _unchanged, WhyRequest)
+    return _plain_call(
+        "/v1/why", {"text": text}, WhyAnswer, MAX_MESSAGE_SHAPES, partial(drawn_by, Picture()), WhyRequest
+    )
 
 
 def ops() -> Call[list[OpEntry]]:
@@ -204,10 +212,6 @@ def _plain_call(
     if request_model is not None:
         call.find_problem = partial(find_problem, request_model, fields, PythonNotation())
     return call
-
-
-def _unchanged(answer: T) -> T:
-    return answer
 
 
 # --- arrays ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ..wire.dimensions import Dimension, Dimensions, DimensionShape
 from ..wire.problems import PROBLEM_KINDS
 from ..wire.shapes import ShapeField, StopAtFirstError, limit_names
 from ..wire.wording import close_matches, did_you_mean
-from .base import AnswerModel, ListOf, RequestModel
+from .base import AnswerModel, DrawnAnswer, ListOf, RequestModel
 from .catalogue import OpEntry
 
 __all__ = [
@@ -184,7 +184,7 @@ class Condition(AnswerModel):
     text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
-class CheckAnswer(AnswerModel):
+class CheckAnswer(DrawnAnswer):
     """The response to a check request: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
     compatible: bool | None = Field(
@@ -279,7 +279,7 @@ class CompareRequest(RequestModel):
         return [*self.inputs, *([] if self.shape is None else [self.shape])]
 
 
-class Comparison(AnswerModel):
+class Comparison(DrawnAnswer):
     """The result for one op: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
     op: dict[str, Any] = Field(description="The full op.")
@@ -366,7 +366,7 @@ class Code(AnswerModel):
     text: str = Field(description="The source code.")
 
 
-class TranslateAnswer(AnswerModel):
+class TranslateAnswer(DrawnAnswer):
     """The response to a translation request: steps in another framework that compute the same bytes."""
 
     exact: bool = Field(description="Whether the other op is sufficient, without a reshape or a transposition.")

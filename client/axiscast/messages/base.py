@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -37,3 +37,30 @@ class AnswerModel(BaseModel):
     """The base class for response models. Unknown fields, which newer services may send, are ignored."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
+
+
+class AnswerPicture(Protocol):
+    """The interface of the object that draws an answer."""
+
+    def text(self, answer: Any) -> str:
+        """Return the drawing and the sentences of an answer as text for a terminal."""
+        ...
+
+
+class DrawnAnswer(AnswerModel):
+    """The base class for answers that print() shows as a drawing. Nothing is drawn before that."""
+
+    if not TYPE_CHECKING:  # type checkers would treat this attribute as a field
+
+        def __str__(self) -> str:
+            picture = self.__dict__.get("_picture")
+            return super().__str__() if picture is None else picture.text(self)
+
+
+D = TypeVar("D", bound=DrawnAnswer)
+
+
+def drawn_by(picture: AnswerPicture, answer: D) -> D:
+    """Return the same answer, which `picture` will draw. The picture is not a field, so that comparisons ignore it."""
+    answer.__dict__["_picture"] = picture
+    return answer

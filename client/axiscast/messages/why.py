@@ -9,7 +9,7 @@ from pydantic import Field, WrapValidator
 from ..ops import OpMapField
 from ..wire.dimensions import DimensionShape
 from . import CheckAnswer, _op_or_none
-from .base import AnswerModel, ListOf, RequestModel
+from .base import DrawnAnswer, ListOf, RequestModel
 
 __all__ = ["WhyAnswer"]
 
@@ -28,7 +28,7 @@ class WhyRequest(RequestModel):
     )
 
 
-class WhyAnswer(AnswerModel):
+class WhyAnswer(DrawnAnswer):
     """The diagnosis of an error message. `op` and `inputs` can be sent as a check request. Unknown fields are null."""
 
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(

@@ -1,0 +1,95 @@
+"""The pictures of answers: the drawing and the sentences that print() shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..messages import CheckAnswer, CheckRequest, CompareAnswer, Comparison, TranslateAnswer
+from ..messages.base import drawn_by
+from ..messages.validation import validate
+from ..messages.why import WhyAnswer
+from ..ops import lower
+from ..plan.alignment import ShapeMismatch
+from ..wire.problems import Problem
+from .drawing import Drawing, describe
+from .drawing_text import drawing_as_text
+from .limits import MAX_RANK, validate_request
+from .plain_check import PlainCheck
+from .symbolic import lower_symbolic
+from .terminal_text import check_as_text, comparison_groups, result_line, translation_as_text, warning_lines
+
+_MAX_LISTED = 20
+"""The maximum number of answers that the text of a batch lists."""
+
+
+class Picture(NamedTuple):
+    """The picture of an answer to `request`. The request may be a map with the fields of a CheckRequest."""
+
+    request: CheckRequest | PlainCheck | Mapping[str, Any] | None = None
+
+    def text(self, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
+        """Return the drawing and the sentences of an answer as text for a terminal."""
+        if isinstance(answer, WhyAnswer):
+            from .diagnosis import why_as_text  # its tables of error messages take long to load
+
+            return why_as_text(answer)
+        diagram = getattr(answer, "diagram", None)
+        if diagram is None and (drawing := self.drawing()) is not None:
+            diagram = drawing_as_text(drawing)
+        if isinstance(answer, TranslateAnswer):
+            return "\n".join([*([diagram, ""] if diagram else []), translation_as_text(answer)])
+        return check_as_text(answer, diagram)
+
+    def drawing(self) -> Drawing | None:
+        """Return the description of the drawing, or None if this version does not know the op or the rank is high."""
+        try:
+            request = self.request
+            if request is None or isinstance(request, Mapping):
+                request = validate(CheckRequest, request)
+            op, shapes, rank, _, _, is_symbolic = validate_request(request.op, tuple(request.inputs))
+            return None if rank > MAX_RANK else describe(op, shapes, _outcome(request, is_symbolic))
+        except Problem:
+            return None  # a newer service accepted the request
+
+
+def _outcome(request: CheckRequest | PlainCheck, is_symbolic: bool) -> Any:
+    """Return the plan or the conflict of a request."""
+    shapes = tuple(request.inputs)
+    try:
+        return lower_symbolic(request.op, shapes, request.assume or {}) if is_symbolic else lower(request.op, shapes)
+    except ShapeMismatch as mismatch:
+        return mismatch.conflict
+
+
+class Comparisons(list[Comparison]):
+    """The answer of `compare`: a list, which print() shows with a line for each verdict."""
+
+    left_out: Sequence[str] = ()
+    """The ops that are skipped, as in CompareAnswer."""
+
+    @classmethod
+    def of(cls, answer: CompareAnswer, request: Mapping[str, Any]) -> Comparisons:
+        """Return the results of a request with these fields. Each result can also be drawn on its own."""
+        own = {name: request[name] for name in ("inputs", "assume") if name in request}
+        results = cls(drawn_by(Picture({"op": result.op, **own}), result) for result in answer.results)
+        results.left_out = answer.left_out
+        return results
+
+    def __str__(self) -> str:
+        groups = comparison_groups(self, self.left_out)
+        lines = [f"{verdict:5}{details}\n     {ops}" for verdict, details, ops in groups]
+        warnings = {warning.message: warning for answer in self for warning in answer.warnings}
+        return "\n".join([*lines, *warning_lines(warnings.values())])
+
+
+class BatchAnswers(list[Any]):
+    """The answer of `check_batch`: a list, which print() shows with a line for each check."""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{number}: {result_line(answer) if isinstance(answer, CheckAnswer) else f'invalid: {answer}'}"
+            for number, answer in enumerate(self[:_MAX_LISTED])
+        ]
+        more = [f"and {len(self) - _MAX_LISTED} more"] if len(self) > _MAX_LISTED else []
+        return "\n".join([*lines, *more]) or "[]"
