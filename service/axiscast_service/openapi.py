@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
+from importlib.resources import files
 from typing import Any, get_args
 
 from fastapi import FastAPI
@@ -86,9 +88,9 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         | {"gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}]}
     },
     CompareRequest: {
+        "two ops": {"inputs": [[3], [2, 1]], "ops": ["torch.add", "onnx.PRelu"]},
         "two shapes": {"inputs": [[3], [2, 1]]},
         "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
-        "two frameworks": {"inputs": [[3], [2, 1]], "ops": ["torch", "onnx"]},
     },
     TranslateRequest: {
         "nGraph to StableHLO": _NGRAPH | {"to": "stablehlo.broadcast_in_dim"},
@@ -257,9 +259,13 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"key": []}]
         codes = ["unauthenticated"] * asks_for_keys + ["misdirected-request"] * asks_for_names
-        for path in document["paths"].values():
-            for operation in path.values():
+        examples = json.loads(files(__package__).joinpath("openapi_examples.json").read_bytes())
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
                 operation["responses"] |= _refusals(*codes)
+                operation["responses"]["200"]["content"][Encoding.JSON.value]["example"] = examples.get(
+                    f"{method} {path}"
+                )
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

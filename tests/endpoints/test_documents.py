@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import httpx
+from openapi_examples import example_responses
 from questions import JSON, MSGPACK, post
 
 import axiscast_service
@@ -54,6 +55,15 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
                 assert post(http, path, example["value"]).status_code == 200
                 ran += 1
     assert ran == sum(map(len, EXAMPLES.values())) > 0
+
+
+def test_the_openapi_document_has_the_response_to_the_first_example_of_each_operation(http: httpx.Client) -> None:
+    shown = {
+        f"{method} {path}": operation["responses"]["200"]["content"][JSON]["example"]
+        for path, operations in http.get("/openapi.json").json()["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert shown == example_responses(http), "run python tests/openapi_examples.py"
 
 
 def test_every_code_of_a_problem_is_explained_where_its_type_leads_and_on_the_page_of_the_wire(

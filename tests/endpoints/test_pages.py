@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import socket
 import ssl
 import time
@@ -95,7 +97,10 @@ def test_pages_and_scripts_are_compressed_if_the_client_accepts_gzip(http: httpx
     assert packed.content == plain.content
     assert int(packed.headers["content-length"]) < len(plain.content)
     assert packed.headers["etag"] != plain.headers["etag"]
-    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+    vary = (
+        "Accept, Accept-Encoding" if path == "/" else "Accept-Encoding"
+    )  # a program that prefers text gets a help text
+    assert packed.headers["vary"] == plain.headers["vary"] == vary
     known = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["etag"]}
     assert http.get(path, headers=known).status_code == 304
     for refused in ("gzip;q=0", "gzip; q=0.000", "br", ""):
@@ -120,3 +125,20 @@ def test_a_browser_gets_a_page_about_a_problem_and_a_program_gets_text(http: htt
     text = http.get("/problems/unknown-op")
     assert text.headers["content-type"].startswith("text/plain")
     assert text.text.startswith("422 unknown-op: ")
+
+
+def test_a_program_that_accepts_plain_text_gets_help_with_working_commands(http: httpx.Client) -> None:
+    text = http.get("/", headers={"Accept": "text/plain"})
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    commands = [shlex.split(line) for line in text.text.splitlines() if "curl" in line]
+    assert len(commands) == 3
+    check, expand = (http.get(command[1]).text for command in commands[:2])
+    assert check.splitlines()[-1] == "compatible: (8, 7, 6, 5)"
+    assert expand.splitlines()[-1] == "compatible: (2, 3)"
+    _, url, option, body = commands[2]
+    assert option == "--json"
+    assert http.post(url, json=json.loads(body)).json()["check"]["compatible"] is False
+    for accept in ("*/*", "text/html,text/plain;q=0.9", ""):
+        page = http.get("/", headers={"Accept": accept})
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert page.headers["vary"] == "Accept, Accept-Encoding"

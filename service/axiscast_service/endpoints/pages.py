@@ -45,6 +45,9 @@ async def get_part(request: Request) -> Response:
     part = _PARTS.get(key)
     if part is None:
         part = await threads_of(request).run_aside(partial(_part, *key))  # the first call reads and compresses the file
+    if path == "/" and _prefers_text(request):
+        help_text = _HELP.format(url=request.base_url)
+        return PlainTextResponse(help_text, headers={"Vary": "Accept", "Cache-Control": "no-cache"})
     if path == "/" and (titled := _titled(part, request.scope["query_string"])):
         part = titled
     return part.respond(request)
@@ -64,6 +67,23 @@ async def get_openapi(request: Request) -> Response:
     _check_docs_enabled(request)
     part: StaticContent = await threads_of(request).run_aside(request.app.state.document)  # the first call takes 0.3 s
     return part.respond(request)
+
+
+def _prefers_text(request: Request) -> bool:
+    """Return whether the Accept header names text/plain and not text/html."""
+    accept = ",".join(request.headers.getlist("accept"))
+    return "text/plain" in accept and "text/html" not in accept
+
+
+_HELP = """\
+axiscast checks whether shapes broadcast, by the rules of NumPy, PyTorch, JAX, ONNX and other frameworks.
+
+  curl '{url}v1/check?input=8,1,6,1&input=7,1,5&format=text'
+  curl '{url}v1/check?op=torch.expand&size=2,-1&input=1,3&format=text'
+  curl '{url}v1/why' --json '{{"text": "operands could not be broadcast together with shapes (3,4) (5,)"}}'
+
+The ops are listed at {url}v1/ops.
+"""
 
 
 def _check_docs_enabled(request: Request) -> None:
@@ -117,6 +137,8 @@ def _part(path: str, docs: bool) -> StaticContent:
         content = html_page(*_TITLES[path], content.decode()).encode()
     if path == "/" and not docs:
         content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
+    if path == "/":
+        headers = headers | {"Vary": "Accept, Accept-Encoding"}  # programs get a help text
     part = _PARTS[path, docs] = StaticContent(content, media_type, headers)
     return part
 
