@@ -41,29 +41,11 @@ from .messages import ConflictAnswer
 from .wire.errors import AxiscastError, InvalidRequest, ServiceProblem, UnknownOp
 
 __all__ = [
-    "AxiscastError",
-    "BodyTooLarge",
-    "ConnectionFailed",
-    "DeadlineExceeded",
-    "IncompatibleShapes",
-    "InternalError",
-    "InvalidAnswer",
-    "InvalidRequest",
-    "InvalidTensor",
-    "MisdirectedRequest",
-    "NotStrided",
-    "OutputTooLarge",
-    "Overloaded",
-    "RequestTimeout",
-    "ServiceProblem",
-    "ShuttingDown",
-    "Unauthenticated",
-    "UnexpectedStatus",
-    "UnknownOp",
-    "Untranslatable",
-    "UnusableModel",
-    "WorkTooLarge",
-]
+    "AxiscastError", "BodyTooLarge", "ConnectionFailed", "DeadlineExceeded", "IncompatibleShapes", "InternalError",
+    "InvalidAnswer", "InvalidRequest", "InvalidTensor", "MisdirectedRequest", "NotStrided", "OutputTooLarge",
+    "Overloaded", "RequestTimeout", "ServiceProblem", "ShuttingDown", "Unauthenticated", "UnexpectedStatus",
+    "UnknownOp", "Untranslatable", "UnusableModel", "WorkTooLarge",
+]  # fmt: skip
 
 
 class IncompatibleShapes(ServiceProblem, ValueError):

@@ -7,14 +7,12 @@ ops and of exact results apply here too (docs/limits.md). The settings of a serv
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-from pydantic import ValidationError
 
 from .answers.check import check_to_dict
 from .answers.pictures import BatchAnswers, Comparisons, Picture
-from .answers.plain_check import PlainCheck, as_plain_check
+from .answers.plain_check import PlainCheck, as_plain_check, read_plain_op
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
 from .messages.arguments import OpLike
@@ -23,7 +21,7 @@ from .messages.notation import MapNotation, PythonNotation
 from .messages.validation import validate
 from .messages.value_arguments import ShapeLike, SymbolicShapeLike
 from .messages.why import WhyAnswer
-from .ops import OPS, Op, read_op
+from .ops import OPS, Op
 from .wire.problems import Problem
 from .wire.shapes import json_type_name
 
@@ -104,16 +102,8 @@ def check(
 def _plain(op: OpLike) -> Op | None:
     """Return the op itself, or the op with this name if the name needs no attributes. Otherwise return None."""
     if type(op) is str:
-        return _named(op)
+        return read_plain_op(op)
     return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
-
-
-@lru_cache(256)
-def _named(name: str) -> Op | None:
-    try:
-        return read_op({"name": name})
-    except ValidationError:
-        return None
 
 
 @typed

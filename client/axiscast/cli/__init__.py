@@ -62,16 +62,8 @@ def main() -> None:
     """
 
 
-for command in (
-    serve_command,
-    check_command,
-    broadcast_command,
-    compare_command,
-    translate_command,
-    why_command,
-    run_command,
-    ops_command,
-):
+_COMMANDS = (serve_command, check_command, broadcast_command, compare_command, translate_command, why_command)
+for command in (*_COMMANDS, run_command, ops_command):
     assert command.callback is not None
     command.callback = report_failures()(command.callback)
     main.add_command(command)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..client.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 API_KEY = "axiscast.api_key"
 """The key under which click's context stores the value of --api-key."""
@@ -82,8 +83,9 @@ def op_options(command: F) -> F:
     )(command)
 
 
-def url_option(command: F) -> F:
-    """Add the options --url and --api-key to a command. `client_for` reads the value of --api-key."""
+def service_options(command: F) -> F:
+    """Add the options --url, --api-key and --json to a command. `client_for` reads the value of --api-key."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(command)
     command = click.option(
         "--api-key",
         metavar="KEY",
@@ -109,11 +111,8 @@ def client_for(url: str, **options: Any) -> Client:
         raise click.UsageError(message) from None
 
 
-def _parse_assume_option(
-    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
-) -> dict[str, int | str]:
-    assumptions: dict[str, int | str] = parse_argument(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
-    return assumptions
+def _parse_assume_option(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> Any:
+    return parse_argument(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
 
 
 assume_option = click.option(
@@ -131,8 +130,6 @@ warn_option = click.option(
     help="Also print this warning. square is printed by default; correct code often triggers the others. "
     "May be repeated.",
 )
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 # --- parsing ---------------------------------------------------------------------------------------
 
@@ -179,8 +176,7 @@ def parse_shape_argument(text: str, name: str = "a shape") -> list[int | str]:
         with suppress(ValueError):
             return parse_shape(text)
         raise click.UsageError(_file_message(text))
-    shape: list[int | str] = parse_argument(parse_shape, text, name)
-    return shape
+    return parse_argument(parse_shape, text, name)
 
 
 def _file_message(text: str) -> str:
@@ -194,7 +190,7 @@ def _file_message(text: str) -> str:
     return problem + did_you_mean([str(path.with_name(f"{name}.onnx")) for name in models])
 
 
-def parse_argument(parse: Callable[[str], Any], text: str, name: str) -> Any:
+def parse_argument(parse: Callable[[str], T], text: str, name: str) -> T:
     """Parse an argument with the function `parse`, and return the value. Raises UsageError if parsing fails.
 
     The error message contains `name`, which is the name of the argument.

@@ -19,7 +19,7 @@ import click
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
-from .arguments import client_for, json_option, op_from_options, op_options, option_name, url_option, validated_request
+from .arguments import client_for, op_from_options, op_options, option_name, service_options, validated_request
 from .backend import run_check
 from .failures import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, color_answer
@@ -48,8 +48,7 @@ MAX_NPY_HEADER_BYTES = 4096
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file for an output. Repeat it for each output of the op.",
 )
-@url_option
-@json_option
+@service_options
 def broadcast_command(
     inputs: Sequence[Path],
     op_name: str | None,

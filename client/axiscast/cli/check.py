@@ -17,12 +17,11 @@ from ..wire.problems import Problem
 from .arguments import (
     ShapeCommand,
     assume_option,
-    json_option,
     op_from_options,
     op_options,
     option_name,
     parse_shapes,
-    url_option,
+    service_options,
     validated_request,
     warn_option,
 )
@@ -44,8 +43,7 @@ from .terminal import color_answer, color_lines
     help="Check a file with one JSON request per line. Use - for stdin.",
 )
 @model_options
-@url_option
-@json_option
+@service_options
 def check_command(
     shapes: Sequence[str],
     op_name: str | None,
@@ -89,14 +87,13 @@ def check_command(
     models = [text for text in shapes if text.endswith(".onnx")]
     shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
     shape_options = [option_name(name) for name, value in shape_values.items() if value is not None]
-    model_values = {
+    model_values: dict[str, Any] = {
         "--all": all_nodes,
         "--format": output_format,
         "--fail-on": fail_on,
         "--example": example,
-        "--no-probe": not probe,
-        "--kinds": kinds,
     }
+    model_values |= {"--no-probe": not probe, "--kinds": kinds}
     given_model_options = [option for option, value in model_values.items() if value]
     if batch is not None:
         from .batch import check_lines
@@ -117,8 +114,8 @@ def check_command(
         raise click.UsageError(f"{option} needs a model: write the name of an .onnx file")
     if not shapes:
         raise click.UsageError("no shape is given: write one or more, such as 8,1,6,1 7,1,5, or () for a scalar")
-    fields: dict[str, Any] = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
-    fields = {name: value for name, value in fields.items() if value is not None}
+    options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
+    fields: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     fields |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
     sys.exit(_check_shapes(validated_request(CheckRequest, fields), url, as_json))
 

@@ -14,10 +14,9 @@ from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,
     assume_option,
-    json_option,
     parse_shape_argument,
     parse_shapes,
-    url_option,
+    service_options,
     validated_request,
     warn_option,
 )
@@ -41,8 +40,7 @@ def _reject_op(context: click.Context, parameter: click.Parameter, name: str | N
 @click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @assume_option
 @warn_option
-@url_option
-@json_option
+@service_options
 def compare_command(
     shapes: Sequence[str],
     target: str | None,

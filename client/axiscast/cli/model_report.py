@@ -59,9 +59,7 @@ def model_options(command: F) -> F:
         type=click.Choice(["text", "json", "github", "sarif"]),
         help="For models: the format of the report. Default: text.",
     )(command)
-    return click.option("--all", "all_nodes", is_flag=True, help="For models: list every node that broadcasts.")(
-        command
-    )
+    return click.option("--all", "all_nodes", is_flag=True, help="For models: list each node that broadcasts.")(command)
 
 
 def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, int]:

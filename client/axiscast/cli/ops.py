@@ -12,14 +12,13 @@ from ..messages.attribute_text import format_attribute
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, op_class
 from ..ops.help import as_call
-from .arguments import CommandNotation, client_for, complete_ops, json_option, option_name, url_option
+from .arguments import CommandNotation, client_for, complete_ops, option_name, service_options
 from .terminal import print_table
 
 
 @click.command("ops")
 @click.argument("name", required=False, shell_complete=complete_ops)
-@url_option
-@json_option
+@service_options
 def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
     """List all ops, or the ops of the framework NAME, or show the op NAME.
 

@@ -16,11 +16,10 @@ from .arguments import (
     CommandNotation,
     ShapeCommand,
     complete_ops,
-    json_option,
     op_from_options,
     op_options,
     parse_shapes,
-    url_option,
+    service_options,
     validated_request,
 )
 from .backend import backend_for
@@ -37,8 +36,7 @@ from .terminal import color_lines
     shell_complete=complete_ops,
     help="The op to translate to. `axiscast ops` lists the ops.",
 )
-@url_option
-@json_option
+@service_options
 def translate_command(
     shapes: Sequence[str], op_name: str | None, to: str, url: str | None, as_json: bool, **attributes: Any
 ) -> None:

@@ -13,7 +13,7 @@ import click
 from ..answers.diagnosis import why_as_text
 from ..answers.error_log import ErrorLog
 from ..messages.why import WhyAnswer
-from .arguments import json_option, url_option
+from .arguments import service_options
 from .backend import backend_for
 from .terminal import color_lines
 
@@ -23,8 +23,7 @@ _READ_BYTES = 2**16
 
 @click.command("why")
 @click.argument("text", required=False)
-@url_option
-@json_option
+@service_options
 def why_command(text: str | None, url: str | None, as_json: bool) -> None:
     """Explain the text of an error.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -13,6 +12,8 @@ import httpx
 
 from .connection import ResolveHost, WaitForSocket
 from .connection_pool import ConnectionPool
+
+_WAITS = ((EVENT_READ, anyio.wait_readable), (EVENT_WRITE, anyio.wait_writable))
 
 
 class AsyncTransport(ConnectionPool, httpx.AsyncBaseTransport):
@@ -43,41 +44,14 @@ async def _perform(step: WaitForSocket | ResolveHost) -> object:
             return await anyio.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise httpx.ConnectError(str(error)) from error
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:  # trio is running instead of asyncio
-        return await _wait_by_anyio(step)
-    if not step.events:
-        await asyncio.sleep(0)
-        return 0
-    # On Windows, asyncio's ProactorEventLoop does not implement add_reader.
-    if getattr(type(loop), "add_reader", None) is asyncio.AbstractEventLoop.add_reader:
-        return await _wait_by_anyio(step)
-    event: asyncio.Future[int] = loop.create_future()
-
-    def on_event(number: int) -> None:
-        if not event.done():
-            event.set_result(number)
-
-    fileno = step.connection.fileno
-    if step.events & EVENT_READ:
-        loop.add_reader(fileno, on_event, EVENT_READ)
-    if step.events & EVENT_WRITE:
-        loop.add_writer(fileno, on_event, EVENT_WRITE)
-    try:
-        return await event
-    finally:
-        loop.remove_reader(fileno)
-        loop.remove_writer(fileno)
-
-
-async def _wait_by_anyio(step: WaitForSocket) -> int:
-    """Return the first socket event that occurs.
-
-    This function works on every event loop, but is a few microseconds slower than add_reader.
-    """
-    if not step.events:
+    waits = [wait for wait in _WAITS if step.events & wait[0]]
+    if not waits:
         await anyio.sleep(0)
+        return 0
+    if len(waits) == 1:
+        ((event, wait_until),) = waits
+        await wait_until(step.connection.fileno)
+        return event
     first_event = 0
 
     async def wait(event: int, wait_until: Callable[[int], Awaitable[None]]) -> None:
@@ -87,7 +61,6 @@ async def _wait_by_anyio(step: WaitForSocket) -> int:
         group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
-        for event, wait_until in ((EVENT_READ, anyio.wait_readable), (EVENT_WRITE, anyio.wait_writable)):
-            if step.events & event:
-                group.start_soon(wait, event, wait_until)
+        for each in waits:
+            group.start_soon(wait, *each)
     return first_event

@@ -18,16 +18,9 @@ from .base import AnswerModel, DrawnAnswer, ListOf, RequestModel
 from .catalogue import OpEntry
 
 __all__ = [
-    "CheckAnswer",
-    "CheckRequest",
-    "Comparison",
-    "ConflictAnswer",
-    "Hint",
-    "OpEntry",
-    "OutputShape",
-    "ResultShape",
+    "CheckAnswer", "CheckRequest", "Comparison", "ConflictAnswer", "Hint", "OpEntry", "OutputShape", "ResultShape",
     "TranslateAnswer",
-]
+]  # fmt: skip
 
 WarningKind = Literal["square", "mutual-stretch", "rank-promotion"]
 """The warnings about shapes that `warn` can request. A response includes `square` even if `warn` does not name it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -197,16 +196,8 @@ def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options:
     kind = op_class(name)
     if kind is None:
         return {"name": name} | {key: plain_value(value) for key, value in values.items()} if values else name
-    if not values:
-        return _bare(kind)
     _refuse_misspelt(values, name, options)
     return kind(**values)
-
-
-@lru_cache(256)
-def _bare(kind: type[Op]) -> Op:
-    attributes: dict[str, Any] = {}
-    return kind(**attributes)
 
 
 def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:

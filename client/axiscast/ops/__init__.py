@@ -7,20 +7,6 @@ from .framework import Framework
 from .lowering import align, exceeds_rank, from_plan, lower
 
 __all__ = [
-    "ALIASES",
-    "FRAMEWORKS",
-    "OPS",
-    "Framework",
-    "IntegerOpField",
-    "Op",
-    "OpField",
-    "OpMapField",
-    "UnionByName",
-    "align",
-    "exceeds_rank",
-    "from_plan",
-    "list_error_messages",
-    "lower",
-    "op_class",
-    "read_op",
-]
+    "ALIASES", "FRAMEWORKS", "OPS", "Framework", "IntegerOpField", "Op", "OpField", "OpMapField", "UnionByName",
+    "align", "exceeds_rank", "from_plan", "list_error_messages", "lower", "op_class", "read_op",
+]  # fmt: skip

@@ -98,6 +98,10 @@ class Op(_Model):
     A translation uses the first template for which all fields have a value. If an op has no template, no request can be
     translated to the op. For example, ops that compute with their inputs have no templates.
     """
+    example_attributes: ClassVar[Mapping[str, Any]] = {}
+    """The attributes of the op in an example."""
+    example_shapes: ClassVar[tuple[Shape, ...]]
+    """The input shapes in an example, which broadcast."""
     name: str
     """The name of the op in requests. The part before the first dot is the name of the framework's file."""
 
@@ -148,11 +152,6 @@ class Op(_Model):
         The caller ensures that the op accepts the number of shapes. Raises ShapeMismatch if the framework refuses the
         request for a reason other than the sizes, such as the ranks.
         """
-
-    @classmethod
-    @abstractmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        """Return an example: an op, and input shapes that broadcast under this op."""
 
     # --- what an op can define
 
@@ -206,6 +205,11 @@ class Op(_Model):
         if self.target is None or (target := getattr(self, self.target)) is None:
             return rank
         return max(rank, len(target))
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        """Return an example: an op, and input shapes that broadcast under this op."""
+        return cls.model_validate(dict(cls.example_attributes)), cls.example_shapes
 
     @classmethod
     def takes(cls, count: int) -> bool:
@@ -274,9 +278,6 @@ def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> Invali
     place = [str(step) for step in (*fault["loc"], fault.get("ctx", {}).get("field")) if step is not None]
     field = kind.model_fields.get(place[0]) if place else None
     example = f"{place[0]}={field.examples[0]}" if field is not None and field.examples else None
-    steps = [
-        kind.alias or kind.model_fields["name"].default,
-        "/".join(place)[:200],
-        error_message(fault, (place or [""])[-1], names, example),
-    ]
+    message = error_message(fault, (place or [""])[-1], names, example)
+    steps = [kind.alias or kind.model_fields["name"].default, "/".join(place)[:200], message]
     return InvalidRequest(Problem("invalid-request", ": ".join(filter(None, steps))[:1000]).document())

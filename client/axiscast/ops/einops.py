@@ -59,6 +59,8 @@ class repeat(Op):
     name: Literal["einops.repeat"] = "einops.repeat"
     link = "https://einops.rocks/api/repeat/"
     snippets = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
+    example_attributes = {"pattern": "h w -> (h 2) w c", "axes_lengths": {"c": 3}}
+    example_shapes = ((2, 3),)
     pattern: str = Field(
         max_length=1000,
         description="The pattern, left -> right, with spaces between names and no other white space.",
@@ -143,10 +145,6 @@ class repeat(Op):
                     lengths[names[axis]] = size
             right.append(_group_text([names[axis] for axis in range(end - count, end)]))
         return cls(pattern=f"{' '.join(left)} -> {' '.join(right)}".strip(), axes_lengths=lengths)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), ((2, 3),)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "invalid-dimension" and self._torch_takes(shapes):

@@ -3,9 +3,9 @@
 An op in a family defines its name, its link, its snippets, and any differences from the family's rule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -39,6 +39,7 @@ class Multidirectional(Op):
 
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((8, 1, 6, 1), (7, 1, 5))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_right(shapes)
@@ -46,10 +47,6 @@ class Multidirectional(Op):
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
         return cls.model_validate({})
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({}), ((8, 1, 6, 1), (7, 1, 5))
 
 
 class Elementwise(Multidirectional):
@@ -68,10 +65,7 @@ class Choice(Elementwise):
 
     min_inputs: ClassVar[int] = 3
     max_inputs: ClassVar[int | None] = 3
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({}), ((2, 1), (1, 3), ())
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((2, 1), (1, 3), ())
 
 
 class MatrixProduct(Op):
@@ -88,6 +82,7 @@ class MatrixProduct(Op):
     has_common_output_axes: ClassVar[bool] = False
     min_rank: ClassVar[int] = 1
     """The minimum rank of an operand."""
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((5, 1, 2, 3), (6, 3, 4))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, shape in enumerate(shapes):
@@ -122,10 +117,6 @@ class MatrixProduct(Op):
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
         return Alignment(shapes, None, axes, outputs, result=result)
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({}), ((5, 1, 2, 3), (6, 3, 4))
-
 
 def summed(name: str, *terms: Term) -> Axis:
     """Return the axis over which a product sums.
@@ -139,6 +130,8 @@ class Unidirectional(Op):
     """One input that broadcasts to `shape`. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     target: ClassVar[str | None] = "shape"
+    example_attributes: ClassVar[Mapping[str, Any]] = {"shape": (4, 3)}
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((3,),)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -148,22 +141,17 @@ class Unidirectional(Op):
     def from_plan(cls, plan: Plan) -> Self | None:
         return cls.model_validate({"shape": plan.outputs[0].output_shape})
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({"shape": (4, 3)}), ((3,),)
-
 
 class UnidirectionalKeeping(Unidirectional):
     """One input that broadcasts to `shape`. A -1 in `shape` keeps the input's size and is not allowed on a new axis."""
+
+    example_attributes: ClassVar[Mapping[str, Any]] = {"shape": (-1, 2)}
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((2, 1),)
 
     shape: Dimensions = Field(description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.shape), "shape", self.name)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({"shape": (-1, 2)}), ((2, 1),)
 
 
 class UnidirectionalLike(Op):
@@ -174,6 +162,7 @@ class UnidirectionalLike(Op):
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((3, 1), (2, 3, 4))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         shape, like = shapes
@@ -185,10 +174,6 @@ class UnidirectionalLike(Op):
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
         return cls.model_validate({})
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({}), ((3, 1), (2, 3, 4))
 
 
 COPIES = (

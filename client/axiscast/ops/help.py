@@ -17,9 +17,8 @@ def python_name(kind: type[BaseModel]) -> str:
 
 def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
     """Return the source code that creates an op of this class. Missing required attributes get example values."""
-    required = {
-        name: field.examples[0] for name, field in kind.model_fields.items() if field.is_required() and field.examples
-    }
+    fields = kind.model_fields.items()
+    required = {name: field.examples[0] for name, field in fields if field.is_required() and field.examples}
     given = {name: value for name, value in attributes.items() if name in kind.model_fields and name != "name"}
     written = ", ".join(f"{name}={literal(value):.200}" for name, value in {**required, **given}.items())
     return f"{python_name(kind)}({written})"

@@ -38,6 +38,8 @@ class broadcast(Op):
     name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
     link = f"{_LINK}/jax.lax.broadcast.html"
     snippets = ("{y} = jax.lax.broadcast({x}, {sizes})",)
+    example_attributes = {"sizes": (2, 3)}
+    example_shapes = ((4,),)
     sizes: Dimensions = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -51,10 +53,6 @@ class broadcast(Op):
         """Return the op whose `sizes` are the sizes of the new leading axes."""
         output = plan.outputs[0]
         return cls(sizes=output.output_shape[: len(output.new_axes)])
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(sizes=(2, 3)), ((4,),)
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return len(self.sizes) + super().highest_rank(shapes)
@@ -95,6 +93,7 @@ class lax_add(Elementwise):
 
     name: Literal["jax.lax.add"] = "jax.lax.add"
     link = f"{_LINK}/jax.lax.add.html"
+    example_shapes = ((2, 1), (1, 3))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if all(shapes) and len(set(map(len, shapes))) > 1:
@@ -104,10 +103,6 @@ class lax_add(Elementwise):
                 f"{len(shapes[1])} axes, but {self.name} needs equal ranks or a scalar. Reshape one of them first.",
             )
         return super().align(shapes)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 1), (1, 3))
 
 
 class matmul(MatrixProduct):

@@ -5,7 +5,7 @@ combines a vector with each column of a matrix, and NumPy combines it with each 
 for all frameworks. Julia itself counts from 1.
 """
 
-from typing import Literal, Self
+from typing import Literal
 
 from ..plan.alignment import Alignment, Axis, Output, Term
 from ..plan.plan import Shape
@@ -31,6 +31,7 @@ class broadcast(Multidirectional):
     name: Literal["julia.broadcast"] = "julia.broadcast"
     link = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
     snippets = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)
+    example_shapes = ((2, 3), (2,))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         axes = tuple(
@@ -44,10 +45,6 @@ class broadcast(Multidirectional):
             Output(number, tuple(range(len(shape))), range(len(axes))) for number, shape in enumerate(shapes)
         )
         return Alignment(shapes, None, axes, outputs)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 3), (2,))
 
 
 MESSAGES = (

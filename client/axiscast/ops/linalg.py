@@ -34,6 +34,8 @@ class broadcast(Op):
         "%{y}_init = tensor.empty() : {y_shape}\n"
         "%{y} = linalg.broadcast ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) dimensions = {dimensions}",
     )
+    example_attributes = {"shape": (2, 4, 3), "dimensions": (1,)}
+    example_shapes = ((2, 3),)
     shape: Dimensions = Field(description="The shape of the output, which is the shape of `init`.", examples=[[2, 3]])
     dimensions: Integers = Field(
         description="The axes of the output that the input lacks, in any order, without repetition.", examples=[[0]]
@@ -57,7 +59,3 @@ class broadcast(Op):
         """Return the op whose `dimensions` are the axes that do not exist in the input."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, dimensions=output.new_axes)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(2, 4, 3), dimensions=(1,)), ((2, 3),)

@@ -57,6 +57,8 @@ class broadcast_axis(Op):
     named_axes = {"axis": 0}
     link = f"{_LINK}.broadcast_axis"
     snippets = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
+    example_attributes = {"axis": (0, 2), "size": (2, 4)}
+    example_shapes = ((1, 3, 1),)
     axis: IntegerOrIntegers = Field(
         default=(),
         description="The axis or the axes to expand, not negative. The default is no axis.",
@@ -87,10 +89,6 @@ class broadcast_axis(Op):
         axes = output.broadcast_axes
         return cls(axis=axes, size=[output.output_shape[axis] for axis in axes])
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(axis=(0, 2), size=(2, 4)), ((1, 3, 1),)
-
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         has_own_kernel = len(as_list(self.axis)) == 1
         return None if conflict or has_own_kernel else _expansion_deviation(self, shapes)
@@ -109,6 +107,8 @@ class broadcast_like(Op):
         "{y} = mx.nd.broadcast_like({x0}, {x1}, lhs_axes={lhs_axes}, rhs_axes={rhs_axes})",
         "{y} = mx.nd.broadcast_like({x0}, {x1})",
     )
+    example_attributes = {"lhs_axes": (0,), "rhs_axes": (-1,)}
+    example_shapes = ((1, 2, 3), (5, 6, 7))
     lhs_axes: Integers | None = Field(
         default=None, description="Axes of `lhs` to expand, each of size 1. Ignored without rhs_axes.", examples=[[0]]
     )
@@ -163,10 +163,6 @@ class broadcast_like(Op):
         ]
         return cls(lhs_axes=[one for one, _ in pairs], rhs_axes=[other for _, other in pairs])
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))
-
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _expansion_deviation(self, shapes)
 
@@ -178,6 +174,8 @@ class broadcast_to(Op):
     target = "shape"
     link = f"{_LINK}.broadcast_to"
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
+    example_attributes = {"shape": (0, 3)}
+    example_shapes = ((2, 1),)
     shape: Integers = Field(  # no symbolic sizes, because a size that can be 0 could keep the input's size
         description="The shape of the output. 0 keeps the input's size.", examples=[[0, 3]]
     )
@@ -196,10 +194,6 @@ class broadcast_to(Op):
     def from_plan(cls, plan: Plan) -> Self:
         return cls(shape=plan.outputs[0].output_shape)
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(0, 3)), ((2, 1),)
-
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _expansion_deviation(self, shapes)
 
@@ -210,14 +204,12 @@ class np_broadcast_to(Unidirectional):
     name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
     snippets = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
+    example_attributes = {"shape": (4, -2, 3)}
+    example_shapes = ((2, 1),)
     shape: Dimensions = Field(description="The shape of the output. -2 keeps the input's size.", examples=[[-2, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(4, -2, 3)), ((2, 1),)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         is_empty = 0 in shapes[0] or 0 in self.shape  # for empty tensors, MXNet runs no kernel

@@ -40,6 +40,8 @@ class Broadcast(Op):
         "auto {y} = std::make_shared<ngraph::op::Broadcast>({x}, ngraph::Shape{shape}, "
         "ngraph::AxisSet{broadcast_axes});",
     )
+    example_attributes = {"shape": (2, 3), "broadcast_axes": (0,)}
+    example_shapes = ((3,),)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_axes: AxisSet = Field(
         description="The axes of `shape` that `arg` lacks. Order and repetitions are ignored.", examples=[[0]]
@@ -57,10 +59,6 @@ class Broadcast(Op):
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_axes=output.new_axes)
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(2, 3), broadcast_axes=(0,)), ((3,),)
-
 
 class BroadcastLike(Op):
     """Replicate `arg` to the shape of `like_arg`, along the given axes or inferred axes."""
@@ -72,6 +70,8 @@ class BroadcastLike(Op):
     snippets = (
         "auto {y} = std::make_shared<ngraph::op::BroadcastLike>({x0}, {x1}, ngraph::AxisSet{initial_broadcast_axes});",
     )
+    example_attributes = {"initial_broadcast_axes": (1,)}
+    example_shapes = ((2,), (2, 3))
     initial_broadcast_axes: AxisSet = Field(
         description="The axes of `like_arg` that `arg` lacks. () infers them by left alignment.", examples=[[1]]
     )
@@ -86,10 +86,6 @@ class BroadcastLike(Op):
     def from_plan(cls, plan: Plan) -> Self:
         """Return the op whose axes are those that do not exist in `arg`. `like_arg` determines the shape."""
         return cls(initial_broadcast_axes=plan.outputs[0].new_axes)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(initial_broadcast_axes=(1,)), ((2,), (2, 3))
 
     def compares_sizes(self) -> bool:
         return not self.initial_broadcast_axes

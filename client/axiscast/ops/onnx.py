@@ -56,6 +56,8 @@ class Expand(Op):
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
     )
+    example_attributes = {"shape": (2, 1, 6)}
+    example_shapes = ((3, 1),)
     shape: Dimensions = Field(description="The shape to broadcast with the input. Both expand.", examples=[[2, 1, 6]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -66,10 +68,6 @@ class Expand(Op):
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
         return cls(shape=plan.outputs[0].output_shape)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(2, 1, 6)), ((3, 1),)
 
 
 class Add(Elementwise):
@@ -124,15 +122,12 @@ class PRelu(Elementwise):
 
     name: Literal["onnx.PRelu"] = "onnx.PRelu"
     link = f"{_LINK}PRelu.html"
+    example_shapes = ((2, 64, 7, 7), (64, 1, 1))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         x, slope = shapes
         check_rank(slope, x, self.name, 1)
         return align_second_to_first(shapes, len(x) - len(slope))
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 64, 7, 7), (64, 1, 1))
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None:
@@ -161,6 +156,7 @@ class Gemm(Op):
     has_common_output_axes = False
     transposes = ("transA", "transB")
     link = f"{_LINK}Gemm.html"
+    example_shapes = ((2, 3), (3, 4), (4,))
     transA: Literal[0, 1] = Field(
         default=0, description="1 if A has the shape (K, M) and is transposed. The default is 0."
     )
@@ -198,10 +194,6 @@ class Gemm(Op):
     @classmethod
     def output_count(cls, inputs: int) -> int:
         return inputs - 2
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 3), (3, 4), (4,))
 
 
 ALIASES = {

@@ -63,6 +63,12 @@ def _snippets(opset: str) -> tuple[str, ...]:
     )
 
 
+def _unused(field: str, owner: str, mode: str) -> PydanticCustomError:
+    """Return the validation error for an attribute that is given although the mode does not use it."""
+    facts = {"field": field, "owner": owner, "mode": mode}
+    return PydanticCustomError("attribute_unused", "belongs to {owner}, not to {mode}: leave it out", facts)
+
+
 class _Broadcast(Op):
     """The common base class of both versions, with the modes numpy, explicit and bidirectional."""
 
@@ -84,11 +90,7 @@ class _Broadcast(Op):
                 "attribute_needed", "is required in mode explicit: for example [1]", {"field": "axes_mapping"}
             )
         if self.mode != "explicit" and self.axes_mapping is not None:
-            raise PydanticCustomError(
-                "attribute_unused",
-                "belongs to mode explicit, not to {mode}: leave it out",
-                {"field": "axes_mapping", "mode": self.mode},
-            )
+            raise _unused("axes_mapping", "mode explicit", self.mode)
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -174,6 +176,8 @@ class Broadcast1(_Broadcast):
     name: Literal["openvino.Broadcast-1"] = "openvino.Broadcast-1"
     link = f"{_LINK}/broadcast-1.html"
     snippets = _snippets("opset1")
+    example_attributes = {"mode": "explicit", "target_shape": (1, 16, 50, 50), "axes_mapping": (1,)}
+    example_shapes = ((16,),)
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
         default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
     )
@@ -186,21 +190,13 @@ class Broadcast1(_Broadcast):
     @model_validator(mode="after")
     def _axis_suits_the_mode(self) -> Self:
         if self.axis is not None and self.mode != "pdpd":
-            raise PydanticCustomError(
-                "attribute_unused",
-                "belongs to mode pdpd, not to {mode}: leave it out",
-                {"field": "axis", "mode": self.mode},
-            )
+            raise _unused("axis", "mode pdpd", self.mode)
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if self.mode == "pdpd":
             return _pdpd(shapes[0], tuple(self.target_shape), self.axis or 0)
         return super().align(shapes)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)), ((16,),)
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
         """Return the pairs of sizes that are compared. Mode pdpd compares only the target's axes from `axis` on."""
@@ -219,13 +215,11 @@ class Broadcast3(_Broadcast):
     name: Literal["openvino.Broadcast-3"] = "openvino.Broadcast-3"
     link = f"{_LINK}/broadcast-3.html"
     snippets = _snippets("opset3")
+    example_attributes = {"mode": "bidirectional", "target_shape": (2, 1)}
+    example_shapes = ((1, 3),)
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
         default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
     )
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(mode="bidirectional", target_shape=(2, 1)), ((1, 3),)
 
 
 class Add1(Elementwise):
@@ -237,6 +231,8 @@ class Add1(Elementwise):
     name: Literal["openvino.Add-1"] = "openvino.Add-1"
     named_axes = {"axis": 0}
     link = f"{_SPECS}/arithmetic/add-1.html"
+    example_attributes = {"auto_broadcast": "pdpd", "axis": 1}
+    example_shapes = ((2, 64, 7, 7), (64,))
     auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
         default="numpy", description="The rule of alignment. The default is numpy.", examples=["pdpd"]
     )
@@ -248,11 +244,7 @@ class Add1(Elementwise):
     @model_validator(mode="after")
     def _axis_suits(self) -> Self:
         if self.axis is not None and self.auto_broadcast != "pdpd":
-            raise PydanticCustomError(
-                "attribute_unused",
-                "belongs to auto_broadcast pdpd, not to {mode}: leave it out",
-                {"field": "axis", "mode": self.auto_broadcast},
-            )
+            raise _unused("axis", "auto_broadcast pdpd", self.auto_broadcast)
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -281,10 +273,6 @@ class Add1(Elementwise):
                 f"shape {format_shape(one)}. Mode pdpd expands only input 1, and adds axes only to it.",
             )
         return align_second_to_first(shapes, start)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(auto_broadcast="pdpd", axis=1), ((2, 64, 7, 7), (64,))
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if self.auto_broadcast != "pdpd" or (self.axis is not None and self.axis < -1):

@@ -48,6 +48,7 @@ class expandToMatchRanks(Op):
     replicates = False
     link = _LINK
     snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
+    example_shapes = ((2, 3), (4, 2, 3))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """Return an alignment that compares no sizes. Both outputs have the larger rank, and new axes have size 1."""
@@ -65,10 +66,6 @@ class expandToMatchRanks(Op):
     def from_plan(cls, plan: Plan) -> Self:
         return cls()
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 3), (4, 2, 3))
-
 
 class broadcastToMatch(Op):
     """Broadcast one tensor to `shape`, or two or three tensors to match each other."""
@@ -84,6 +81,7 @@ class broadcastToMatch(Op):
         "poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::broadcastToMatch({y0}, {y1});",
         "poplar::Tensor {y} = {x};  // one tensor matches itself",
     )
+    example_shapes = ((3, 1), (4,))
     shape: Dimensions | None = Field(
         default=None, description="The shape to match, for one input only.", examples=[[2, 3]]
     )
@@ -97,10 +95,6 @@ class broadcastToMatch(Op):
     def from_plan(cls, plan: Plan) -> Self:
         """Return the op with `shape` for one input, and without `shape` for two or three inputs."""
         return cls(shape=plan.outputs[0].output_shape if len(plan.input_shapes) == 1 else None)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((3, 1), (4,))
 
     def input_count_problem(self, count: int) -> str | None:
         if count == 1 and self.shape is None:
@@ -118,6 +112,7 @@ class canBroadcastToMatch(Op):
     max_inputs = 2
     outputs = "none"
     link = _LINK
+    example_shapes = ((3, 1), (4,))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """Align the inputs as broadcastToMatch does. A conflict names an axis that the release also refuses."""
@@ -125,10 +120,6 @@ class canBroadcastToMatch(Op):
         refused = tuple(Axis(Relation.BROADCAST, ()) if _passes(axis) else axis for axis in alignment.axes)
         resolve(replace_fields(alignment, axes=refused))
         return alignment
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((3, 1), (4,))
 
     def compares_sizes(self) -> bool:
         return True

@@ -31,6 +31,8 @@ class broadcast_in_dim(Op):
     target = "shape"
     link = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
     snippets = ("%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",)
+    example_attributes = {"shape": (2, 3, 2), "broadcast_dimensions": (2, 1)}
+    example_shapes = ((1, 3),)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_dimensions: Integers = Field(
         description="The output axis of each operand axis, without repetition.", examples=[[1]]
@@ -53,7 +55,3 @@ class broadcast_in_dim(Op):
         """Return the op that has the placement's output shape and output axes."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_dimensions=output.output_axes)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(2, 3, 2), broadcast_dimensions=(2, 1)), ((1, 3),)

@@ -44,6 +44,8 @@ class _Expand(Op):
     """The common base class of expand and broadcast_to, which differ only in their names."""
 
     target = "size"
+    example_attributes = {"size": (3, -1)}
+    example_shapes = ((4,),)
     size: Dimensions = Field(description="The size of the output. -1 keeps the input's size.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -52,10 +54,6 @@ class _Expand(Op):
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
         return cls.model_validate({"size": plan.outputs[0].output_shape})
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({"size": (3, -1)}), ((4,),)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes

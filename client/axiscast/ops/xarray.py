@@ -72,6 +72,8 @@ class broadcast(Op):
         "arrays = [xr.DataArray(array, dims=names) for array, names in zip([{xs}], dims)]\n"
         "[{ys}] = xr.broadcast(*arrays, exclude={exclude})",
     )
+    example_attributes = {"dims": (("x",), ("y",))}
+    example_shapes = ((2,), (3,))
     dims: Annotated[tuple[Names, ...], StopAtFirstError()] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
@@ -124,10 +126,6 @@ class broadcast(Op):
         shared = 1 + max((axis for output in plan.outputs for axis in output.new_axes), default=-1)
         rank = max(len(output.output_shape) for output in plan.outputs)
         return cls(dims=dims, exclude=tuple(f"d{axis}" for axis in range(shared, rank)))
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(dims=(("x",), ("y",))), ((2,), (3,))
 
     def output_dims(self) -> list[list[str]]:
         shared, apart = self._shared(), self._apart()

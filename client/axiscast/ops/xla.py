@@ -5,7 +5,7 @@ names an axis of the larger operand for each axis of the smaller operand, in asc
 After this mapping, both operands expand on axes of size 1.
 """
 
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field
 
@@ -27,6 +27,8 @@ class Add(Elementwise):
 
     name: Literal["xla.Add"] = "xla.Add"
     link = "https://openxla.org/xla/broadcasting"
+    example_attributes = {"broadcast_dimensions": (0,)}
+    example_shapes = ((2, 3), (2,))
     broadcast_dimensions: Integers = Field(
         default=(),
         description="For each axis of the smaller operand, the axis of the larger one, in ascending order. For equal "
@@ -46,10 +48,6 @@ class Add(Elementwise):
         return Alignment(
             shapes, None, axes, tuple(Output(number, mapping, range(len(axes))) for number, mapping in enumerate(maps))
         )
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(broadcast_dimensions=(0,)), ((2, 3), (2,))
 
     def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
         """Return the axis of the larger operand for each axis of the smaller operand."""

@@ -95,10 +95,8 @@ _LENGTHS[0xA0:0xC0] = range(1, 33)
 
 It is 0 if the first byte does not determine the length.
 """
-_COSTS = [
-    STRING_BYTES + MEMORY_PER_TEXT_BYTE * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES
-    for first in range(256)
-]
+_COSTS = [NUMBER_BYTES] * 256
+_COSTS[0xA0:0xC0] = [STRING_BYTES + MEMORY_PER_TEXT_BYTE * length for length in range(32)]
 _COSTS[0xC0] = NULL_BYTES
 
 
@@ -178,9 +176,8 @@ def _no_value(body: Buffer, start: int) -> Problem:
     if body[start] not in _EXTENSIONS:
         return malformed_body(f"the body is not MessagePack: no value begins with the byte {body[start]:#x}")
     kind = int.from_bytes(body[start + 1 + _EXTENSIONS[body[start]] :][:1], "big", signed=True)
-    return malformed_body(
-        f"extension types are not supported (type {kind}): send numbers, strings, bin, lists and maps"
-    )
+    remedy = "send numbers, strings, bin, lists and maps"
+    return malformed_body(f"extension types are not supported (type {kind}): {remedy}")
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -197,32 +194,22 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
     """
     view = memoryview(body)
     check_json_bytes(len(view))
-    commas = colons = lists = maps = quotes = nulls = 0
-    plain = True
+    counts = dict.fromkeys((b",", b":", b"[", b"{", b'"'), 0)
+    nulls, plain = 0, True
     for start in range(0, len(view), _PIECE):
         piece = bytes(view[start : start + _PIECE])
-        commas += piece.count(b",")
-        colons += piece.count(b":")
-        lists += piece.count(b"[")
-        maps += piece.count(b"{")
-        quotes += piece.count(b'"')
+        for character in counts:
+            counts[character] += piece.count(character)
         nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")  # a null may end in the next piece
         # Plain text is ASCII without backslash escapes, because an escape may encode a non-ASCII character.
         plain = plain and piece.isascii() and b"\\" not in piece
     # Each value except the first follows one of these characters. Their number therefore limits the number of values.
+    commas, colons, lists, maps, quotes = counts.values()
     if commas + colons + lists + maps > MAX_VALUES:
-        raise malformed_body(
-            f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack"
-        )
-    text = 2 * len(view) * (1 if plain else MEMORY_PER_TEXT_BYTE)
-    nbytes = (
-        text
-        + commas * NUMBER_BYTES
-        + nulls * NULL_BYTES
-        + lists * LIST_BYTES
-        + maps * MAP_BYTES
-        + quotes * STRING_BYTES // 2
-    )
+        remedy = "send tensors as base64 or as MessagePack"
+        raise malformed_body(f"the body may hold more than {MAX_VALUES} values; {remedy}")
+    nbytes = 2 * len(view) * (1 if plain else MEMORY_PER_TEXT_BYTE) + quotes * STRING_BYTES // 2
+    nbytes += commas * NUMBER_BYTES + nulls * NULL_BYTES + lists * LIST_BYTES + maps * MAP_BYTES
     return nbytes, lists + maps
 
 

@@ -116,13 +116,6 @@ class Problem(Exception):
     def document(self) -> dict[str, Any]:
         """Return the problem details as a dict of JSON values."""
         status, title, _ = PROBLEM_KINDS[self.code]
-        document = {
-            "type": f"/problems/{self.code}",
-            "title": title,
-            "status": status,
-            "detail": self.detail,
-            "code": self.code,
-        }
-        if self.pointer is not None:
-            document["pointer"] = self.pointer
+        document = {"type": f"/problems/{self.code}", "title": title, "status": status, "detail": self.detail}
+        document |= {"code": self.code} | ({} if self.pointer is None else {"pointer": self.pointer})
         return document | self.facts
