@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel sdist release-check repository image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots lines docs wheel sdist release-check repository image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -117,6 +117,10 @@ bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1 --sustained 1
 	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
+
+# A screenshot of each state of the page, in site/page. It needs Chromium.
+page-shots: $(VENV)/dev.done
+	$(VENV)/bin/python tests/page_shots.py site/page
 
 # The lines of the product at two commits, by folder: make lines AT=v0.1.0 BESIDE=HEAD
 AT ?= HEAD
