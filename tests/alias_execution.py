@@ -40,6 +40,13 @@ def _numpy(name: str) -> Call:
     return _within(np, name.removeprefix("numpy."))
 
 
+def _array_api(name: str) -> Call:
+    import array_api_strict as xp
+
+    function = _within(xp, name.removeprefix("array_api."))
+    return lambda *arrays: function(*map(xp.asarray, arrays))
+
+
 def _torch(name: str) -> Call:
     import torch
 
@@ -237,6 +244,7 @@ def _tfjs(name: str) -> Call:
 
 
 _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
+    "array_api": _array_api,
     "dask": _dask, "jax": _jax, "keras": _keras, "mindspore": _mindspore, "mlx": _mlx, "mxnet": _mxnet, "numpy": _numpy,
     "onnx": _onnx, "openvino": _openvino, "paddle": _paddle, "tensorflow": _tensorflow, "tinygrad": _tinygrad,
     "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .models import *
     from .models.programs.jax_trace import *
     from .models.programs.torch_export import *
+    from .ops import array_api as array_api
     from .ops import dask as dask
     from .ops import einops as einops
     from .ops import jax as jax

@@ -259,12 +259,20 @@ def run_mlx(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Arr
     return [np.asarray(array) for array in executed(text, arrays, outputs)]
 
 
+def run_array_api(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import array_api_strict as xp
+
+    arrays = {name: xp.asarray(array) for name, array in inputs.items()}
+    return [np.from_dlpack(array) for array in executed(text, arrays, outputs)]
+
+
 def run_tfjs(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
     return [array.astype(np.float32) for array in javascript().run(text, inputs, outputs)]
 
 
 RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[Array]]]] = {
     "numpy": ("numpy", run_numpy),
+    "array_api": ("array_api_strict", run_array_api),
     "torch": ("torch", run_torch),
     "jax": ("jax", run_jax),
     "tensorflow": ("tensorflow", run_tensorflow),

@@ -5,6 +5,7 @@ import os
 os.environ["DEV"] = "PYTHON"
 from importlib.metadata import version
 
+import array_api_strict as xp
 import dask
 import dask.array as da
 import einops
@@ -14,6 +15,29 @@ import pandas as pd
 import xarray as xr
 from record import Recorder
 from tinygrad import Tensor
+
+names = {"xp": xp, "z": lambda *shape: xp.zeros(shape)}
+rec = Recorder("array_api", xp.__version__, names)
+case, other = rec.broadcast, rec.other
+case("z(3, 4) + z(5)", "numpy.add", (3, 4), (5,))
+case("x, y = z(2, 64, 7, 7), z(64)\nx * y", "numpy.add", (2, 64, 7, 7), (64,), whole=True)
+case("xp.maximum(z(2, 3), z(3, 2))", "numpy.add", (2, 3), (3, 2))
+case("xp.where(z(2, 3) > 0, z(4), z(1))", "numpy.where", (2, 3), (4,), (1,))
+case("xp.broadcast_to(z(3), (2, 4))", "numpy.broadcast_to", (3,), shape=[2, 4])
+case("xp.broadcast_to(z(2, 3), (3,))", "numpy.broadcast_to", (2, 3), shape=[3], holds=False)
+case("xp.broadcast_arrays(z(3), z(4))", "numpy.broadcast_arrays", (3,), (4,))
+case("xp.broadcast_shapes((2, 3), (4,))", "numpy.broadcast_shapes", (2, 3), (4,))
+case("xp.matmul(z(2, 3), z(4, 5))", "numpy.matmul", (2, 3), (4, 5), holds=False)
+case("z(2, 3, 4) @ z(5, 4, 6)", "numpy.matmul", (2, 3, 4), (5, 4, 6))
+case("x = z(3, 4)\nx += z(5)", "numpy.broadcast_arrays", (3, 4), (5,), (3, 4))
+other("xp.concat([z(2, 3), z(2, 4)])")
+other("xp.stack([z(3), z(4)])")
+other("xp.reshape(z(6), (4, 2))")
+other("xp.permute_dims(z(2, 3), (0, 1, 2))")
+other("xp.sum(z(2, 3), axis=5)")
+other("z(3)[5]")
+other("xp.add(z(3), xp.zeros(3, dtype=xp.bool))")
+rec.write()
 
 rec = Recorder("mlx", version("mlx"), {"mx": mx, "z": mx.zeros})
 case, other = rec.broadcast, rec.other

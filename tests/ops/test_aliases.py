@@ -163,7 +163,13 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
         rule = alias.rule.model_fields["name"].default
         assert OPS[rule] is alias.rule
         assert rule.partition(".")[0] == name.partition(".")[0]
-    assert IMPORT_NAMES == {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
+    assert IMPORT_NAMES == {
+        "np": "numpy",
+        "jnp": "jax.numpy",
+        "tf": "tensorflow",
+        "xp": "array_api",
+        "array_api_strict": "array_api",
+    }
     assert all(op_class(f"{nickname}.add") for nickname in IMPORT_NAMES)
     for name in ("da.add", "mx.add", "F.relu", "np", "np.", "tf", "numpy", "np.np.add", "tf.tensorflow.add", ""):
         assert op_class(name) is None

@@ -14,6 +14,7 @@ from axiscast.ops import (
     FRAMEWORKS,
     OPS,
     Op,
+    array_api,
     dask,
     einops,
     keras,
@@ -95,6 +96,8 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "Keras, a bias of the last axis": (keras.add(), [(2, 3, 3), (3, 1)]),
     "Keras, a bias with more axes": (keras.add(), [(1, 2), (1, 1, 2)]),
     "Keras, a bias with a size 0": (keras.add(), [(2, 0, 2), (2, 0, 1)]),
+    "array API, 33 axes": (array_api.broadcast_arrays(), [(1,) * 33, (3,)]),
+    "array API, shapes with 33 axes": (array_api.broadcast_shapes(), [(3,), (1,) * 33]),
     "Dask, a summed axis of 1 against 3": (dask.matmul(), [(2, 1), (3, 4)]),
     "Dask, a summed axis of 0 against 3": (dask.matmul(), [(2, 0), (3, 4)]),
     "MindSpore, an empty tensor that is broadcast": (mindspore.maximum(), [(0,), (1,)]),
@@ -163,6 +166,7 @@ def test_a_request_that_the_release_refuses_too_has_no_warning(op: Op, shapes: S
 
 
 AGREES: dict[str, tuple[Op, Shapes]] = {
+    "array API, 32 axes": (array_api.broadcast_arrays(), [(1,) * 32, (3,)]),
     "canBroadcastToMatch": (poputil.canBroadcastToMatch(), [(2,), (2,)]),
     "BroadcastLike of a scalar": (ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(), (2,)]),
     "OpenVINO": (openvino.Broadcast3(target_shape=(2, 3)), [(3,)]),

@@ -182,6 +182,12 @@ def _tile(random: Random, kind: type[Tile]) -> Drawn:
     return {kind.counts: counts}, (shape,)
 
 
+def _many_axes(random: Random) -> Drawn:
+    """Two or three inputs, some of which have about 32 axes."""
+    first, *others = _pair(random, random.choice((2, 3)))
+    return {}, ((1,) * random.choice((0, 0, 27, 29, 31, 33)) + first, *others)
+
+
 OWN: dict[str, Callable[[Random], Drawn]] = {
     "onnx.Gemm": _gemm,
     "onnx.Where": lambda random: ({}, _pair(random, 3)),
@@ -192,6 +198,8 @@ OWN: dict[str, Callable[[Random], Drawn]] = {
     "mxnet.broadcast_like": _broadcast_like,
     "mxnet.broadcast_to": _mxnet_broadcast_to,
     "xarray.broadcast": _xarray,
+    "array_api.broadcast_arrays": _many_axes,
+    "array_api.broadcast_shapes": _many_axes,
     "einops.repeat": _einops,
     "ngraph.BroadcastLike": _ngraph_like,
     "jax.lax.broadcast": lambda random: _target(random, "sizes"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ENVIRONMENTS: dict[str, list[str]] = {
     "numpy": ["numpy==2.4.6"],
+    "array_api": ["array-api-strict==2.6.1", "numpy==2.4.6"],
     "torch": ["torch==2.13.0", "numpy"],
     "jax": ["jax==0.10.2", "jaxlib==0.10.2"],
     "tensorflow": ["tensorflow==2.21.0"],

@@ -83,6 +83,23 @@ class NumPy(Framework):
         }
 
 
+class ArrayApi(Framework):
+    def __init__(self) -> None:
+        import array_api_strict as xp
+
+        self.runs = {
+            "broadcast_to": lambda op, x: [xp.broadcast_to(xp.asarray(x[0]), tuple(op["shape"]))],
+            "broadcast_arrays": lambda op, x: list(xp.broadcast_arrays(*map(xp.asarray, x))),
+            "broadcast_shapes": lambda op, x: [np.empty(xp.broadcast_shapes(*[array.shape for array in x]))],
+            "add": lambda op, x: [xp.add(*map(xp.asarray, x))],
+            "where": lambda op, x: [xp.where(xp.asarray(even(x[0])), *map(xp.asarray, x[1:]))],
+            "matmul": lambda op, x: [xp.matmul(*map(xp.asarray, x))],
+        }
+
+    def to_numpy(self, tensor: Any) -> Array:
+        return np.from_dlpack(tensor)
+
+
 class Jax(Framework):
     def __init__(self) -> None:
         import jax
@@ -395,7 +412,8 @@ class _Inferred:
 
 
 FRAMEWORKS: dict[str, type[Framework]] = {
-    "numpy": NumPy, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow, "tfjs": TensorFlowJs, "keras": Keras,
+    "numpy": NumPy, "array_api": ArrayApi, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow,
+    "tfjs": TensorFlowJs, "keras": Keras,
     "paddle": Paddle, "mindspore": MindSpore, "mxnet": MXNet, "dask": Dask, "xarray": Xarray, "einops": Einops,
     "mlx": Mlx, "tinygrad": Tinygrad, "onnx": Onnx, "openvino": OpenVino,
 }  # fmt: skip

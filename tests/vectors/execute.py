@@ -153,6 +153,30 @@ def _numpy() -> Package:
     return f"numpy {np.__version__}", np.asarray, {f"numpy.{name}": kind for name, kind in kinds.items()}
 
 
+def _array_api() -> Package:
+    import array_api_strict as xp
+
+    def has_33_axes(*shapes: Shape) -> bool:
+        """Return whether the release has more axes than it accepts, which the standard does not limit."""
+        return max(map(len, shapes)) > 32
+
+    def many(*arrays: Any) -> list[Any]:
+        return [np.from_dlpack(array) for array in xp.broadcast_arrays(*arrays)]
+
+    kinds = {
+        "broadcast_to": Kind("target", lambda array, shape: np.from_dlpack(xp.broadcast_to(array, shape))),
+        "broadcast_arrays": Kind("arrays", many, leaves_out=has_33_axes),
+        "broadcast_shapes": Kind("shapes", xp.broadcast_shapes, leaves_out=has_33_axes),
+        "add": Kind("pair", lambda *arrays: np.from_dlpack(xp.add(*arrays))),
+        "where": Kind("choice", lambda *arrays: np.from_dlpack(xp.where(*arrays))),
+    }
+    return (
+        f"array-api-strict {xp.__version__}",
+        xp.asarray,
+        {f"array_api.{name}": kind for name, kind in kinds.items()},
+    )
+
+
 def _torch() -> Package:
     import torch
 
@@ -277,7 +301,8 @@ def _tfjs() -> Package:
 
 
 PACKAGES: dict[str, Callable[[], Package]] = {
-    "numpy": _numpy, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "paddle": _paddle,
+    "numpy": _numpy, "array_api": _array_api,
+    "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "paddle": _paddle,
     "dask": _dask, "mlx": _mlx, "tfjs": _tfjs,
 }  # fmt: skip
 

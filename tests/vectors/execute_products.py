@@ -118,6 +118,15 @@ def _numpy() -> tuple[str, Iterator[dict[str, Any]]]:
     return f"numpy {np.__version__}", products("numpy.matmul", multiply, 1, None)
 
 
+def _array_api() -> tuple[str, Iterator[dict[str, Any]]]:
+    import array_api_strict as xp
+
+    def multiply(one: Array, other: Array, *_: bool) -> Array:
+        return np.from_dlpack(xp.matmul(xp.asarray(one), xp.asarray(other)))
+
+    return f"array-api-strict {xp.__version__}", products("array_api.matmul", multiply, 1, None)
+
+
 def _torch() -> tuple[str, Iterator[dict[str, Any]]]:
     import torch
 
@@ -223,7 +232,14 @@ def _onnx() -> tuple[str, Iterator[dict[str, Any]]]:
     return f"onnx {onnx.__version__} and onnxruntime {onnxruntime.__version__}", both()
 
 
-PACKAGES = {"numpy": _numpy, "torch": _torch, "tensorflow": _tensorflow, "onnx": _onnx, "tfjs": _tfjs}
+PACKAGES = {
+    "numpy": _numpy,
+    "array_api": _array_api,
+    "torch": _torch,
+    "tensorflow": _tensorflow,
+    "onnx": _onnx,
+    "tfjs": _tfjs,
+}
 
 if __name__ == "__main__":
     framework, found = PACKAGES[sys.argv[1]]()

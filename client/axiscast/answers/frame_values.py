@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 MISSING: Any = object()
 """The result for an expression whose value is unknown."""
-_NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet pandas xarray"""
+_NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet pandas xarray array_api_strict"""
 FRAMEWORK_PACKAGES = frozenset(_NAMES.split())
 """The packages whose arrays have shapes, and whose own code may be called."""
 _NUMBERS = (int, float, bool, complex)

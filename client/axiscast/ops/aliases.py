@@ -8,7 +8,13 @@ from typing import NamedTuple, cast
 
 from .base import Op
 
-IMPORT_NAMES = {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
+IMPORT_NAMES = {
+    "np": "numpy",
+    "jnp": "jax.numpy",
+    "tf": "tensorflow",
+    "xp": "array_api",
+    "array_api_strict": "array_api",
+}
 """The full module name for each common import name, such as "numpy" for "np"."""
 
 

@@ -1,0 +1,90 @@
+"""The Python array API standard, version 2025.12, which follows NumPy's rules.
+
+The ops were tested with array-api-strict, which implements the standard with NumPy. The standard does not limit ranks.
+A library that implements the standard may limit them: array-api-strict accepts at most 64 axes.
+"""
+
+from typing import Literal
+
+from ..plan.alignment import Conflict
+from ..plan.plan import Shape
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .framework import PYTHON, Framework
+
+FRAMEWORK = Framework(
+    order=15,
+    reference=("array-api-strict", "2.6.1"),
+    language=PYTHON,
+    preamble="import array_api_strict as xp  # or another library that follows the standard\n",
+    transpose="{y} = xp.permute_dims({x}, {permutation})",
+    reshape="{y} = xp.reshape({x}, {shape})",
+    executed="array-api-strict 2.6.1",
+)
+_LINK = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api"
+
+
+class broadcast_to(Unidirectional):
+    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
+
+    name: Literal["array_api.broadcast_to"] = "array_api.broadcast_to"
+    link = f"{_LINK}.broadcast_to.html"
+    snippets = ("{y} = xp.broadcast_to({x}, {shape})",)
+
+
+class _AtMost32Axes(Multidirectional):
+    """Inputs of any rank, of which array-api-strict accepts at most 32 axes."""
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None and self.highest_rank(shapes) > 32:
+            return f"array-api-strict 2.6 fails when it runs this: its {type(self).__name__} accepts at most 32 axes."
+        return None
+
+
+class broadcast_arrays(_AtMost32Axes):
+    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
+
+    name: Literal["array_api.broadcast_arrays"] = "array_api.broadcast_arrays"
+    link = f"{_LINK}.broadcast_arrays.html"
+    snippets = ("[{ys}] = xp.broadcast_arrays({xs})",)
+
+
+class broadcast_shapes(_AtMost32Axes):
+    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
+
+    name: Literal["array_api.broadcast_shapes"] = "array_api.broadcast_shapes"
+    link = f"{_LINK}.broadcast_shapes.html"
+
+
+class add(Elementwise):
+    """Broadcast two arrays against each other, as every elementwise function of two arrays does."""
+
+    name: Literal["array_api.add"] = "array_api.add"
+    link = f"{_LINK}.add.html"
+
+
+class where(Choice):
+    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
+
+    name: Literal["array_api.where"] = "array_api.where"
+    link = f"{_LINK}.where.html"
+
+
+class matmul(MatrixProduct):
+    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+
+    name: Literal["array_api.matmul"] = "array_api.matmul"
+    link = f"{_LINK}.matmul.html"
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """subtract multiply divide floor_divide remainder pow maximum minimum hypot copysign nextafter logaddexp atan2
+        equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
+        bitwise_xor bitwise_left_shift bitwise_right_shift""",
+        "array_api",
+    ),
+    **aliases(where, "clip", "array_api"),
+    **aliases(matmul, "linalg.matmul", "array_api"),
+}
