@@ -94,6 +94,7 @@ def cases() -> dict[str, Case]:
         "REQUEST_MS": check(inputs=[[3]]),
         "AXIS_MS": check(inputs=[[8, 1, 6, 1]] * 2500),
         "ATTRIBUTE_ENTRY_MS": check(op={"name": "einops.repeat", "pattern": "a -> a" + " 1" * 60}, inputs=[[2]]),
+        "LETTER_MS": check(op={"name": "torch.einsum", "equation": ",".join(["ijkl"] * 500)}, inputs=[[2] * 4] * 500),
         "SYMBOL_MS": check(inputs=[NAMES[:8]]),
         "CONDITION_MS": check(inputs=[[name] for name in NAMES]),
         "CONDITION_MS, eight axes": check(inputs=[NAMES[:8], NAMES[8:16]]),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .ops import numpy as numpy
     from .ops import onnx as onnx
     from .ops import openvino as openvino
+    from .ops import opt_einsum as opt_einsum
     from .ops import paddle as paddle
     from .ops import poputil as poputil
     from .ops import stablehlo as stablehlo

@@ -216,7 +216,7 @@ def test_an_alias_accepts_the_same_shapes_as_its_function(
         ("numpy.concatenate", "joins arrays", "numpy.broadcast_to"),
         ("torch.stack", "joins arrays", "torch.broadcast_to"),
         ("torch.reshape", "changes the shape of one array", "with the new shape"),
-        ("jnp.einsum", "sums products", "jax.numpy.matmul"),
+        ("onnx.Einsum", "sums products", "numpy.einsum"),
         ("onnx.Gather", "by index", "with the result's shape"),
         ("einops.rearrange", "repeats nothing", "einops.repeat"),
         ("einops.reduce", "drops axes", "with the reduced shape"),

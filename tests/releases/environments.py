@@ -31,6 +31,7 @@ NOT_RUN: dict[str, str] = {
     "poputil": "the SDK with poplibs is closed",
     "julia": "no package on PyPI",
     "stablehlo": "no condition; its vectors are run by the StableHLO verifier",
+    "opt_einsum": "no condition; its vectors are run by opt_einsum 3.4.0",
     "xla": "no condition; its vectors are run by jaxlib 0.4.38",
     "linalg": "no condition; its vectors are run by iree",
 }

@@ -107,7 +107,10 @@ def _product(
 ) -> tuple[list[str], list[Row], int | None]:
     """Return the same values as `_broadcast` for a matrix product. Each operand has only some of the product's axes."""
     result = alignment.result or ()
-    columns = [axis for axis, met in enumerate(alignment.axes) if met.terms]
+    columns = _product_columns(alignment)
+    if not columns:  # all operands are scalars
+        rows = [Row(f"input {number}", [Cell("()")], number) for number in range(min(len(shapes), MAX_DRAWN_INPUTS))]
+        return [""], [*rows, Row("result", [Cell("()")])], len(rows)
     heads = [str(result.index(axis)) if axis in result else "sum" for axis in columns]
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
@@ -125,9 +128,24 @@ def _product(
     return heads, [*rows, Row("", [Cell("", "^" if axis in blamed else "") for axis in columns])], None
 
 
+def _product_columns(alignment: Alignment) -> list[int]:
+    """Return the alignment's axes that the drawn operands or the result have.
+
+    If all terms of an axis have the same input and no output has the axis, it is a condition on a diagonal.
+    """
+    placed = {axis for output in alignment.outputs for axis in output.axes}.union(alignment.result or ())
+    columns = []
+    for axis, (_, terms, _) in enumerate(alignment.axes):
+        inputs = {term.input or 0 for term in terms}
+        if inputs and (axis in placed or len(inputs) > 1) and min(inputs) < MAX_DRAWN_INPUTS:
+            columns.append(axis)
+    return columns
+
+
 def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> Cell:
     """Return the size of an operand on an axis with its mark, or only a mark if the operand does not have the axis."""
-    own = next((output for output in alignment.outputs if output.input == number and axis in output.axes), None)
+    own = next((output for output in alignment.outputs if output.input == number), None)
+    own = own if own is not None and axis in own.axes else None
     for term in alignment.axes[axis].terms:
         if term.input == number and term.axis is not None:
             return Cell(str(term.size), _mark(plan, number, own.axes.index(axis)) if own else "")

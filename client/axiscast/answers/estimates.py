@@ -32,6 +32,8 @@ AXIS_MS = 0.005
 """The estimated milliseconds per input axis, for all work from aligning the axis to writing the response."""
 ATTRIBUTE_ENTRY_MS = 0.01
 """The estimated milliseconds per entry of a list or map in an op's attributes."""
+LETTER_MS = 0.01
+"""The estimated milliseconds per character of an equation, for parsing it and naming the axes."""
 SYMBOL_MS = 0.1
 """The estimated milliseconds per symbolic size."""
 CONDITION_MS = 0.35
@@ -109,6 +111,8 @@ def time_estimate(request: RequestSize) -> float:
     milliseconds = REQUEST_MS + AXIS_MS * axes
     if entries or "pattern" in op.__dict__:
         milliseconds += ATTRIBUTE_ENTRY_MS * (entries + len(op.__dict__.get("pattern", "")) / 2)
+    if "equation" in op.__dict__:
+        milliseconds += LETTER_MS * len(op.__dict__["equation"])
     return milliseconds + _symbols_time(_shapes_with_symbols(request)) if is_symbolic else milliseconds
 
 

@@ -10,12 +10,14 @@ from pydantic import ValidationError
 
 from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
+from ..ops.einsum import LabeledProduct
 from ..plan.alignment import RightAlignment, ShapeMismatch
 from ..plan.plan import Plan, Shape
 from ..plan.resolution import has_integer_mismatch, try_resolve
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.shapes import format_shape
+from .equation_hints import Candidate, Try, equation_candidates
 from .symbolic import SymbolicPlan
 
 MAX_HINTS = 3
@@ -33,10 +35,6 @@ MAX_SYMBOLIC_HINT_TRIES = 8
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
-Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
-"""A function that returns the result shape of an op on shapes, or None if they do not broadcast for all sizes."""
-Candidate = tuple[str, Op, tuple[Shape, ...]]
-"""A possible hint: its text, and the op and the shapes of the changed request."""
 
 
 def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
@@ -101,6 +99,9 @@ def hint_to_dict(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]
 
 
 def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
+    if isinstance(op, LabeledProduct):
+        yield from equation_candidates(op, shapes, fitting)
+        return
     if not op.has_common_output_axes:
         yield from _multiplied(op, shapes, fitting)
     yield from _swapped(op, shapes, target, fitting)

@@ -56,7 +56,7 @@ _WHAT: Mapping[str, str] = {
     "inner": "sums over the last axes and combines all others, without broadcasting: check {matmul} for matrices",
     "outer": "combines every element with every other: check {together} with the shapes (N, 1) and (M,)",
     "tensordot": "sums over axes that you name, without broadcasting: check {matmul} for stacks of matrices",
-    "einsum": "sums products by an equation, which is not supported: check {matmul} for stacks of matrices",
+    "einsum": "sums products by an equation: check numpy.einsum, whose rule may be equivalent",
     "matmul": "multiplies stacks of matrices, but its rule is not known: {matmul} may be equivalent",
     **dict.fromkeys(
         ("addmm", "baddbmm", "addmv"),

@@ -16,6 +16,8 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
+from .einsum import Einsum
+from .equation import Dialect
 from .error_messages import ErrorMessage
 from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -110,6 +112,17 @@ class matmul(MatrixProduct):
 
     name: Literal["jax.numpy.matmul"] = "jax.numpy.matmul"
     link = f"{_LINK}/jax.numpy.matmul.html"
+
+
+class einsum(Einsum):
+    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+
+    `equation` is the argument that JAX calls `subscripts`.
+    """
+
+    name: Literal["jax.numpy.einsum"] = "jax.numpy.einsum"
+    dialect = Dialect(letters_only=False)
+    link = f"{_LINK}/jax.numpy.einsum.html"
 
 
 ALIASES = {

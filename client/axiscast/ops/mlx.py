@@ -3,6 +3,7 @@
 from typing import Literal
 
 from .aliases import aliases
+from .einsum import Einsum
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -61,6 +62,16 @@ class matmul(MatrixProduct):
 
     name: Literal["mlx.core.matmul"] = "mlx.core.matmul"
     link = f"{_LINK}.matmul.html"
+
+
+class einsum(Einsum):
+    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+
+    `equation` is the argument that MLX calls `subscripts`.
+    """
+
+    name: Literal["mlx.core.einsum"] = "mlx.core.einsum"
+    link = f"{_LINK}.einsum.html"
 
 
 ALIASES = {

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from ..wire.dimensions import DimensionOrDimensions
 from .aliases import aliases
+from .einsum import Einsum
+from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
 from .framework import PYTHON, Framework
@@ -65,6 +67,20 @@ class matmul(MatrixProduct):
     name: Literal["numpy.matmul"] = "numpy.matmul"
     max_rank = 64
     link = "https://numpy.org/doc/stable/reference/generated/numpy.matmul.html"
+
+
+class einsum(Einsum):
+    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+
+    `equation` is the argument that NumPy calls `subscripts`. NumPy does not sum the axes of an ellipsis.
+    """
+
+    name: Literal["numpy.einsum"] = "numpy.einsum"
+    max_inputs = 63
+    max_rank = 64
+    dialect = Dialect(splits_symbols=False)
+    output_ellipsis = OutputEllipsis.FOR_AXES
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.einsum.html"
 
 
 class where(Choice):

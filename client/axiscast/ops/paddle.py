@@ -8,8 +8,11 @@ from typing import Literal, Self
 
 from ..plan.alignment import Alignment, Conflict, align_right, align_to_target
 from ..plan.plan import Plan, Shape
+from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from .aliases import aliases
+from .einsum import Einsum
+from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
 from .framework import PYTHON, Framework
@@ -129,6 +132,21 @@ class matmul(MatrixProduct):
         if conflict or resolve(align_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
             return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it uses the stack with more axes."
         return None
+
+
+class einsum(Einsum):
+    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+
+    Size 1 also expands to the other sizes of a diagonal. A letter twice in the output makes a diagonal tensor. A and a
+    are the same letter. Paddle does not sum the axes of an ellipsis.
+    """
+
+    name: Literal["paddle.einsum"] = "paddle.einsum"
+    max_rank = 9
+    diagonal = Relation.BROADCAST
+    dialect = Dialect(ignores_case=True, repeats_output=True)
+    output_ellipsis = OutputEllipsis.REQUIRED
+    link = f"{_LINK}/einsum_en.html"
 
 
 _OPERATIONS = """subtract multiply divide floor_divide remainder mod floor_mod pow maximum minimum fmax fmin hypot

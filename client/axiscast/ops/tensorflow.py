@@ -10,7 +10,10 @@ from pydantic import Field, StrictBool
 
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
+from ..plan.relations import Relation
 from .aliases import aliases
+from .einsum import Einsum
+from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -73,6 +76,19 @@ class matmul(MatrixProduct):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_product(shapes)
+
+
+class einsum(Einsum):
+    """Combine axes that have the same letter, whose sizes must be equal. Only the axes of an ellipsis expand.
+
+    TensorFlow does not sum the axes of an ellipsis. Write the output if several operands have an ellipsis.
+    """
+
+    name: Literal["tensorflow.einsum"] = "tensorflow.einsum"
+    relation = Relation.EQUAL
+    dialect = Dialect(implies_shared_ellipsis=False)
+    output_ellipsis = OutputEllipsis.FOR_AXES
+    link = "https://www.tensorflow.org/api_docs/python/tf/einsum"
 
 
 class where(Choice):

@@ -16,6 +16,8 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
+from .einsum import Einsum
+from .equation import Dialect
 from .error_messages import ErrorMessage
 from .families import COPIES, Elementwise, MatrixProduct, Multidirectional, Tile, UnidirectionalLike
 from .framework import PYTHON, Framework
@@ -115,6 +117,15 @@ class matmul(MatrixProduct):
 
     name: Literal["torch.matmul"] = "torch.matmul"
     link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
+
+
+class einsum(Einsum):
+    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed."""
+
+    name: Literal["torch.einsum"] = "torch.einsum"
+    max_rank = 64
+    dialect = Dialect(splits_symbols=False)
+    link = "https://pytorch.org/docs/stable/generated/torch.einsum.html"
 
 
 class masked_fill(Elementwise):

@@ -44,7 +44,7 @@ def try_resolve(alignment: Alignment) -> Plan | None:
 
 def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
     """Return the plan for an alignment, given the size of each axis."""
-    whole = tuple(sizes)
+    whole, every = tuple(sizes), range(len(sizes))
     return Plan(
         alignment.input_shapes,
         tuple(
@@ -52,7 +52,7 @@ def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
                 Placement(
                     output.input,
                     alignment.input_shapes[output.input] if output.split_shape is None else output.split_shape,
-                    whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
+                    whole if output.axes == every else tuple([sizes[axis] for axis in output.axes]),
                     output.output_axes,
                     output.merges,
                 )
@@ -145,7 +145,8 @@ def mismatch(
 
     if axis.requirement is not None:
         own = [term for term in conflicting if term.input is not None]
-        met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own)
+        met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own[:4])
+        met += f" (and {len(own) - 4} more sizes)" if len(own) > 4 else ""
         return ShapeMismatch(
             "size-mismatch",
             f"A{met[1:]}{because}: {axis.requirement}.",

@@ -1,0 +1,140 @@
+"""Hints for einsum: changed equations and reshaped operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, combinations
+
+from ..ops import Op, align
+from ..ops.einsum import LabeledProduct
+from ..ops.equation import ELLIPSIS, Equation, Labels
+from ..plan.alignment import Conflict, ShapeMismatch
+from ..plan.plan import Shape
+from ..plan.resolution import check_integers
+from ..wire.shapes import format_shape
+
+Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
+"""A function that returns the result shape of an op on shapes, or None if they do not broadcast for all sizes."""
+Candidate = tuple[str, Op, tuple[Shape, ...]]
+"""A possible hint: its text, and the op and the shapes of the changed request."""
+
+MAX_HINT_CHARACTERS = 200
+"""The maximum length of an equation for which hints are searched. Each hint is a changed equation to parse."""
+
+
+def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+    """Yield changed requests that fit: with other letters, with an ellipsis, or with a new axis of an input."""
+    if len(op.text) > MAX_HINT_CHARACTERS:
+        return
+    try:
+        equation = op.split()
+    except ShapeMismatch:  # the equation is malformed, so its labels are unknown
+        return
+    if len(equation.operands) != len(shapes):
+        return
+    differences = [
+        len(shape) - len(labels) + (ELLIPSIS in labels) for shape, labels in zip(shapes, equation.operands, strict=True)
+    ]
+    changed: Iterator[Equation]
+    if any(
+        count < 0 or (count > 0 and ELLIPSIS not in labels)
+        for count, labels in zip(differences, equation.operands, strict=True)
+    ):
+        changed = _with_fitting_ranks(equation, differences)
+    elif (conflict := _size_conflict(op, shapes)) is not None:
+        changed = _with_exchanged_labels(equation, conflict)
+    else:
+        changed = _with_other_results(equation)
+    for candidate in changed:
+        other = op.with_labels(candidate)
+        if (result := fitting(other, shapes)) is not None:
+            yield f"write {other.text!r}: the result is {format_shape(result)}", other, shapes
+    yield from _with_new_axis(op, shapes, differences, fitting)
+
+
+def _size_conflict(op: LabeledProduct, shapes: tuple[Shape, ...]) -> Conflict | None:
+    """Return the first conflict of integer sizes, or None if there is none or if the equation is invalid."""
+    try:
+        alignment = align(op, shapes)
+    except ShapeMismatch:
+        return None
+    try:
+        for number, axis in enumerate(alignment.axes):
+            check_integers(alignment, number, axis)
+    except ShapeMismatch as mismatch:
+        return mismatch.conflict
+    return None
+
+
+def _with_fitting_ranks(equation: Equation, differences: Sequence[int]) -> Iterator[Equation]:
+    """Yield equations with an ellipsis for missing letters, or without a letter that is too much."""
+    operands, result = equation
+    if max(differences) > 0:
+        wider = tuple(
+            (ELLIPSIS, *labels) if difference > 0 and ELLIPSIS not in labels else labels
+            for labels, difference in zip(operands, differences, strict=True)
+        )
+        yield Equation(wider, result if ELLIPSIS in result else (ELLIPSIS, *result))
+    for number, difference in enumerate(differences):
+        if difference == -1:
+            for place, label in enumerate(operands[number]):
+                if label != ELLIPSIS:
+                    shorter = (*operands[number][:place], *operands[number][place + 1 :])
+                    yield Equation(_replaced(operands, number, shorter), result)
+
+
+def _with_exchanged_labels(equation: Equation, conflict: Conflict) -> Iterator[Equation]:
+    """Yield equations with two letters of an operand swapped, or with another letter instead of the conflicting one."""
+    operands, result = equation
+    numbers = list(dict.fromkeys(one for one in conflict.inputs if one is not None))[::-1]
+    for number in numbers:
+        labels = operands[number]
+        for first, second in combinations(range(len(labels)), 2):
+            swapped = list(labels)
+            swapped[first], swapped[second] = labels[second], labels[first]
+            yield Equation(_replaced(operands, number, tuple(swapped)), result)
+    named = [*chain.from_iterable(operands), *result]
+    for owner, place in zip(conflict.inputs, conflict.axes, strict=True):
+        if owner is None or place is None or ELLIPSIS in operands[owner]:
+            continue
+        labels = operands[owner]
+        if named.count(labels[place]) > 2:  # the replaced label would remain in only one place otherwise
+            for label in dict.fromkeys(named):
+                if label not in labels and label != ELLIPSIS:
+                    yield Equation(_replaced(operands, owner, (*labels[:place], label, *labels[place + 1 :])), result)
+
+
+def _with_other_results(equation: Equation) -> Iterator[Equation]:
+    """Yield equations whose output has an ellipsis, or another letter instead of an unknown or repeated one."""
+    operands, result = equation
+    named = [label for label in chain.from_iterable(operands) if label != ELLIPSIS]
+    known = sorted(dict.fromkeys(named), key=named.count)  # a letter that occurs once is rarely meant to be summed
+    if ELLIPSIS not in result and any(ELLIPSIS in labels for labels in operands):
+        result = (ELLIPSIS, *result)
+        yield Equation(operands, result)
+    wrong = [place for place, label in enumerate(result) if label not in (*known, ELLIPSIS) or label in result[:place]]
+    for place in wrong[:1]:
+        for label in known:
+            if label not in result:
+                yield Equation(operands, (*result[:place], label, *result[place + 1 :]))
+        yield Equation(operands, (*result[:place], *result[place + 1 :]))
+
+
+def _with_new_axis(
+    op: LabeledProduct, shapes: tuple[Shape, ...], differences: Sequence[int], fitting: Try
+) -> Iterator[Candidate]:
+    """Yield requests in which an input with an axis too few has a new axis of size 1."""
+    for number, (shape, difference) in enumerate(zip(shapes, differences, strict=True)):
+        if difference != -1:
+            continue
+        for axis in range(len(shape) + 1):
+            wider = (*shape[:axis], 1, *shape[axis:])
+            inputs = (*shapes[:number], wider, *shapes[number + 1 :])
+            if (result := fitting(op, inputs)) is not None:
+                index = ", ".join([":"] * axis + ["None"])
+                words = f"reshape input {number} to {format_shape(wider)}, x[{index}]"
+                yield f"{words}: the result is {format_shape(result)}", op, inputs
+
+
+def _replaced(operands: tuple[Labels, ...], number: int, labels: Labels) -> tuple[Labels, ...]:
+    return (*operands[:number], labels, *operands[number + 1 :])

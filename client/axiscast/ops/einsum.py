@@ -1,0 +1,212 @@
+"""The rule of einsum: letters name the axes, and axes with the same letter are combined.
+
+Each framework's file defines its own einsum with the differences of this framework.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import chain
+from typing import ClassVar, NamedTuple, Self
+
+from pydantic import Field
+
+from ..plan.alignment import Alignment, Axis, Output, ShapeMismatch, Term
+from ..plan.plan import Shape
+from ..plan.relations import Relation
+from ..wire.shapes import format_shape
+from ..wire.wording import count_of
+from .base import Op
+from .equation import (
+    ELLIPSIS,
+    MAX_CHARACTERS,
+    Dialect,
+    Equation,
+    Labels,
+    OutputEllipsis,
+    invalid_equation,
+    parse_equation,
+    quoted,
+    split_equation,
+)
+
+_SIZES = {Relation.BROADCAST: "equal or 1", Relation.EQUAL: "equal"}
+
+
+class LabeledProduct(Op):
+    """Operands whose axes have labels. The product of the operands is summed over the labels that the result lacks.
+
+    Each output is an operand after the broadcast: its axes keep their order, and the axes of the ellipsis are those of
+    all operands. An operand with a repeated label keeps both axes. No request can be translated to these ops.
+    """
+
+    max_inputs: ClassVar[int | None] = None
+    outputs: ClassVar[str] = "as many as inputs"
+    has_common_output_axes: ClassVar[bool] = False
+    relation: ClassVar[Relation] = Relation.BROADCAST
+    """The relation between the sizes of a label in different operands."""
+    diagonal: ClassVar[Relation] = Relation.EQUAL
+    """The relation between the sizes of a label that an operand repeats."""
+    output_ellipsis: ClassVar[OutputEllipsis] = OutputEllipsis.OPTIONAL
+    label_word: ClassVar[str] = "letter"
+    """The word for a label in messages."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The equation as the request has it."""
+
+    @abstractmethod
+    def split(self) -> Equation:
+        """Return the labels in the equation. Raises ShapeMismatch if it is malformed. The result is not checked."""
+
+    @abstractmethod
+    def parsed(self) -> Equation:
+        """Return the labels in the equation. Raises ShapeMismatch if the framework refuses the equation."""
+
+    @abstractmethod
+    def with_labels(self, equation: Equation) -> Self:
+        """Return the op whose equation has these labels."""
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        equation = self.parsed()
+        names = self._expanded(equation, shapes)
+        axes: dict[str, list[Term]] = {label: [] for label in chain.from_iterable(names.wanted)}
+        diagonals: list[Axis] = []
+        for number, labels in enumerate(names.own):
+            first: dict[str, Term] = {}
+            for axis, label in enumerate(labels):
+                term = Term(number, axis, shapes[number][axis])
+                if label not in first or self.diagonal is self.relation:
+                    axes[label].append(term)
+                else:
+                    diagonals.append(Axis(self.diagonal, (first[label], term), self._requirement(label, self.diagonal)))
+                first.setdefault(label, term)
+        place = {label: number for number, label in enumerate(axes)}
+        outputs = tuple(
+            Output(number, _positions(names.own[number], wanted), tuple(place[label] for label in wanted))
+            for number, wanted in enumerate(names.wanted)
+        )
+        combined = (self._axis(label, tuple(terms)) for label, terms in axes.items())
+        result = tuple(place[label] for label in names.result)
+        return Alignment(shapes, None, (*combined, *diagonals), outputs, result=result)
+
+    def _axis(self, label: str, terms: tuple[Term, ...]) -> Axis:
+        relation = Relation.BROADCAST if label.startswith(ELLIPSIS) else self.relation
+        return Axis(relation, terms, self._requirement(label, relation))
+
+    def _requirement(self, label: str, relation: Relation) -> str:
+        if label.startswith(ELLIPSIS):
+            return "the ellipsis broadcasts these axes, so their sizes must be equal or 1"
+        return f"{self.label_word} {label!r} names these axes, so their sizes must be {_SIZES[relation]}"
+
+    def _expanded(self, equation: Equation, shapes: tuple[Shape, ...]) -> "_Names":
+        """Return the labels of all axes, with a label for each axis that an ellipsis stands for."""
+        counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
+        most = max(counts)
+        if ELLIPSIS not in equation.result and self._needs_output_ellipsis(equation, most):
+            raise invalid_equation(self.text, f"has no ... in its output, but {self.name} does not sum these axes")
+        unnamed = tuple(f"{ELLIPSIS}{axis}" for axis in range(most))
+        own = [unnamed[most - count :] for count in counts]
+        return _Names(
+            [*map(_replaced, equation.operands, own)],
+            [_replaced(labels, unnamed) for labels in equation.operands],
+            _replaced(equation.result, unnamed),
+        )
+
+    def _needs_output_ellipsis(self, equation: Equation, unnamed: int) -> bool:
+        if self.output_ellipsis is OutputEllipsis.REQUIRED:
+            return any(ELLIPSIS in labels for labels in equation.operands)
+        return unnamed > 0 and self.output_ellipsis is OutputEllipsis.FOR_AXES
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls.model_validate({"equation": "ij,jk->ik"}), ((2, 3), (3, 4))
+
+    def input_count_problem(self, count: int) -> str | None:
+        try:
+            operands = len(self.parsed().operands)
+        except ShapeMismatch:  # the equation is invalid, and `align` raises the same error
+            return super().input_count_problem(count)
+        if count != operands:
+            return f"the equation {quoted(self.text)} has {count_of(operands, 'operand')}, but the request has " + (
+                count_of(count, "input")
+            )
+        return super().input_count_problem(count)
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        """Return the number of labels, because the product has an axis for each label before the sum."""
+        rank = super().highest_rank(shapes)
+        try:
+            equation = self.parsed()
+        except ShapeMismatch:  # the equation is invalid and creates no axes
+            return rank
+        labels = {*chain.from_iterable(equation.operands)} - {ELLIPSIS}
+        unnamed = self._longest_ellipsis(equation, shapes)
+        return max(rank, len(labels) + unnamed, len(equation.result) + unnamed - (ELLIPSIS in equation.result))
+
+    def _longest_ellipsis(self, equation: Equation, shapes: Sequence[Sequence[object]]) -> int:
+        pairs = zip(equation.operands, shapes, strict=False)
+        return max((len(shape) - len(labels) + 1 for labels, shape in pairs if ELLIPSIS in labels), default=0)
+
+
+class Einsum(LabeledProduct):
+    """Multiply operands whose axes are named by letters, and sum over the letters that the result lacks."""
+
+    dialect: ClassVar[Dialect] = Dialect()
+    equation: str = Field(
+        max_length=MAX_CHARACTERS,
+        description="The letters of each operand's axes, and after -> those of the result. ... stands for other axes.",
+        examples=["ij,jk->ik"],
+    )
+
+    @property
+    def text(self) -> str:
+        return self.equation
+
+    def split(self) -> Equation:
+        return split_equation(self.equation, self.dialect)
+
+    def parsed(self) -> Equation:
+        return parse_equation(self.equation, self.dialect)
+
+    def with_labels(self, equation: Equation) -> Self:
+        left = ",".join(map("".join, equation.operands))
+        return self.model_copy(update={"equation": f"{left}->{''.join(equation.result)}"})
+
+
+class _Names(NamedTuple):
+    own: list[Labels]
+    """The label of each axis of each operand."""
+    wanted: list[Labels]
+    """The labels of each operand after the broadcast."""
+    result: Labels
+
+
+def _unnamed_count(op: LabeledProduct, number: int, equation: Equation, shape: Shape) -> int:
+    """Return the number of axes that the ellipsis of an operand stands for. Raises ShapeMismatch if it is negative."""
+    labels = equation.operands[number]
+    named = len(labels) - (ELLIPSIS in labels)
+    count = len(shape) - named
+    if count == 0 or (count > 0 and ELLIPSIS in labels):
+        return count
+    term = op.text.partition("->")[0].split(",")[number].strip()
+    at_least = "at least " if ELLIPSIS in labels else ""
+    raise ShapeMismatch(
+        "rank-mismatch",
+        f"Input {number} of shape {format_shape(shape)} has {count_of(len(shape), 'axis', 'axes')}, but its term "
+        f"{quoted(term)} in the equation {quoted(op.text)} names {at_least}{named}.",
+    )
+
+
+def _replaced(labels: Labels, unnamed: Labels) -> Labels:
+    """Return the labels with `unnamed` instead of the ellipsis."""
+    if ELLIPSIS not in labels:
+        return labels
+    place = labels.index(ELLIPSIS)
+    return (*labels[:place], *unnamed, *labels[place + 1 :])
+
+
+def _positions(own: Labels, wanted: Labels) -> tuple[int, ...]:
+    """Return the position of each of the operand's own axes among its axes after the broadcast."""
+    remaining = iter(enumerate(wanted))
+    return tuple([next(position for position, candidate in remaining if candidate == label) for label in own])

@@ -1,0 +1,136 @@
+"""The equations of einsum: the labels of the axes of each operand and of the result."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+from ..plan.alignment import ShapeMismatch
+
+ELLIPSIS = "..."
+"""The label for the axes that a term does not name."""
+MAX_CHARACTERS = 2**13
+"""The maximum length of an equation, which is enough for 1,000 operands of rank 7."""
+Labels = tuple[str, ...]
+
+_SHOWN_CHARACTERS = 60
+"""The number of characters of an equation that a message shows."""
+_TOKEN = re.compile(r"\.\.\.| +|.", re.DOTALL)
+
+
+class Equation(NamedTuple):
+    """The labels of each operand, and the labels of the result."""
+
+    operands: tuple[Labels, ...]
+    result: Labels
+
+
+class OutputEllipsis(Enum):
+    """Whether the output must have an ellipsis if an operand has one."""
+
+    OPTIONAL = auto()
+    """If the output has no ellipsis, the axes of the ellipsis are summed."""
+    FOR_AXES = auto()
+    """The output needs an ellipsis if the ellipsis of an operand stands for at least one axis."""
+    REQUIRED = auto()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The differences between frameworks in the equations that they accept."""
+
+    letters_only: bool = True
+    """Whether a label must be a letter from A to Z or a to z. Otherwise, any other character is a label too."""
+    splits_symbols: bool = True
+    """Whether spaces may separate the characters of `->` and `...`."""
+    ignores_case: bool = False
+    """Whether A and a are the same letter."""
+    repeats_output: bool = False
+    """Whether the output may have a letter twice. The result is then 0 except on the diagonal."""
+    implies_shared_ellipsis: bool = True
+    """Whether an output that is not written has the ellipsis that several operands have."""
+
+
+@lru_cache(256)
+def parse_equation(text: str, dialect: Dialect) -> Equation:
+    """Return the labels in an equation. Without `->`, the output has each letter that occurs once, in sorted order.
+
+    Raises ShapeMismatch (invalid-attribute) if a framework with this dialect refuses the equation.
+    """
+    equation = split_equation(text, dialect)
+    check_result(text, equation, dialect.repeats_output)
+    return equation
+
+
+def split_equation(text: str, dialect: Dialect) -> Equation:
+    """Return the labels in an equation, as `parse_equation` does, but without checking the letters of the output."""
+    folded = text.lower() if dialect.ignores_case else text
+    left, *right = (folded.replace(" ", "") if dialect.splits_symbols else folded).split("->")
+    if len(right) > 1:
+        raise invalid_equation(text, "has -> more than once")
+    operands = tuple([_labels(part, text, dialect) for part in left.split(",")])
+    if not right:
+        return Equation(operands, _implicit_result(operands, dialect))
+    result = _labels(right[0], text, dialect)
+    if not any(ELLIPSIS in labels for labels in operands):
+        # The ellipsis of the output then stands for no axes.
+        result = tuple(label for label in result if label != ELLIPSIS)
+    return Equation(operands, result)
+
+
+def check_result(text: str, equation: Equation, may_repeat: bool = False, word: str = "letter") -> None:
+    """Raise ShapeMismatch if the result has an unknown label, or a label twice although it must not repeat one."""
+    known = set(chain.from_iterable(equation.operands))
+    for label in equation.result:
+        if label not in known:
+            raise invalid_equation(text, f"has the {word} {label!r} in its output, but no operand has this {word}")
+    if not may_repeat and (repeated := _first_repeated(equation.result)) is not None:
+        raise invalid_equation(text, f"has the {word} {repeated!r} twice in its output: write each {word} once")
+
+
+def _labels(part: str, text: str, dialect: Dialect) -> Labels:
+    """Return the labels of an operand or of the output."""
+    if part.isalpha() and part.isascii():  # most operands have neither spaces nor an ellipsis
+        return tuple(part)
+    labels = [token for token in _TOKEN.findall(part) if not token.startswith(" ")]
+    if labels.count(ELLIPSIS) > 1:
+        raise invalid_equation(text, "has ... twice in one operand")
+    for label in labels:
+        if label == ELLIPSIS or (label.isascii() and label.isalpha()):
+            continue
+        if dialect.letters_only or label in ".,->":
+            what = "letters from a to z and A to Z" if dialect.letters_only else "characters"
+            raise invalid_equation(text, f"has {label!r}, but it must consist of {what}, commas, ... and one ->")
+    return tuple(labels)
+
+
+def _implicit_result(operands: tuple[Labels, ...], dialect: Dialect) -> Labels:
+    counts: dict[str, int] = {}
+    for label in chain.from_iterable(operands):
+        counts[label] = counts.get(label, 0) + 1
+    shared = counts.pop(ELLIPSIS, 0)
+    has_ellipsis = shared == 1 or (shared > 1 and dialect.implies_shared_ellipsis)
+    return ((ELLIPSIS,) if has_ellipsis else ()) + tuple(sorted(label for label, count in counts.items() if count == 1))
+
+
+def _first_repeated(labels: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            return label
+        seen.add(label)
+    return None
+
+
+def invalid_equation(text: str, fault: str) -> ShapeMismatch:
+    """Return the conflict of an equation that a framework refuses."""
+    return ShapeMismatch("invalid-attribute", f"The equation {quoted(text)} {fault}.")
+
+
+def quoted(text: str) -> str:
+    """Return an equation in quotes. Of a long equation, return only the first characters."""
+    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}\u2026"
+    return f"'{shown}'" if shown.isprintable() else repr(shown)

@@ -1,0 +1,280 @@
+"""Einsum: equations, conflicts, hints, symbolic sizes, drawings and limits.
+
+tests/vectors/einsum.jsonl has the results of the frameworks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_batch import columns_of
+
+import axiscast
+from axiscast import CheckAnswer, Client, InvalidRequest, Untranslatable, WorkTooLarge
+from axiscast.cli import main
+from axiscast.ops import OPS, jax, numpy, opt_einsum, paddle, tensorflow, torch
+
+Shape = tuple[int | str, ...]
+EINSUMS = [
+    "numpy.einsum", "torch.einsum", "tensorflow.einsum", "jax.numpy.einsum", "paddle.einsum", "opt_einsum.contract",
+    "mlx.core.einsum",
+]  # fmt: skip
+
+
+def ask(equation: str, *shapes: Shape, name: str = "numpy.einsum", **options: Any) -> CheckAnswer:
+    return axiscast.check(name, *shapes, equation=equation, **options)
+
+
+def refused(equation: str, *shapes: Shape, name: str = "numpy.einsum") -> Any:
+    conflict = ask(equation, *shapes, name=name).conflict
+    assert conflict is not None
+    return conflict
+
+
+# --- conflicts
+
+
+@pytest.mark.parametrize("name", EINSUMS)
+def test_a_conflict_names_the_letter_both_operands_and_both_sizes(name: str) -> None:
+    conflict = refused("ij,jk->ik", (2, 3), (4, 5), name=name)
+    needed = "equal" if name == "tensorflow.einsum" else "equal or 1"
+    assert conflict.message == (
+        "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: "
+        f"letter 'j' names these axes, so their sizes must be {needed}."
+    )
+    assert (conflict.code, conflict.axis, conflict.axes) == ("size-mismatch", None, [1, 0])
+    assert (conflict.inputs, conflict.sizes) == ([0, 1], [3, 4])
+
+
+def test_a_conflict_on_a_diagonal_names_both_axes_of_the_operand() -> None:
+    conflict = refused("iji->j", (2, 3, 4))
+    assert (conflict.inputs, conflict.sizes, conflict.axes) == ([0, 0], [2, 4], [0, 2])
+    assert "letter 'i' names these axes, so their sizes must be equal" in conflict.message
+
+
+def test_a_conflict_in_the_axes_of_an_ellipsis_says_so() -> None:
+    conflict = refused("...ij,...jk->...ik", (5, 2, 3), (6, 3, 4))
+    assert (conflict.inputs, conflict.sizes, conflict.axes) == ([0, 1], [5, 6], [0, 0])
+    assert "the ellipsis broadcasts these axes" in conflict.message
+
+
+def test_a_conflict_of_many_operands_names_the_first_ones() -> None:
+    conflict = refused(",".join("i" * 20), *[(size,) for size in range(2, 22)])
+    assert "has size 5 (and 16 more sizes): letter 'i'" in conflict.message
+    assert len(conflict.sizes) == 20
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "code", "words"),
+    [
+        ("ij,jk->ik", [(2, 3, 4), (3, 4)], "rank-mismatch", "its term 'ij' in the equation 'ij,jk->ik' names 2"),
+        ("...ij->ij", [(2,)], "rank-mismatch", "its term '...ij' in the equation '...ij->ij' names at least 2"),
+        ("ij->ik", [(2, 3)], "invalid-attribute", "has the letter 'k' in its output, but no operand has this letter"),
+        ("ij->ii", [(2, 3)], "invalid-attribute", "has the letter 'i' twice in its output: write each letter once"),
+        ("i->i->i", [(2,)], "invalid-attribute", "has -> more than once"),
+        ("...i...", [(2, 3)], "invalid-attribute", "has ... twice in one operand"),
+        ("i1->i", [(2, 3)], "invalid-attribute", "has '1', but it must consist of letters from a to z and A to Z"),
+        ("i\n->i", [(2,)], "invalid-attribute", r"The equation 'i\n->i' has '\n'"),
+        (
+            "...i->i",
+            [(2, 3)],
+            "invalid-attribute",
+            "has no ... in its output, but numpy.einsum does not sum these axes",
+        ),
+    ],
+)
+def test_a_refused_equation_has_a_message_that_quotes_it(
+    equation: str, shapes: list[Shape], code: str, words: str
+) -> None:
+    conflict = refused(equation, *shapes)
+    assert conflict.code == code
+    assert words in conflict.message
+    assert conflict.message.endswith(".")
+
+
+def test_a_wrong_number_of_inputs_is_an_invalid_request() -> None:
+    with pytest.raises(InvalidRequest, match="the equation 'ij,jk->ik' has 2 operands, but the request has 1 input"):
+        ask("ij,jk->ik", (2, 3))
+
+
+# --- rules that differ between frameworks
+
+
+def test_only_tensorflow_does_not_expand_size_1_of_a_letter() -> None:
+    fits = {name: ask("ij,jk->ik", (2, 1), (3, 4), name=name).compatible for name in EINSUMS}
+    assert fits == dict.fromkeys(EINSUMS, True) | {"tensorflow.einsum": False}
+
+
+def test_only_paddle_has_one_letter_for_both_cases_and_repeats_letters_in_the_output() -> None:
+    result = axiscast.check(paddle.einsum(equation="aA->Aa"), (3, 3)).result
+    assert result is not None
+    assert result.shape == [3, 3]
+    assert refused("aA->aa", (3, 3)).code == "invalid-attribute"
+
+
+def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:
+    for op in (
+        jax.einsum(equation="\u03b1\u03b2->\u03b2\u03b1"),
+        opt_einsum.contract(equation="\u03b1\u03b2->\u03b2\u03b1"),
+    ):
+        result = axiscast.check(op, (2, 3)).result
+        assert result is not None
+        assert result.shape == [3, 2]
+
+
+# --- hints
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "hint"),
+    [
+        ("ij,jk->ik", [(2, 3), (4, 3)], "write 'ij,kj->ik': the result is (2, 4)"),
+        ("bhqd,bhkd->bhqk", [(2, 8, 10, 64), (2, 8, 64, 12)], "write 'bhqd,bhdk->bhqk': the result is (2, 8, 10, 12)"),
+        ("ij,jk->ik", [(5, 2, 3), (3, 4)], "write '...ij,jk->...ik': the result is (5, 2, 4)"),
+        ("...ij,jk->ik", [(5, 2, 3), (3, 4)], "write '...ij,jk->...ik': the result is (5, 2, 4)"),
+        ("bij,bjk->bik", [(2, 3), (5, 3, 4)], "write 'ij,bjk->bik': the result is (5, 2, 4)"),
+        ("bij->bji", [(2, 3)], "reshape input 0 to (1, 2, 3), x[None]: the result is (1, 3, 2)"),
+        ("ij,jk->il", [(2, 3), (3, 4)], "write 'ij,jk->ik': the result is (2, 4)"),
+        ("ij->ii", [(2, 3)], "write 'ij->ij': the result is (2, 3)"),
+    ],
+)
+def test_the_first_hint_fixes_the_request(equation: str, shapes: list[Shape], hint: str) -> None:
+    found = refused(equation, *shapes).hints[0]
+    assert found.text == hint
+    checked = axiscast.check(found.op, *found.inputs)
+    assert checked.compatible is True
+    assert f"is ({', '.join(map(str, checked.result.shape))})" in hint  # type: ignore[union-attr]
+
+
+def test_hints_of_symbolic_sizes_fit_for_all_sizes() -> None:
+    (hint, *_) = refused("ij,jk->ik", ("N", 3), ("M", 3, 4)).hints
+    assert hint.text == "write 'ij,...jk->...ik': the result is (M, N, 4)"
+
+
+# --- symbolic sizes and columns
+
+
+def test_letters_of_symbolic_sizes_give_conditions_and_a_result() -> None:
+    def of(equation: str, *shapes: Shape, name: str = "numpy.einsum") -> tuple[Any, list[str]]:
+        answer = ask(equation, *shapes, name=name)
+        assert answer.result is not None
+        return answer.result.shape, [condition.text for condition in answer.conditions]
+
+    assert of("ij,jk->ik", ("N", "K"), ("K", "M")) == (["N", "M"], [])
+    assert of("ij,jk->ik", ("N", "K"), ("L", "M")) == (["N", "M"], ["K == L or K == 1 or L == 1"])
+    assert of("ij,jk->ik", ("N", "K"), ("L", "M"), name="tensorflow.einsum") == (["N", "M"], ["K == L"])
+    assert of("ii->i", ("N", "M")) == (["N"], ["N == M"])
+    assert of("...ij,...jk->...ik", ("B", 2, 3), (3, "M")) == (["B", 2, "M"], [])
+
+
+def test_columns_agree_with_single_checks() -> None:
+    left, right = [[2, 3], [2, 3], [2, 1], [0, 3]], [[3, 4], [4, 4], [5, 4], [3, 1]]
+    answer = columns_of({"name": "numpy.einsum", "equation": "ij,jk->ik"}, [left, right])
+    assert answer.compatible.tolist() == [True, False, True, True]
+    assert answer.outputs[0].tolist() == [[2, 3], [-1, -1], [2, 5], [0, 3]]
+    assert answer.outputs[1].tolist() == [[3, 4], [-1, -1], [5, 4], [3, 1]]
+
+
+# --- the operands after the broadcast
+
+
+def test_the_outputs_multiply_and_sum_to_the_result_of_einsum() -> None:
+    draw = np.random.default_rng(3)
+    for equation, shapes in [
+        ("...ij,...jk->...ik", [(5, 1, 2, 3), (6, 3, 4)]),
+        ("ij,jk->ik", [(2, 1), (3, 4)]),
+        ("ii,i->i", [(1, 1), (3,)]),
+    ]:
+        arrays = [draw.integers(9, size=shape) for shape in shapes]
+        outputs = axiscast.broadcast(numpy.einsum(equation=equation), *arrays)
+        assert np.array_equal(np.einsum(equation, *outputs), np.einsum(equation, *arrays))
+
+
+def test_a_gradient_of_an_operand_sums_over_the_expanded_letter() -> None:
+    gradients = [np.ones((2, 3)), np.ones((3, 4))]
+    got = axiscast.backprop(numpy.einsum(equation="ij,jk->ik"), [(2, 1), (3, 4)], *gradients)
+    assert [gradient.tolist() for gradient in got] == [[[3.0], [3.0]], np.ones((3, 4)).tolist()]
+
+
+def test_the_operands_translate_like_those_of_the_matrix_product() -> None:
+    shapes = [(1, 2, 3), (4, 3, 5)]
+    einsum = axiscast.translate(torch.einsum(equation="...ij,...jk->...ik"), *shapes, to="numpy.broadcast_to")
+    assert einsum == axiscast.translate(torch.matmul(), *shapes, to="numpy.broadcast_to")
+
+
+def test_nothing_translates_to_an_einsum() -> None:
+    with pytest.raises(Untranslatable, match=r"numpy\.einsum"):
+        axiscast.translate(torch.matmul(), (2, 3), (3, 4), to="numpy.einsum")
+
+
+# --- the drawing, the command line and HTTP
+
+
+def test_the_drawing_has_a_column_for_each_letter_and_a_row_for_the_result() -> None:
+    assert (
+        ask("...ij,...kj->...ik", (5, 1, 2, 3), (6, 4, 3), explain=True).diagram
+        == """\
+axis     0   1   2   sum   3
+input 0  5   1*  2     3
+input 1  +   6         3   4
+         --------------------
+result   5   6   2         4
+* stretched   + new axis"""
+    )
+    assert (
+        ask("ii->i", (2, 3), explain=True).diagram
+        == """\
+axis     0
+input 0  2
+         ^
+^ conflict"""
+    )
+    assert (
+        ask(",", (), (), explain=True).diagram
+        == """\
+axis
+input 0  ()
+input 1  ()
+         ---
+result   ()"""
+    )
+
+
+def test_the_command_and_the_address_take_an_equation(http: httpx.Client) -> None:
+    written = CliRunner().invoke(main, ["check", "2,3", "3,4", "--op", "numpy.einsum", "--equation", "ij,jk->ik"])
+    assert written.exit_code == 0
+    assert written.output.endswith("\ncompatible: (2, 4)\n")
+    asked = {"op": "torch.einsum", "equation": "ij,jk->ik", "input": ["2x3", "3x4"]}
+    assert http.get("/v1/check", params=asked).json()["result"] == {"shape": [2, 4], "elements": 8}
+    body = {"op": {"name": "torch.einsum", "equation": "ij,jk->ik"}, "inputs": [[2, 3], [3, 4]]}
+    assert http.post("/v1/check", json=body).json()["result"]["shape"] == [2, 4]
+
+
+# --- limits
+
+
+def test_a_long_equation_is_refused_or_answered_within_the_limits(client: Client) -> None:
+    assert ask(",".join(["ij"] * 1000) + "->ij", *[(2, 3)] * 1000, name="jax.numpy.einsum").compatible is True
+    with pytest.raises(InvalidRequest, match="at most 8192 characters"):
+        client.check(jax.einsum.model_construct(name="jax.numpy.einsum", equation="i" * 8193), (2,))
+    labels = "".join(chr(0x4E00 + number) for number in range(100))
+    with pytest.raises(WorkTooLarge, match="has 100 axes, but the limit is 64"):
+        client.check(jax.einsum(equation=f"{labels[:50]},{labels[50:]}"), (2,) * 50, (2,) * 50)
+
+
+def test_an_op_with_a_limit_counts_all_letters() -> None:
+    assert refused("...i,j->...i", (1,) * 64, (2,)).code == "rank-too-large"
+    with pytest.raises(InvalidRequest, match="takes 1 to 63 inputs, not 64"):
+        ask(",".join("i" * 64), *[(2,)] * 64)
+
+
+def test_every_einsum_has_the_field_equation_and_refuses_the_other_name() -> None:
+    for name in EINSUMS:
+        assert [*OPS[name].model_fields] == ["name", "equation"]
+    with pytest.raises(InvalidRequest, match="equation"):
+        numpy.einsum(subscripts="ij->ji")  # type: ignore[call-arg]
+    assert tensorflow.einsum(equation="ij->ji") == tensorflow.einsum(equation="ij->ji")
