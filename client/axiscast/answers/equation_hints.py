@@ -7,7 +7,7 @@ from itertools import chain, combinations
 
 from ..ops import Op, align
 from ..ops.einsum import LabeledProduct
-from ..ops.equation import ELLIPSIS, Equation, Labels
+from ..ops.equation import ELLIPSIS, ParsedEquation, Labels
 from ..plan.alignment import Conflict, ShapeMismatch
 from ..plan.plan import Shape
 from ..plan.resolution import check_integers
@@ -35,7 +35,7 @@ def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: 
     differences = [
         len(shape) - len(labels) + (ELLIPSIS in labels) for shape, labels in zip(shapes, equation.operands, strict=True)
     ]
-    changed: Iterator[Equation]
+    changed: Iterator[ParsedEquation]
     if any(
         count < 0 or (count > 0 and ELLIPSIS not in labels)
         for count, labels in zip(differences, equation.operands, strict=True)
@@ -66,7 +66,7 @@ def _size_conflict(op: LabeledProduct, shapes: tuple[Shape, ...]) -> Conflict | 
     return None
 
 
-def _with_fitting_ranks(equation: Equation, differences: Sequence[int]) -> Iterator[Equation]:
+def _with_fitting_ranks(equation: ParsedEquation, differences: Sequence[int]) -> Iterator[ParsedEquation]:
     """Yield equations with an ellipsis for missing letters, or without a letter that is too much."""
     operands, result = equation
     if max(differences) > 0:
@@ -74,16 +74,16 @@ def _with_fitting_ranks(equation: Equation, differences: Sequence[int]) -> Itera
             (ELLIPSIS, *labels) if difference > 0 and ELLIPSIS not in labels else labels
             for labels, difference in zip(operands, differences, strict=True)
         )
-        yield Equation(wider, result if ELLIPSIS in result else (ELLIPSIS, *result))
+        yield ParsedEquation(wider, result if ELLIPSIS in result else (ELLIPSIS, *result))
     for number, difference in enumerate(differences):
         if difference == -1:
             for place, label in enumerate(operands[number]):
                 if label != ELLIPSIS:
                     shorter = (*operands[number][:place], *operands[number][place + 1 :])
-                    yield Equation(_replaced(operands, number, shorter), result)
+                    yield ParsedEquation(_replaced(operands, number, shorter), result)
 
 
-def _with_exchanged_labels(equation: Equation, conflict: Conflict) -> Iterator[Equation]:
+def _with_exchanged_labels(equation: ParsedEquation, conflict: Conflict) -> Iterator[ParsedEquation]:
     """Yield equations with two letters of an operand swapped, or with another letter instead of the conflicting one."""
     operands, result = equation
     numbers = list(dict.fromkeys(one for one in conflict.inputs if one is not None))[::-1]
@@ -92,7 +92,7 @@ def _with_exchanged_labels(equation: Equation, conflict: Conflict) -> Iterator[E
         for first, second in combinations(range(len(labels)), 2):
             swapped = list(labels)
             swapped[first], swapped[second] = labels[second], labels[first]
-            yield Equation(_replaced(operands, number, tuple(swapped)), result)
+            yield ParsedEquation(_replaced(operands, number, tuple(swapped)), result)
     named = [*chain.from_iterable(operands), *result]
     for owner, place in zip(conflict.inputs, conflict.axes, strict=True):
         if owner is None or place is None or ELLIPSIS in operands[owner]:
@@ -101,23 +101,25 @@ def _with_exchanged_labels(equation: Equation, conflict: Conflict) -> Iterator[E
         if named.count(labels[place]) > 2:  # the replaced label would remain in only one place otherwise
             for label in dict.fromkeys(named):
                 if label not in labels and label != ELLIPSIS:
-                    yield Equation(_replaced(operands, owner, (*labels[:place], label, *labels[place + 1 :])), result)
+                    yield ParsedEquation(
+                        _replaced(operands, owner, (*labels[:place], label, *labels[place + 1 :])), result
+                    )
 
 
-def _with_other_results(equation: Equation) -> Iterator[Equation]:
+def _with_other_results(equation: ParsedEquation) -> Iterator[ParsedEquation]:
     """Yield equations whose output has an ellipsis, or another letter instead of an unknown or repeated one."""
     operands, result = equation
     named = [label for label in chain.from_iterable(operands) if label != ELLIPSIS]
     known = sorted(dict.fromkeys(named), key=named.count)  # a letter that occurs once is rarely meant to be summed
     if ELLIPSIS not in result and any(ELLIPSIS in labels for labels in operands):
         result = (ELLIPSIS, *result)
-        yield Equation(operands, result)
+        yield ParsedEquation(operands, result)
     wrong = [place for place, label in enumerate(result) if label not in (*known, ELLIPSIS) or label in result[:place]]
     for place in wrong[:1]:
         for label in known:
             if label not in result:
-                yield Equation(operands, (*result[:place], label, *result[place + 1 :]))
-        yield Equation(operands, (*result[:place], *result[place + 1 :]))
+                yield ParsedEquation(operands, (*result[:place], label, *result[place + 1 :]))
+        yield ParsedEquation(operands, (*result[:place], *result[place + 1 :]))
 
 
 def _with_new_axis(

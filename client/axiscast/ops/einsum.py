@@ -18,9 +18,9 @@ from ..wire.wording import count_of
 from .base import Op
 from .equation import (
     ELLIPSIS,
-    MAX_CHARACTERS,
+    MAX_EQUATION_CHARACTERS,
     Dialect,
-    Equation,
+    ParsedEquation,
     Labels,
     OutputEllipsis,
     invalid_equation,
@@ -56,15 +56,15 @@ class LabeledProduct(Op):
         """The equation as the request has it."""
 
     @abstractmethod
-    def split(self) -> Equation:
+    def split(self) -> ParsedEquation:
         """Return the labels in the equation. Raises ShapeMismatch if it is malformed. The result is not checked."""
 
     @abstractmethod
-    def parsed(self) -> Equation:
+    def parsed(self) -> ParsedEquation:
         """Return the labels in the equation. Raises ShapeMismatch if the framework refuses the equation."""
 
     @abstractmethod
-    def with_labels(self, equation: Equation) -> Self:
+    def with_labels(self, equation: ParsedEquation) -> Self:
         """Return the op whose equation has these labels."""
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -99,7 +99,7 @@ class LabeledProduct(Op):
             return "the ellipsis broadcasts these axes, so their sizes must be equal or 1"
         return f"{self.label_word} {label!r} names these axes, so their sizes must be {_SIZES[relation]}"
 
-    def _expanded(self, equation: Equation, shapes: tuple[Shape, ...]) -> "_Names":
+    def _expanded(self, equation: ParsedEquation, shapes: tuple[Shape, ...]) -> "_Names":
         """Return the labels of all axes, with a label for each axis that an ellipsis stands for."""
         counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
         most = max(counts)
@@ -113,7 +113,7 @@ class LabeledProduct(Op):
             _replaced(equation.result, unnamed),
         )
 
-    def _needs_output_ellipsis(self, equation: Equation, unnamed: int) -> bool:
+    def _needs_output_ellipsis(self, equation: ParsedEquation, unnamed: int) -> bool:
         if self.output_ellipsis is OutputEllipsis.REQUIRED:
             return any(ELLIPSIS in labels for labels in equation.operands)
         return unnamed > 0 and self.output_ellipsis is OutputEllipsis.FOR_AXES
@@ -144,7 +144,7 @@ class LabeledProduct(Op):
         unnamed = self._longest_ellipsis(equation, shapes)
         return max(rank, len(labels) + unnamed, len(equation.result) + unnamed - (ELLIPSIS in equation.result))
 
-    def _longest_ellipsis(self, equation: Equation, shapes: Sequence[Sequence[object]]) -> int:
+    def _longest_ellipsis(self, equation: ParsedEquation, shapes: Sequence[Sequence[object]]) -> int:
         pairs = zip(equation.operands, shapes, strict=False)
         return max((len(shape) - len(labels) + 1 for labels, shape in pairs if ELLIPSIS in labels), default=0)
 
@@ -154,7 +154,7 @@ class Einsum(LabeledProduct):
 
     dialect: ClassVar[Dialect] = Dialect()
     equation: str = Field(
-        max_length=MAX_CHARACTERS,
+        max_length=MAX_EQUATION_CHARACTERS,
         description="The letters of each operand's axes, and after -> those of the result. ... stands for other axes.",
         examples=["ij,jk->ik"],
     )
@@ -163,13 +163,13 @@ class Einsum(LabeledProduct):
     def text(self) -> str:
         return self.equation
 
-    def split(self) -> Equation:
+    def split(self) -> ParsedEquation:
         return split_equation(self.equation, self.dialect)
 
-    def parsed(self) -> Equation:
+    def parsed(self) -> ParsedEquation:
         return parse_equation(self.equation, self.dialect)
 
-    def with_labels(self, equation: Equation) -> Self:
+    def with_labels(self, equation: ParsedEquation) -> Self:
         left = ",".join(map("".join, equation.operands))
         return self.model_copy(update={"equation": f"{left}->{''.join(equation.result)}"})
 
@@ -182,7 +182,7 @@ class _Names(NamedTuple):
     result: Labels
 
 
-def _unnamed_count(op: LabeledProduct, number: int, equation: Equation, shape: Shape) -> int:
+def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, shape: Shape) -> int:
     """Return the number of axes that the ellipsis of an operand stands for. Raises ShapeMismatch if it is negative."""
     labels = equation.operands[number]
     named = len(labels) - (ELLIPSIS in labels)

@@ -12,7 +12,7 @@ from ..plan.alignment import ShapeMismatch
 
 ELLIPSIS = "..."
 """The label for the axes that a term does not name."""
-MAX_CHARACTERS = 2**13
+MAX_EQUATION_CHARACTERS = 2**13
 """The maximum length of an equation, which is enough for 1,000 operands of rank 7."""
 Labels = tuple[str, ...]
 
@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS = 60
 _TOKEN = re.compile(r"\.\.\.| +|.", re.DOTALL)
 
 
-class Equation(NamedTuple):
+class ParsedEquation(NamedTuple):
     """The labels of each operand, and the labels of the result."""
 
     operands: tuple[Labels, ...]
@@ -55,7 +55,7 @@ class Dialect:
 
 
 @lru_cache(256)
-def parse_equation(text: str, dialect: Dialect) -> Equation:
+def parse_equation(text: str, dialect: Dialect) -> ParsedEquation:
     """Return the labels in an equation. Without `->`, the output has each letter that occurs once, in sorted order.
 
     Raises ShapeMismatch (invalid-attribute) if a framework with this dialect refuses the equation.
@@ -65,7 +65,7 @@ def parse_equation(text: str, dialect: Dialect) -> Equation:
     return equation
 
 
-def split_equation(text: str, dialect: Dialect) -> Equation:
+def split_equation(text: str, dialect: Dialect) -> ParsedEquation:
     """Return the labels in an equation, as `parse_equation` does, but without checking the letters of the output."""
     folded = text.lower() if dialect.ignores_case else text
     left, *right = (folded.replace(" ", "") if dialect.splits_symbols else folded).split("->")
@@ -73,15 +73,15 @@ def split_equation(text: str, dialect: Dialect) -> Equation:
         raise invalid_equation(text, "has -> more than once")
     operands = tuple([_labels(part, text, dialect) for part in left.split(",")])
     if not right:
-        return Equation(operands, _implicit_result(operands, dialect))
+        return ParsedEquation(operands, _implicit_result(operands, dialect))
     result = _labels(right[0], text, dialect)
     if not any(ELLIPSIS in labels for labels in operands):
         # The ellipsis of the output then stands for no axes.
         result = tuple(label for label in result if label != ELLIPSIS)
-    return Equation(operands, result)
+    return ParsedEquation(operands, result)
 
 
-def check_result(text: str, equation: Equation, may_repeat: bool = False, word: str = "letter") -> None:
+def check_result(text: str, equation: ParsedEquation, may_repeat: bool = False, word: str = "letter") -> None:
     """Raise ShapeMismatch if the result has an unknown label, or a label twice although it must not repeat one."""
     known = set(chain.from_iterable(equation.operands))
     for label in equation.result:

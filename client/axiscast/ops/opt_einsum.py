@@ -7,12 +7,7 @@ from .equation import Dialect
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
-    order=145,
-    reference=("opt_einsum", "3.4.0"),
-    language=PYTHON,
-    preamble="",
-    transpose="",
-    reshape="",
+    order=145, reference=("opt_einsum", "3.4.0"), language=PYTHON, preamble="", transpose="", reshape=""
 )
 
 
