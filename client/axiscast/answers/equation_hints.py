@@ -7,7 +7,7 @@ from itertools import chain, combinations
 
 from ..ops import Op, align
 from ..ops.einsum import LabeledProduct
-from ..ops.equation import ELLIPSIS, ParsedEquation, Labels
+from ..ops.equation import ELLIPSIS, Labels, ParsedEquation
 from ..plan.alignment import Conflict, ShapeMismatch
 from ..plan.plan import Shape
 from ..plan.resolution import check_integers
