@@ -58,6 +58,8 @@ def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
     for name, its in found.items():
         drawn += random.Random(name).sample(its, min(len(its), RANKS))
     for vector in drawn:
+        if 2**62 in vector["op"].get(_attribute(vector["op"]["name"]) or "", ()):
+            continue  # columns refuse a merged axis that is too long: see test_batch.py
         with suppress(ValidationError):
             yield OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
 

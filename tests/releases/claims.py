@@ -180,6 +180,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "accepts this repeated name": _accepts,
     "PyTorch takes this one": _accepts,
     "accepts a negative number of copies": _accepts,
+    "takes a negative number of copies for 0": _accepts_as_0,
     "accepts a repeated axes_mapping in shape inference": _accepts,
     "fails or returns undefined values when it runs": _accepts,
     "fails or gives an empty tensor when it runs": _fails_or_is_empty,

@@ -112,6 +112,7 @@ class Jax(Framework):
             "numpy.broadcast_arrays": lambda op, x: list(jnp.broadcast_arrays(*x)),
             "numpy.add": lambda op, x: [jnp.add(*x)],
             "numpy.matmul": lambda op, x: [jnp.matmul(*x)],
+            "numpy.tile": lambda op, x: [jnp.tile(x[0], op["reps"])],
         }
 
 
@@ -124,6 +125,7 @@ class TensorFlow(Framework):
             "broadcast_to": lambda op, x: [tf.broadcast_to(x[0], np.array(op["shape"], np.int64))],
             "add": lambda op, x: [tf.add(*x)],
             "where": lambda op, x: [tf.where(even(x[0]), *x[1:])],
+            "tile": lambda op, x: [tf.tile(x[0], np.array(op["multiples"], np.int64))],
             "matmul": lambda op, x: [
                 tf.matmul(*x, transpose_a=op.get("transpose_a", False), transpose_b=op.get("transpose_b", False))
             ],
@@ -175,6 +177,7 @@ class Paddle(Framework):
             "add": lambda op, x: [paddle.add(*map(to, x))],
             "where": lambda op, x: [paddle.where(to(even(x[0])), *map(to, x[1:]))],
             "matmul": lambda op, x: [paddle.matmul(*map(to, x))],
+            "tile": lambda op, x: [paddle.tile(to(x[0]), op["repeat_times"])],
         }
 
     def to_numpy(self, tensor: Any) -> Array:
@@ -194,6 +197,7 @@ class MindSpore(Framework):
             "maximum": lambda op, x: [ops.maximum(*map(mindspore.Tensor, x))],
             "where": lambda op, x: [ops.where(mindspore.Tensor(even(x[0])), *map(mindspore.Tensor, x[1:]))],
             "matmul": lambda op, x: [ops.matmul(*map(mindspore.Tensor, x))],
+            "tile": lambda op, x: [ops.tile(mindspore.Tensor(x[0]), tuple(op["dims"]))],
         }
 
     def to_numpy(self, tensor: Any) -> Array:
@@ -218,6 +222,7 @@ class MXNet(Framework):
             "broadcast_to": lambda op, x: [nd.broadcast_to(nd.array(x[0]), shape=tuple(op["shape"]))],
             "np.broadcast_to": lambda op, x: [mx.np.broadcast_to(mx.np.array(x[0]), tuple(op["shape"]))],
             "broadcast_add": lambda op, x: [nd.broadcast_add(*map(nd.array, x))],
+            "tile": lambda op, x: [nd.tile(nd.array(x[0]), reps=tuple(op["reps"]))],
             "np.where": lambda op, x: [mx.np.where(mx.np.array(even(x[0])), *map(mx.np.array, x[1:]))],
         }
         self.wait = mx.nd.waitall
@@ -332,9 +337,9 @@ class Onnx(Framework):
                 for name, array in zip(names, x, strict=True)
             ]
             constants = []
-            if kind == "Expand":
-                constants.append(numpy_helper.from_array(np.array(op["shape"], np.int64), "shape"))
-            attributes = {name: value for name, value in op.items() if name not in ("name", "shape")}
+            for name in {"shape", "repeats"} & set(op):
+                constants.append(numpy_helper.from_array(np.array(op[name], np.int64), name))
+            attributes = {name: value for name, value in op.items() if name not in ("name", "shape", "repeats")}
             attributes |= {name: float(op[name]) for name in ("alpha", "beta") if name in op}
             node = helper.make_node(kind, [*names, *(one.name for one in constants)], ["y"], **attributes)
             given = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
@@ -347,7 +352,7 @@ class Onnx(Framework):
             )
             return list(session.run(None, dict(zip(names, x, strict=True))))
 
-        kinds = ("Expand", "Add", "Sum", "Max", "Min", "Mean", "Where", "PRelu", "MatMul", "Gemm")
+        kinds = ("Expand", "Add", "Sum", "Max", "Min", "Mean", "Where", "PRelu", "MatMul", "Gemm", "Tile")
         self.runs = dict.fromkeys(kinds, run)
 
 
@@ -366,6 +371,7 @@ class OpenVino(Framework):
             "Broadcast-1": lambda op, x: [self._broadcast("opset1", op, x)],
             "Broadcast-3": lambda op, x: [self._broadcast("opset3", op, x)],
             "Add-1": lambda op, x: [self._add(op, x)],
+            "Tile-1": lambda op, x: [self._node("opset1", "Tile", x, [self._constant(op["repeats"])], {})],
         }
 
     def _broadcast(self, opset: str, op: dict[str, Any], x: list[Array]) -> Any:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import product
 from math import prod
 from random import Random
@@ -174,7 +175,133 @@ def _torch() -> Package:
     }
 
 
-PACKAGES = {name.removeprefix("_"): value for name, value in [*globals().items()] if name in ("_numpy", "_torch")}
+def _jax() -> Package:
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def gradient(array: Array, counts: Shape, step: Array) -> Any:
+        return jax.vjp(lambda each: jnp.tile(each, counts), array)[1](step)[0]
+
+    return f"jax {jax.__version__}", {"jax.numpy.tile": Kind(jnp.tile, gradient=gradient)}
+
+
+def _tensorflow() -> Package:
+    import tensorflow as tf
+
+    def tile(array: Array, counts: Shape) -> Any:
+        return tf.tile(array, tf.constant(counts, tf.int64))
+
+    def gradient(array: Array, counts: Shape, step: Array) -> Any:
+        tensor = tf.constant(array)
+        with tf.GradientTape() as tape:
+            tape.watch(tensor)
+            tiled = tile(tensor, counts)
+        return tape.gradient(tiled, tensor, tf.constant(step))
+
+    kind = Kind(tile, "multiples", fewer_counts=False, adds_axes=False, gradient=gradient)
+    return f"tensorflow {tf.__version__}", {"tensorflow.tile": kind}
+
+
+def _onnx() -> Package:
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+
+    def tile(array: Array, counts: Shape) -> Any:
+        repeats = numpy_helper.from_array(np.array(counts, np.int64), "repeats")
+        taken = helper.make_tensor_value_info("x", TensorProto.INT64, list(array.shape))
+        given = helper.make_tensor_value_info("y", TensorProto.INT64, None)
+        node = helper.make_node("Tile", ["x", "repeats"], ["y"])
+        graph = helper.make_graph([node], "one", [taken], [given], [repeats])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph.output[0]
+        tiled = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {"x": array})[0]
+        assert [size.dim_value for size in inferred.type.tensor_type.shape.dim] == list(tiled.shape)
+        return tiled
+
+    kind = Kind(tile, "repeats", fewer_counts=False, adds_axes=False)
+    return f"onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}", {"onnx.Tile": kind}
+
+
+def _paddle() -> Package:
+    import paddle
+
+    def tile(array: Array, counts: Shape) -> Any:
+        return paddle.tile(paddle.to_tensor(array), counts).numpy()
+
+    def gradient(array: Array, counts: Shape, step: Array) -> Any:
+        tensor = paddle.to_tensor(array, stop_gradient=False)
+        paddle.tile(tensor, counts).backward(paddle.to_tensor(step))
+        return tensor.grad.numpy()
+
+    return f"paddle {paddle.__version__}", {"paddle.tile": Kind(tile, "repeat_times", max_rank=7, gradient=gradient)}
+
+
+def _mindspore() -> Package:
+    import mindspore
+    from mindspore import ops
+
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE, device_target="CPU", pynative_synchronize=True)
+
+    with suppress(SystemError):  # MindSpore was built for NumPy 1, and its first call fails with NumPy 2
+        ops.tile(mindspore.Tensor([0]), (1,))
+
+    def tile(array: Array, counts: Shape) -> Any:
+        return ops.tile(mindspore.Tensor(array), counts).asnumpy()
+
+    def differs(shape: Shape, counts: Shape) -> bool:
+        return max(len(shape), len(counts)) > 8 or (0 in shape and sum(count > 1 for count in counts) == 1)
+
+    return f"mindspore {mindspore.__version__}", {"mindspore.tile": Kind(tile, "dims", leaves_out=differs)}
+
+
+def _openvino() -> Package:
+    import openvino
+    from openvino import opset1
+
+    core = openvino.Core()
+
+    def tile(array: Array, counts: Shape) -> Any:
+        parameter = opset1.parameter(list(array.shape), np.int64)
+        model = openvino.Model([opset1.tile(parameter, np.array(counts, np.int64))], [parameter])
+        return core.compile_model(model, "CPU")([array])[0]
+
+    def differs(shape: Shape, counts: Shape) -> bool:
+        is_long = max(len(shape), len(counts)) > 32
+        return is_long or not counts or min(counts) < 0 or max(counts) == 2**62
+
+    version = openvino.__version__.partition("-")[0]
+    return f"openvino {version}", {"openvino.Tile-1": Kind(tile, "repeats", leaves_out=differs)}
+
+
+def _mxnet() -> Package:
+    import mxnet as mx
+
+    mx.util.set_np_shape(True)
+
+    def tile(array: Array, counts: Shape) -> Any:
+        tiled = mx.nd.tile(mx.nd.array(array, dtype="int64"), reps=counts)
+        mx.nd.waitall()
+        return tiled.asnumpy()
+
+    def differs(shape: Shape, counts: Shape) -> bool:
+        """Return whether the kernel may not take as many axes, or NumPy may not read them."""
+        repeated = sum(count != 1 for count in counts)
+        return _negative_and_empty(shape, counts) or repeated > 2 or max(len(shape), len(counts)) > 32
+
+    return f"mxnet {mx.__version__}", {"mxnet.tile": Kind(tile, leaves_out=differs)}
+
+
+PACKAGES = {
+    "numpy": _numpy, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "onnx": _onnx, "paddle": _paddle,
+    "mindspore": _mindspore, "openvino": _openvino, "mxnet": _mxnet,
+}  # fmt: skip
 
 if __name__ == "__main__":
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"

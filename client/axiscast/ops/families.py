@@ -194,8 +194,6 @@ class Tile(Op):
     """Whether the list of copies can be shorter than the input's shape."""
     adds_axes: ClassVar[bool] = True
     """Whether the list of copies can be longer than the input's shape."""
-    lenient_release: ClassVar[str | None] = None
-    """The release that accepts a negative number of copies on an axis of size 0, or None if the release refuses it."""
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), counts = shapes, getattr(self, self.counts)
@@ -224,15 +222,6 @@ class Tile(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls.model_validate({cls.counts: (1, 2)}), ((2, 3),)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None or conflict.code != "invalid-dimension" or self.lenient_release is None:
-            return None
-        counts = getattr(self, self.counts)
-        own = (1,) * len(counts) + shapes[0]
-        is_accepted = all(size == 0 for size, count in zip(reversed(own), reversed(counts), strict=False) if count < 0)
-        accepts = f"{self.lenient_release} accepts a negative number of copies on an axis of size 0."
-        return accepts if is_accepted and min(counts) < 0 else None
-
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
         return max(len(shapes[0]), len(getattr(self, self.counts)))
 
@@ -242,3 +231,18 @@ class Tile(Op):
         pairs = zip(reversed(shape), reversed(counts), strict=False)
         merged = sum(all(type(size) is int and size != 1 for size in pair) for pair in pairs)
         return max(len(shape), len(counts)) + merged
+
+
+class LenientTile(Tile):
+    """A Tile op whose release accepts a negative number of copies on an axis of size 0."""
+
+    release: ClassVar[str]
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None or conflict.code != "invalid-dimension":
+            return None
+        counts = getattr(self, self.counts)
+        own = (1,) * len(counts) + shapes[0]
+        is_accepted = all(size == 0 for size, count in zip(reversed(own), reversed(counts), strict=False) if count < 0)
+        accepts = f"{self.release} accepts a negative number of copies on an axis of size 0."
+        return accepts if is_accepted and min(counts) < 0 else None

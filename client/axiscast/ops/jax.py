@@ -12,14 +12,14 @@ from pydantic import Field
 from ..plan.alignment import Alignment, ShapeMismatch, align_mapped, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
-from ..wire.dimensions import Dimensions
+from ..wire.dimensions import DimensionOrDimensions, Dimensions
 from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
 from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import ErrorMessage
-from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .families import COPIES, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -123,6 +123,15 @@ class einsum(Einsum):
     name: Literal["jax.numpy.einsum"] = "jax.numpy.einsum"
     dialect = Dialect(letters_only=False)
     link = f"{_LINK}/jax.numpy.einsum.html"
+
+
+class tile(Tile):
+    """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
+
+    name: Literal["jax.numpy.tile"] = "jax.numpy.tile"
+    link = f"{_LINK}/jax.numpy.tile.html"
+    snippets = ("{y} = jax.numpy.tile({x}, {reps})",)
+    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
 ALIASES = {

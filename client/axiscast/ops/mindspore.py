@@ -2,11 +2,14 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
+from ..wire.dimensions import Dimensions
 from .aliases import aliases
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
+from .families import COPIES, Choice, Elementwise, MatrixProduct, Tile, UnidirectionalKeeping
 from .framework import PYTHON, Framework
 from .lowering import lower
 
@@ -68,6 +71,26 @@ class where(Choice):
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.where.html"
 
 
+class tile(Tile):
+    """Repeat a tensor along its axes. `dims` and the shape are right-aligned, and the shorter one gets leading ones."""
+
+    name: Literal["mindspore.tile"] = "mindspore.tile"
+    counts = "dims"
+    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.tile.html"
+    snippets = ("{y} = ops.tile({x}, {dims})",)
+    dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict:
+            return None
+        if self.limited_rank(shapes) > 8:
+            return "MindSpore 2.10 fails when it runs this: its CPU kernel of Tile repeats at most 8 axes."
+        repeated = [axis for axis, count in enumerate(reversed(self.dims)) if count > 1]
+        if len(repeated) == 1 and 0 in shapes[0][-1 - repeated[0] :]:
+            return "MindSpore 2.10 fails when it runs this: its CPU kernel of Tile repeats no empty part on one axis."
+        return None
+
+
 class matmul(MatrixProduct):
     """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
@@ -99,6 +122,7 @@ ALIASES = {
     **aliases(maximum, "maximum minimum", "mindspore.mint"),
     **aliases(where, "lerp addcmul addcdiv", "mindspore", "mindspore.ops"),
     **aliases(where, "lerp", "mindspore.mint"),
+    **aliases(tile, "tile", "mindspore.ops", "mindspore.mint", "mindspore.Tensor"),
     **aliases(where, "where", "mindspore.ops", "mindspore.mint"),
     **aliases(matmul, "matmul", "mindspore.ops", "mindspore.mint"),
     **aliases(broadcast_to, "broadcast_to", "mindspore.ops", "mindspore.mint"),

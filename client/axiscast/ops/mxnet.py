@@ -6,7 +6,7 @@ adds an axis. `broadcast_to` does not add an axis either, and a 0 in its shape k
 `mx.np.broadcast_to` follows NumPy's rule, and -2 keeps the input's size. Binary operations follow NumPy's rule.
 """
 
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from math import prod
 from typing import Literal, Self
 
@@ -31,7 +31,7 @@ from ..wire.shapes import IntegerOrIntegers, Integers, as_list, format_shape, sh
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, Unidirectional
+from .families import COPIES, Choice, Elementwise, LenientTile, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -216,6 +216,26 @@ class np_broadcast_to(Unidirectional):
         return None if conflict or is_empty else _expansion_deviation(self, shapes)
 
 
+class tile(LenientTile):
+    """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
+
+    name: Literal["mxnet.tile"] = "mxnet.tile"
+    link = f"{_LINK}.tile"
+    snippets = ("{y} = mx.nd.tile({x}, reps={reps})",)
+    release = "MXNet 1.9.1"
+    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        counts = tuple(as_list(self.reps))
+        if conflict or 0 in shapes[0] or 0 in counts:  # for empty arrays, MXNet runs no kernel
+            return super().known_deviation(shapes, conflict)
+        rank = self.limited_rank(shapes)
+        own, copies = ((1,) * (rank - len(sizes)) + sizes for sizes in (shapes[0], counts))
+        small = [(1, size) for size in own]
+        big = zip(copies, own, strict=True)
+        return _kernel_deviation(tuple(chain.from_iterable(small)), tuple(chain.from_iterable(big)))
+
+
 class broadcast_add(Elementwise):
     """Broadcast two arrays of any ranks against each other, as every `broadcast_` operation does."""
 
@@ -353,6 +373,7 @@ ALIASES = {
         "mxnet.np",
     ),
     **aliases(broadcast_axis, "broadcast_axis", "mxnet.nd"),
+    **aliases(tile, "tile", "mxnet.nd", "mxnet.np"),
     **aliases(broadcast_like, "broadcast_like", "mxnet.nd"),
     **aliases(broadcast_to, "broadcast_to", "mxnet.nd"),
 }

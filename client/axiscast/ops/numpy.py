@@ -13,7 +13,7 @@ from .aliases import aliases
 from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
-from .families import COPIES, Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
+from .families import COPIES, Choice, Elementwise, LenientTile, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -91,14 +91,14 @@ class where(Choice):
     link = "https://numpy.org/doc/stable/reference/generated/numpy.where.html"
 
 
-class tile(Tile):
+class tile(LenientTile):
     """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
 
     name: Literal["numpy.tile"] = "numpy.tile"
     max_rank = 64
     link = "https://numpy.org/doc/stable/reference/generated/numpy.tile.html"
     snippets = ("{y} = np.tile({x}, {reps})",)
-    lenient_release = "NumPy 2.4"
+    release = "NumPy 2.4"
     reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 
 

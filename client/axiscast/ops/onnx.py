@@ -25,6 +25,7 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Number, format_shape
+from . import families
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
@@ -194,6 +195,21 @@ class Gemm(Op):
     @classmethod
     def output_count(cls, inputs: int) -> int:
         return inputs - 2
+
+
+class Tile(families.Tile):
+    """Repeat a tensor along its axes. `repeats` has an entry for each axis."""
+
+    name: Literal["onnx.Tile"] = "onnx.Tile"
+    counts = "repeats"
+    takes_fewer_counts = False
+    adds_axes = False
+    link = f"{_LINK}Tile.html"
+    snippets = (
+        'initializers.append(numpy_helper.from_array(np.array({repeats}, np.int64), "{y}_repeats"))\n'
+        'nodes.append(helper.make_node("Tile", ["{x}", "{y}_repeats"], ["{y}"]))',
+    )
+    repeats: Dimensions = Field(description="The number of copies along each axis.", examples=[[2, 1]])
 
 
 ALIASES = {

@@ -38,7 +38,7 @@ from ..wire.shapes import Integer, Integers, format_shape, shorten
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
-from .families import Elementwise
+from .families import COPIES, Elementwise, Tile
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -220,6 +220,23 @@ class Broadcast3(_Broadcast):
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
         default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
     )
+
+
+class Tile1(Tile):
+    """Repeat a tensor along its axes. The shorter of `repeats` and the shape gets leading ones."""
+
+    name: Literal["openvino.Tile-1"] = "openvino.Tile-1"
+    counts = "repeats"
+    link = f"{_LINK}/tile-1.html"
+    snippets = ("{y} = opset1.tile({x}, op.Constant(np.array({repeats}, np.int64)))",)
+    repeats: Dimensions = Field(description=COPIES, examples=[[2, 1]])
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict and conflict.code == "invalid-dimension" and min(self.repeats) < 0:
+            return "OpenVINO 2026.4 takes a negative number of copies for 0."
+        if conflict is None and not self.repeats and 0 not in shapes[0]:
+            return "OpenVINO 2026.4 may give undefined values if repeats is empty."
+        return None
 
 
 class Add1(Elementwise):

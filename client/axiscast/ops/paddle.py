@@ -6,15 +6,27 @@ broadcast_tensors accepts at most 6 axes. A Paddle tensor has at most 9 axes.
 
 from typing import Literal, Self
 
+from pydantic import Field
+
 from ..plan.alignment import Alignment, Conflict, align_right, align_to_target
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
+from ..wire.dimensions import Dimensions
 from .aliases import aliases
 from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, MatrixProduct, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
+from .families import (
+    COPIES,
+    Choice,
+    Elementwise,
+    MatrixProduct,
+    Multidirectional,
+    Tile,
+    UnidirectionalKeeping,
+    UnidirectionalLike,
+)
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -114,6 +126,17 @@ class where(Choice):
     link = f"{_LINK}/where_en.html"
 
 
+class tile(Tile):
+    """Repeat a tensor along its axes. The shorter of `repeat_times` and the shape gets leading ones."""
+
+    name: Literal["paddle.tile"] = "paddle.tile"
+    counts = "repeat_times"
+    max_rank = 7
+    link = f"{_LINK}/tile_en.html"
+    snippets = ("{y} = paddle.tile({x}, {repeat_times})",)
+    repeat_times: Dimensions = Field(description=COPIES, examples=[[2, 1]])
+
+
 class matmul(MatrixProduct):
     """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
@@ -162,6 +185,7 @@ ALIASES = {
     **aliases(matmul, "matmul mm", "paddle.Tensor"),
     **aliases(matmul, "matmul", "paddle.linalg"),
     **aliases(matmul, "mm", "paddle"),
+    **aliases(tile, "tile", "paddle.Tensor"),
 }
 
 MESSAGES = (

@@ -11,11 +11,12 @@ from pydantic import Field, StrictBool
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from ..plan.relations import Relation
+from ..wire.dimensions import Dimensions
 from .aliases import aliases
 from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -133,6 +134,18 @@ def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
         f"TensorFlow 2.21 fails when it runs this: its CPU kernel takes at most {_MAX_AXES} axes, after neighbouring "
         "axes that are broadcast alike are merged."
     )
+
+
+class tile(Tile):
+    """Repeat a tensor along its axes. `multiples` has an entry for each axis."""
+
+    name: Literal["tensorflow.tile"] = "tensorflow.tile"
+    counts = "multiples"
+    takes_fewer_counts = False
+    adds_axes = False
+    link = "https://www.tensorflow.org/api_docs/python/tf/tile"
+    snippets = ("{y} = tf.tile({x}, tf.constant({multiples}, tf.int64))",)
+    multiples: Dimensions = Field(description="The number of copies along each axis.", examples=[[2, 1]])
 
 
 _OPERATIONS = """subtract multiply divide truediv pow maximum minimum equal not_equal less less_equal greater

@@ -19,7 +19,7 @@ from .base import Op
 from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import ErrorMessage
-from .families import COPIES, Elementwise, MatrixProduct, Multidirectional, Tile, UnidirectionalLike
+from .families import COPIES, Elementwise, LenientTile, MatrixProduct, Multidirectional, UnidirectionalLike
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -145,18 +145,18 @@ class masked_fill(Elementwise):
         return super().align(shapes)
 
 
-class tile(Tile):
+class tile(LenientTile):
     """Repeat a tensor along its axes. `dims` and the shape are right-aligned, and the shorter one gets leading ones."""
 
     name: Literal["torch.tile"] = "torch.tile"
     counts = "dims"
     link = "https://pytorch.org/docs/stable/generated/torch.tile.html"
     snippets = ("{y} = torch.tile({x}, {dims})",)
-    lenient_release = "PyTorch 2.13"
+    release = "PyTorch 2.13"
     dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
-class repeat(Tile):
+class repeat(LenientTile):
     """Repeat a tensor along its axes. `repeats` needs an entry for each axis, and further entries add leading axes."""
 
     name: Literal["torch.repeat"] = "torch.repeat"
@@ -164,7 +164,7 @@ class repeat(Tile):
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html"
     snippets = ("{y} = {x}.repeat({repeats})",)
     takes_fewer_counts = False
-    lenient_release = "PyTorch 2.13"
+    release = "PyTorch 2.13"
     repeats: Dimensions = Field(
         description="The number of copies along each axis. Entries before those of the tensor's axes add leading axes.",
         examples=[[2, 1]],
