@@ -29,7 +29,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from attacks.cases import ATTACKS, REQUEST_SECONDS, head, post
+from attacks.attack import REQUEST_SECONDS, head, post
+from attacks.cases import ATTACKS
 from attacks.test_attacks import strike
 from conftest import served
 from harness import destination, machine

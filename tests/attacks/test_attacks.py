@@ -18,7 +18,8 @@ import msgpack
 import pytest
 from conftest import PATIENCE, Served, served, warm
 
-from attacks.cases import ATTACKS, MIB, REQUEST_SECONDS, SENDS_ON, Attack
+from attacks.attack import MIB, REQUEST_SECONDS, SENDS_ON, Attack
+from attacks.cases import ATTACKS
 from axiscast.wire.problems import PROBLEM_KINDS
 
 SLOW = {attack.name: attack for attack in ATTACKS if any(isinstance(piece, float) for piece in attack.pieces)}

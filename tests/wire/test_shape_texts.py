@@ -1,4 +1,4 @@
-"""Tests of shapes as text, in a table that the page must also read (test_page.py)."""
+"""Tests of shapes as text, in a table that the page must also read (static/test_form.py)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,127 @@
+"""The drawing and the table of axes on the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from test_page import EINOPS
+
+if TYPE_CHECKING:
+    from page_in_browser import Page
+
+pytest_plugins = ["page_in_browser"]
+
+
+def cells(page: Page, panel: int) -> list[str]:
+    """The labels in the front plane of a panel: the inputs in their order, then the output."""
+    labels = page.texts(f"#picture .joined:nth-child({panel}) [role=grid] td")
+    return [" ".join(label.split()) for label in labels]
+
+
+def test_each_cell_of_the_output_says_what_it_reads_and_lights_it(page: Page) -> None:
+    page.ask("")
+    assert cells(page, 1) == ["a0"] * 4 + ["a1"] * 4 + ["a2"] * 4
+    assert cells(page, 2) == ["b0", "b1", "b2", "b3"] * 3
+    assert cells(page, 3) == [f"a{row} b{column}" for row in range(3) for column in range(4)]
+    assert page.text(".say") == "a is repeated along axis 1 and b along axis 0."
+    page.tab.locator(".output td").nth(6).hover()
+    assert page.text(".say") == "Output [1, 2] reads a[1, 0] and b[0, 2]."
+    lit = page.tab.eval_on_selector_all("td.lit", "all => all.map(one => one.innerText.trim().split(/\\s+/).join(' '))")
+    assert lit == ["a1", "a1", "b2", "b2", "a1 b2"]  # each element, and its copy where it is read
+    page.tab.locator(".output td").first.focus()
+    page.tab.keyboard.press("ArrowDown")
+    page.tab.keyboard.press("ArrowRight")
+    assert page.text(".say") == "Output [1, 1] reads a[1, 0] and b[0, 1]."
+    page.tab.locator(".joined td").nth(5).click()  # a copy: those that share its element
+    assert page.text(".say") == "a[1, 0] again, repeated along axis 1: 4 outputs read it."
+    assert page.tab.locator(".output .lit").count() == 4
+    page.tab.get_by_role("button", name="axis 1", exact=True).focus()
+    assert page.text(".say") == "Axis 1: a has 1, which is stretched; b has 4."
+    assert cells_lit(page, ".output") == ["a0 b0", "a0 b1", "a0 b2", "a0 b3"]
+
+
+def cells_lit(page: Page, where: str) -> list[str]:
+    return [" ".join(label.split()) for label in page.texts(f"{where} .lit")]
+
+
+def test_planes_of_merged_axes_are_chosen_and_named(page: Page) -> None:
+    page.ask(EINOPS)
+    assert page.texts(".axes .name") == ["h", "2", "w", "c"]
+    assert page.text(".say") == "a is repeated along the 2 of axis 0 and c."
+    assert cells(page, 1) == ["a00"] * 3 + ["a01"] * 3 + ["a02"] * 3  # w down, c to the right
+    page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="1").click()
+    assert cells(page, 1) == ["a00"] * 3 + ["a01"] * 3 + ["a02"] * 3  # the second copy of the same h
+    assert page.tab.locator("#picture .joined:nth-child(1) [role=grid] td.new").count() == 9
+    page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="2").click()
+    assert cells(page, 2) == ["a10", "a10", "a10", "a11", "a11", "a11", "a12", "a12", "a12"]
+
+
+NUMBERS = {
+    "a b -> a 2 b 2": "a is repeated along the 2 of axis 1 and the 2 of axis 3.",
+    "a b -> (2 a 2) b": "a is repeated along the first 2 of axis 0 and the second 2 of axis 0.",
+    "a b -> a b 1": "a is not repeated.",
+}
+
+
+@pytest.mark.parametrize("pattern", NUMBERS)
+def test_a_number_of_a_pattern_is_named_by_its_axis(page: Page, pattern: str) -> None:
+    page.ask(f"op=einops.repeat&input=2,3&pattern={pattern}")
+    assert page.text(".say") == NUMBERS[pattern]
+
+
+def test_a_conflict_shows_its_column_and_its_fix_above_the_drawing(page: Page) -> None:
+    page.ask("op=torch.add&input=2,64,7,7&input=64")
+    assert page.texts(".drawing [role=grid]") == []
+    assert page.texts(".axes .conflict b") == ["7", "64"]
+    for width in (1280, 390):
+        page.tab.set_viewport_size({"width": width, "height": 800})
+        top = "selector => document.querySelector(selector).getBoundingClientRect().bottom"
+        assert page.tab.evaluate(top, ".apply") < 800  # in the first viewport
+    page.tab.get_by_role("link", name="Apply").click()
+    page.settle()
+    assert page.text("#verdict") == "✓ Broadcasts to (2, 64, 7, 7)"
+    assert page.tab.eval_on_selector("#inputs-1", "control => control.value") == "64,1,1"
+
+
+def test_sizes_step_in_the_drawing_and_attributes_stand_where_they_act(page: Page) -> None:
+    page.ask("op=openvino.Broadcast-3&mode=explicit&input=3&target_shape=3,4&axes_mapping=0")
+    assert page.texts(".attribute td") == ["from axis 0", ""]
+    page.tab.get_by_role("button", name="Grow target axis 1").click()
+    page.tab.locator("#verdict", has_text="(3, 5)").wait_for()
+    page.tab.keyboard.press("Enter")  # the same button
+    page.tab.locator("#verdict", has_text="(3, 6)").wait_for()
+    page.tab.get_by_role("button", name="Shrink input 0 axis 0").click()
+    page.tab.locator("#verdict.no").wait_for()
+    assert page.query() == "op=openvino.Broadcast-3&input=2&mode=explicit&target_shape=3,6&axes_mapping=0"
+
+
+def test_what_is_large_unknown_or_empty_is_drawn_in_few_cells(page: Page) -> None:
+    page.ask("input=1000000&input=1")
+    assert cells(page, 1) == ["a0", "a1", "a2", "…", "a…"]
+    page.ask("input=N,1&input=M,2")
+    assert cells(page, 1) == ["a0", "a0", "a1", "a1", "…", "…"]
+    page.ask("input=0,3&input=3")
+    assert page.texts(".empty") == ["no elements"] * 3
+    page.ask("input=()&input=()")
+    assert cells(page, 3) == ["a b"]
+    page.ask("&".join(["input=2,1,1,1,1,1,1,2"] * 9))
+    assert len(page.texts(".joined")) == 5
+    assert "and 5 more inputs" in page.text(".scene")
+
+
+def test_on_a_phone_the_shapes_come_first_and_the_verdict_stays_in_view(page: Page) -> None:
+    page.tab.set_viewport_size({"width": 390, "height": 500})
+    page.ask("input=2,3,1&input=4&input=1,4")
+    box = "selector => document.querySelector(selector).getBoundingClientRect().toJSON()"
+    assert page.tab.evaluate(box, "#inputs-0")["top"] < 150
+    page.tab.fill("#inputs-2", "2,1,4")
+    page.settle()
+    assert page.tab.evaluate("scrollY") == 0
+    assert page.tab.evaluate(box, "#verdict")["bottom"] <= 500
+    page.tab.locator("#code").scroll_into_view_if_needed()
+    assert page.tab.evaluate("scrollY") > 200
+    assert page.tab.evaluate(box, "#verdict")["top"] == 0
+    page.tab.get_by_role("link", name="Outer product").click()
+    page.settle()
+    assert page.tab.evaluate("scrollY") == 0

@@ -1,0 +1,148 @@
+"""The form of the page: shapes, attributes, errors and pasted text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from test_shape_texts import SHAPES
+
+if TYPE_CHECKING:
+    from page_in_browser import Page
+
+pytest_plugins = ["page_in_browser"]
+
+
+def test_an_emptied_field_is_not_a_scalar(page: Page) -> None:
+    page.ask("input=3&input=()")
+    assert page.text("#verdict") == "✓ Broadcasts to (3,)"
+    page.tab.fill("#inputs-1", "")
+    page.settle()
+    assert page.text("#verdict") == "Invalid input"
+    assert page.text("#error-inputs-1").startswith("Write a shape as 8,1,6,1")
+
+
+def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> None:
+    fields = {"numpy": [], "explicit": ["axes_mapping"], "pdpd": ["axis"]}
+    page.ask("op=openvino.Broadcast-1&mode=explicit&input=4&target_shape=3,4&axes_mapping=1")
+    for mode, own in fields.items():
+        page.tab.get_by_label("mode").select_option(label=mode)
+        page.settle()
+        assert page.texts("#fields label") == ["mode", "target_shape", *own]
+        assert ("axes_mapping" in page.query()) == (mode == "explicit")
+
+
+def test_what_was_typed_goes_with_the_reader_to_another_op(page: Page) -> None:
+    page.ask("op=openvino.Broadcast-1&mode=pdpd&input=3,1&target_shape=3,4")
+    page.choose("openvino.Broadcast-3")
+    page.settle()
+    assert page.query() == "op=openvino.Broadcast-3&input=3,1&target_shape=3,4"  # which has no mode pdpd
+    page.choose("torch.expand")
+    page.settle()
+    assert page.query() == "op=torch.expand&input=3,1&size=3,4"
+    page.choose("compare")
+    page.settle()
+    assert page.query() == "op=compare&input=3,1&shape=3,4"
+
+
+def test_a_shape_is_read_here_as_in_a_terminal_and_a_link_holds_it_in_one_form(page: Page) -> None:
+    page.ask("input=x.shape: torch.Size([8, 1])&input=8\u00d71")
+    assert page.query() == "op=numpy.broadcast_arrays&input=8,1&input=8,1"
+    read = "async texts => { const {sizesOf} = await import('/static/question.js'); return texts.map(sizesOf); }"
+    shapes = dict(zip(SHAPES, page.tab.evaluate(read, list(SHAPES)), strict=True))
+    assert shapes == {text: sizes and list(map(str, sizes)) for text, sizes in SHAPES.items()}
+
+
+def test_what_is_known_of_names_is_asked_of_one_op_and_of_all(page: Page) -> None:
+    page.ask('input=N,1&input=M,3&assume={"N":"2..", "M": 4}')
+    assert page.tab.get_by_label("assume").input_value() == "N=2.., M=4"
+    assert page.texts(".condition li") == ["N == 4"]
+    page.tab.select_option("#as", "Python")
+    page.settle()
+    assert 'assume={"N": "2..", "M": 4}' in page.text("#code")
+    page.tab.get_by_role("link", name="Compare all frameworks").click()
+    page.settle()
+    assert page.query() == "op=compare&input=N,1&input=M,3&assume=N=2..,M=4"
+    assert page.texts("tbody td")[0].split("\n\n") == ["(4, 3)", "if N == 4"]
+    assert 'assume={"N": "2..", "M": 4}' in page.text("#code")
+
+
+MISTAKES = {
+    "input=8,1&input=8,a!": (
+        "inputs-1",
+        "'a!' is not a size. Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N,?,2..8",
+    ),
+    "input=8,1&input=3,-1": ("inputs-1", "Axis 1 must not be negative: a size is 0 or more"),
+    "input=N&assume=M=2..": ("field-assume", "No size here has this name: the names are N"),
+    "op=numpy.brodcast_to&input=3": ("op", "There is no op 'numpy.brodcast_to': did you mean numpy.broadcast_to"),
+    "op=poputil.expandToMatchRanks&input=3&input=3&input=3": (
+        "inputs",
+        "poputil.expandToMatchRanks takes 2 inputs, not 3",
+    ),
+}
+"""Questions that can't be answered: the field, and what stands beside it."""
+
+
+def test_an_error_is_said_once_beside_its_field(page: Page) -> None:
+    for query, (field, words) in MISTAKES.items():
+        page.ask(query)
+        assert page.text(f"#error-{field}").startswith(words)
+        assert page.tab.locator("[aria-invalid]").count() == 1
+        assert words not in page.text("#answer")
+        assert [text for text in page.texts(".error") if text] == [page.text(f"#error-{field}")]
+    page.complaints.clear()  # the browser's own, of answers that are problems
+
+
+def test_a_link_may_name_an_alias(page: Page) -> None:
+    for alias, rule in {"torch.mul": "torch.add", "np.add": "numpy.add"}.items():
+        page.ask(f"op={alias}&input=3,1&input=4")
+        assert page.tab.eval_on_selector("#op", "control => control.value") == alias
+        assert page.text("#doc").startswith("Broadcast two")
+        assert page.tab.locator("#doc a").last.get_attribute("href") == f"ops#{rule}"
+        assert page.tab.locator("#add").is_hidden()  # it takes two inputs
+        page.tab.locator("#picture button", has_text="+").last.click()
+        page.settle()
+        assert page.query() == f"op={alias}&input=3,1&input=5"
+
+
+PASTED = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  const event = new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true});
+  document.querySelector("#inputs-0").dispatchEvent(event);
+}"""
+ERROR = "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
+
+
+@pytest.mark.parametrize("way", ["pasted", "pasted with its traceback", "typed"])
+def test_an_error_message_in_place_of_a_shape_becomes_its_question(page: Page, way: str) -> None:
+    page.ask("op=torch.add&input=3&input=4")
+    if way == "typed":
+        page.tab.fill("#inputs-0", ERROR)
+    else:
+        before = "Traceback (most recent call last):\n" if "traceback" in way else ""
+        page.tab.evaluate(PASTED, f"{before}{ERROR}\n")
+    page.tab.get_by_text("Read from the error").wait_for()
+    page.settle()
+    assert [page.tab.input_value(f"#inputs-{number}") for number in (0, 1)] == ["2,64,7,7", "64"]
+    assert page.text("#why").startswith("Read from the error: numpy.add can't broadcast (2, 64, 7, 7) and (64,).")
+    assert page.query() == "op=numpy.add&input=2,64,7,7&input=64"
+    page.tab.fill("#inputs-1", "64,1,1")
+    page.settle()
+    assert page.text("#why") == "You can also paste an error message into a shape."
+
+
+def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> None:
+    page.ask("op=torch.add&input=3&input=4")
+    page.tab.evaluate(PASTED, "RuntimeError: shape '[4, 2]' is invalid for input of size 6")
+    page.tab.get_by_text("An error message", exact=True).wait_for()
+    assert page.text("#message").startswith("This is about a reshape")
+    assert page.tab.input_value("#inputs-0") == "3"
+
+
+def test_several_lines_of_shapes_are_still_several_inputs(page: Page) -> None:
+    page.ask("op=numpy.broadcast_arrays&input=3&input=4")
+    page.tab.evaluate(PASTED, "torch.Size([8, 1])\nx: (1, 3)\n")
+    page.settle()
+    assert page.tab.input_value("#inputs-0") == "torch.Size([8, 1])"
+    assert page.text("#why") == "You can also paste an error message into a shape."
