@@ -81,42 +81,54 @@ export function comparedOf({results, left_out: absent = []}) {
 
 const LEFT_OUT = "skipped: it takes only known sizes";
 
-/** Returns a comparison as plain text, with a line for each op or mode. */
-export function comparisonText({results, left_out: absent = []}) {
-  const lines = results.flatMap(({op, also = [], compatible, outputs, result, conditions = [], conflict}) => {
-    const reached = reachedBy({outputs, result});
-    const told = (name) => conflict ? ["no ", conflict.message.replaceAll(op.name, name)] // messages may name the op
-      : compatible ? ["yes", reached] : ["if ", conditions.map(({text}) => text).join(", and "), reached];
-    return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told(name).filter(Boolean).join("  ")]);
-  });
-  lines.push(...absent.map((name) => [name, `-    ${LEFT_OUT}`]));
-  const width = Math.max(...lines.map(([name]) => name.length));
-  return lines.map(([name, told]) => `${name.padEnd(width)}  ${told}`).join("\n");
+/** Returns groups [text, answer, ops] of ops that have the same output or conflict, those that broadcast first. */
+function groupsOf(results) {
+  const groups = new Map(), order = [true, null, false];
+  for (const {op, also = [], ...answer} of results) {
+    const {compatible, outputs, result, conditions = [], conflict} = answer, reached = reachedBy({outputs, result});
+    const name = conflict?.message.includes(op.name) ? op.name : ""; // messages may name the op
+    if (name) answer.conflict = {...conflict, message: conflict.message.replaceAll(name, "the op")};
+    const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${reached}`
+      : ["if ", conditions.map(({text}) => text).join(", and "), reached].filter(Boolean).join("  ");
+    const codes = answer.warnings?.map(({code}) => code), key = [text, replicationOf(outputs), codes].join();
+    const group = groups.get(key) ?? [text, answer, []];
+    groups.set(key, group);
+    group[2].push(op, ...also);
+  }
+  return [...groups.values()].sort(([, one], [, other]) => order.indexOf(one.compatible) - order.indexOf(other.compatible));
 }
 
-/** Returns a table with a row for each group of ops and modes that agree. A row shows the output or the conflict. */
+const written = ({name, mode}) => mode ? `${name} ${mode}` : name;
+
+/** Returns a comparison as plain text, with two lines for each group of ops. */
+export function comparisonText({results, left_out: absent = []}) {
+  const lines = groupsOf(results).map(([text, , ops]) => `${text}\n     ${ops.map(written).join(", ")}`);
+  if (absent.length) lines.push(`-    ${LEFT_OUT}\n     ${absent.join(", ")}`);
+  return lines.join("\n");
+}
+
+/** Returns a table with a row for each group of ops that have the same output or conflict. Each op is a link. */
 export function comparisonTable({results, left_out: absent = []}, asked) {
-  const linked = (op) => {
-    const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
-    return [linkTo(next, op.name), help("span", op.mode ? ` ${op.mode}` : "")];
-  };
-  const rows = results.map(({op, also = [], compatible, outputs = [], result, conditions = [], conflict, warnings = []}) => {
-    const reached = reachedBy({outputs, result});
-    const answer = compatible
-      ? [el("span", {className: "yes"}, "✓ ", reached || "yes"), help("span", replicationOf(outputs)),
-         help("span", ...warnings.map(({code}) => ` ${code}`))]
-      : conflict ? [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))]
-      : [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `if ${text}`))];
-    const names = el("th", {scope: "row"}, ...linked(op), ...also.map((other) => help("p", ...linked(other))));
-    return el("tr", {}, names, el("td", {}, ...answer));
-  });
-  rows.push(...absent.map((name) => el("tr", {}, el("th", {scope: "row"}, name), el("td", {}, help("span", LEFT_OUT)))));
-  const head = ["op", "output or conflict"].map((name) => el("th", {scope: "col"}, name));
+  const linked = (op) => linkTo(askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values}), written(op));
+  const rows = groupsOf(results).map(([, answer, ops]) =>
+    el("tr", {}, el("th", {scope: "row"}, ...verdictCell(answer)), el("td", {}, ...listed(ops.map(linked)))));
+  if (absent.length) rows.push(el("tr", {}, el("th", {scope: "row"}, help("span", LEFT_OUT)), el("td", {}, absent.join(", "))));
+  const head = ["output or conflict", "ops"].map((name) => el("th", {scope: "col"}, name));
   return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
 }
 
+const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : [link]);
+
+/** Returns the content of a cell that shows a result of a comparison. */
+function verdictCell({compatible, outputs = [], result, conditions = [], conflict, warnings = []}) {
+  const reached = reachedBy({outputs, result}), codes = warnings.map(({code}) => help("span", ` ${code}`));
+  if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(conflict.message), ...codes];
+  if (compatible) return [el("span", {className: "yes"}, `✓ ${reached || "yes"}`), help("span", replicationOf(outputs)), ...codes];
+  return [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `if ${text}`)), ...codes];
+}
+
 /** Returns the replicated axes of a single output, because two rules may replicate along different axes. */
-function replicationOf(outputs) {
+function replicationOf(outputs = []) {
   const axes = outputs.length === 1 ? outputs[0].broadcast_axes : [];
   return axes.length ? ` replicated along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";
 }

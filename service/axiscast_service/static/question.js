@@ -21,7 +21,7 @@ const listsIntegers = ({type, items}) => type === "array" && JSON.stringify(item
 /** The comparison of all frameworks, which the form treats like an op. */
 export const COMPARE = {
   name: "compare",
-  doc: "The results of every framework for these shapes. Select a row to see its op.",
+  doc: "The results of every framework for these shapes. Select an op to see its result.",
   attributes: {properties: {shape: {
     ...SHAPE, examples: [[2, -1]],
     description: "The target shape, for ops that take one, with one input. Without it, the ops that need no target are compared.",
