@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots lines docs wheel sdist release-check repository image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots lines docs wheel sdist smoke package audit links release-check repository image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -28,6 +28,7 @@ bench-smoke: $(VENV)/dev.done
 lint: $(VENV)/dev.done
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/zizmor --offline --quiet --persona=pedantic .github
 
 types: $(VENV)/dev.done
 	$(VENV)/bin/mypy
@@ -143,16 +144,44 @@ $(VENV)-docs/docs.done: docs/requirements.txt pyproject.toml
 # The wheel and the source distribution, which have the same bytes for the same source: hatchling, with a locked version,
 # sets equal dates.
 wheel: $(VENV)-build/build.done
+	@rm -f dist/*.whl
 	@$(VENV)-build/bin/hatchling build --target wheel --directory dist
 	@sha256sum dist/*.whl
 
 sdist: $(VENV)-build/build.done
+	@rm -f dist/*.tar.gz
 	@$(VENV)-build/bin/hatchling build --target sdist --directory dist
 	@sha256sum dist/*.tar.gz
 
 $(VENV)-build/build.done: deploy/requirements-build.txt
 	@$(PYTHON) -m venv $(VENV)-build
 	@$(VENV)-build/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/requirements-build.txt
+	@touch $@
+
+# The wheel in a bare environment: the import name and the console script.
+smoke: $(VENV)/bin/python wheel
+	cd tests && $(abspath $(VENV))/bin/python -m package --quick
+
+# The wheel and the source distribution in bare environments: each extra, on each Python, without a compiler, by pip, uv
+# and pipx. For some of the Pythons: make package PYTHONS="python3.11 python3.14"
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+package: wheel sdist $(VENV)-package/package.done
+	$(VENV)-package/bin/twine check --strict dist/*
+	$(VENV)-package/bin/check-wheel-contents dist/*.whl
+	cd tests && $(abspath $(VENV))-package/bin/python -m package --pythons $(PYTHONS)
+
+# Known vulnerabilities in the locked packages, from the package index. A package without an answer is an error.
+audit: $(VENV)-package/package.done
+	for lock in $$(git ls-files '*requirements*.txt'); do \
+	  $(VENV)-package/bin/pip-audit --strict --require-hashes --disable-pip --requirement $$lock || exit; done
+
+# The external links of the documentation. It needs the internet.
+links: $(VENV)/dev.done
+	$(VENV)/bin/python docs/check_links.py
+
+$(VENV)-package/package.done: tests/package/requirements.txt
+	@$(PYTHON) -m venv $(VENV)-package
+	@$(VENV)-package/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@
 
 # The reasons why a tag cannot be released: make release-check TAG=v0.1.0
@@ -176,6 +205,7 @@ lock: $(VENV)/clients.done
 	$(LOCK) pyproject.toml --extra service --extra metrics --extra otel --extra dev -o tests/requirements.txt
 	$(LOCK) pyproject.toml --extra docs -o docs/requirements.txt
 	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
+	$(LOCK) tests/package/requirements.in -o tests/package/requirements.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
 	for folder in tests/clients examples/node; do (cd $$folder && \
 	  $(NPM) update --package-lock-only --omit-lockfile-registry-resolved && \
