@@ -32,85 +32,20 @@ _PARSED = (
     "overloaded",
 )
 
-_NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
-_ROWS = {"op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
-
-DESCRIPTION = f"""\
-Requests are JSON (`{Encoding.JSON.value}`) or MessagePack (`{Encoding.MSGPACK.value}`, `application/msgpack` or
-`application/x-msgpack`), by their `Content-Type`. Both encodings have the same fields. Responses have the encoding of
-the request unless `Accept` names the other one.
-
-**Tensors in JSON** have their elements in `data`, as a list nested like `shape` or flat in C order, or their bytes in
-`base64`. **Tensors in MessagePack** have one bin, or a list of consecutive bins, in `data`: the elements in C order
-without gaps, in little-endian byte order.
-
-| dtype | bytes of an element |
-|---|---|
-| `bool` | 1: 0 or 1 |
-| `int8` to `uint64`, `float16` to `float64`, `bfloat16`, the float8 types | their size in bits divided by 8 |
-| `complex64`, `complex128` | two floats: the real and the imaginary part |
-| the int4, int2, float6 and float4 types | 1, with the value in the low bits |
-| `datetime64[unit]`, `timedelta64[unit]` | 8: an int64 number of units; the smallest int64 is NaT |
-| `str<N>`, `bytes<N>` | 4 N in UTF-32-LE, or N; both are padded with zeros |
-
-If a tensor has `strides`, element `i` is at the sum of `i[axis] * strides[axis]` elements, and `data` ends with the
-last element that is used. A replicated axis has stride 0 and takes no space.
-
-Responses with a status of 400 or more are problems: ProblemDetails as `application/problem+json` or MessagePack.
-"""
-
-EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
-    CheckRequest: {
-        "two shapes": {"inputs": [[8, 1, 6, 1], [7, 1, 5]], "explain": True},
-        "warnings of correct code": {"inputs": [[3, 1], [4]], "warn": ["mutual-stretch", "rank-promotion"]},
-        "sizes that are not known": {"inputs": [["N", 3, "?"], ["M", "2..", 5]], "assume": {"N": "2.."}},
-        "bytes of the output": {"inputs": [[2, 1], [3]], "dtype": "float32"},
-    }
-    | {name: example_request(name) for name in OPS},
-    CheckBatchRequest: {
-        "rows": {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}, _NGRAPH]},
-        "columns": {
-            "op": "numpy.broadcast_arrays",
-            "inputs": [{"shape": [3, 2], "data": [[3, 1], [5, 4], [2, 2]]}, {"shape": [3, 1], "data": [4, 4, 3]}],
-        },
-        "columns, the target too": {
-            "op": {"name": "mindspore.broadcast_to", "shape": {"shape": [2, 2], "data": [[-1, 4], [2, -1]]}},
-            "inputs": [{"shape": [2, 2], "data": [[3, 1], [5, 4]]}],
-        },
-    },
-    BroadcastRequest: {
-        "nGraph": _NGRAPH | {"inputs": [{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]},
-        "strided": _ROWS | {"layout": "strided"},
-        "window": _ROWS | {"window": [[10, 12], [0, 2]]},
-    },
-    BackpropRequest: {
-        "sum over the new axis": _NGRAPH
-        | {"gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}]}
-    },
-    CompareRequest: {
-        "two ops": {"inputs": [[3], [2, 1]], "ops": ["torch.add", "onnx.PRelu"]},
-        "two shapes": {"inputs": [[3], [2, 1]]},
-        "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
-    },
-    TranslateRequest: {
-        "nGraph to StableHLO": _NGRAPH | {"to": "stablehlo.broadcast_in_dim"},
-        "nGraph to PyTorch, with a reshape": {
-            "op": {"name": "ngraph.Broadcast", "shape": [1, 16, 50, 50], "broadcast_axes": [0, 2, 3]},
-            "inputs": [[16]],
-            "to": "torch.expand",
-        },
-    },
-    WhyRequest: {
-        "a message with shapes": {
-            "text": "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
-        },
-        "a message with sizes": {
-            "text": "RuntimeError: The size of tensor a (7) must match the size of tensor b (64) at non-singleton "
-            "dimension 3"
-        },
-        "about something else": {"text": "RuntimeError: shape '[4, 2]' is invalid for input of size 6"},
-    },
-}
+_PACKAGE = files(__package__)
+DESCRIPTION = _PACKAGE.joinpath("openapi.md").read_text("utf-8")
+_MODELS = (
+    CheckRequest,
+    CheckBatchRequest,
+    BroadcastRequest,
+    BackpropRequest,
+    CompareRequest,
+    TranslateRequest,
+    WhyRequest,
+)
+_REQUESTS = json.loads(_PACKAGE.joinpath("example_requests.json").read_bytes())
+EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {model: _REQUESTS[model.__name__] for model in _MODELS}
+EXAMPLES[CheckRequest] |= {name: example_request(name) for name in OPS}
 """The examples in /docs, keyed by request model and name. The examples of checks include every op."""
 _ANSWERS: dict[type[BaseModel], None] = {}
 """The response models, in the order in which the routes declare them."""
@@ -259,7 +194,7 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"key": []}]
         codes = ["unauthenticated"] * asks_for_keys + ["misdirected-request"] * asks_for_names
-        examples = json.loads(files(__package__).joinpath("openapi_examples.json").read_bytes())
+        examples = json.loads(_PACKAGE.joinpath("openapi_examples.json").read_bytes())
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 operation["responses"] |= _refusals(*codes)

@@ -20,8 +20,6 @@ their end."""
 class LingeringClose:
     """The number of bytes that one connection still reads and discards before it is closed."""
 
-    __slots__ = ("_due", "_left", "drains")
-
     def __init__(self, drains: bool, due: int | None, max_body_bytes: int) -> None:
         self.drains = drains
         """Whether the connection reads a refused upload to its end."""

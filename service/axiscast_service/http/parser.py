@@ -76,8 +76,6 @@ Event = RequestHead | BodyData | EndOfRequest
 class Parser:
     """The request parser of one connection."""
 
-    __slots__ = ("_small_chunks", "due", "head", "is_behind", "phase", "rest")
-
     def __init__(self) -> None:
         self.phase: Phase = "head"
         self.head: RequestHead | None = None

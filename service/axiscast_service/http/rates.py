@@ -18,8 +18,6 @@ CHECKS_PER_WINDOW = 4
 class Rates:
     """The rates of one connection. The client is too slow if `waits` or `stalls` is above CHECKS_PER_WINDOW."""
 
-    __slots__ = ("_first", "_mark", "_unsent", "received", "stalls", "waits")
-
     def __init__(self) -> None:
         self.received = 0
         """The total number of received bytes, in bodies and in discarded data."""

@@ -62,11 +62,6 @@ def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 class RequestCycle:
     """A request that the application is processing, with the `receive` and `send` functions of ASGI."""
 
-    __slots__ = (
-        *("_body", "_body_taken", "_chunked", "_connection", "_continue", "_due", "_event", "_head", "_is_bodiless"),
-        *("body_complete", "complete", "disconnected", "keep_alive", "scope", "started"),
-    )
-
     def __init__(
         self,
         connection: CycleConnection,

@@ -44,8 +44,6 @@ class RequestScheduler:
     72 microseconds (benchmarks/checks.py).
     """
 
-    __slots__ = ("_arrived", "_count", "_pipelined", "_scheduled")
-
     def __init__(self) -> None:
         self._arrived: deque[ScheduledConnection] = deque()
         self._pipelined: deque[ScheduledConnection] = deque()

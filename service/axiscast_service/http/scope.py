@@ -13,8 +13,6 @@ from .parser import RequestHead
 class ConnectionAddresses:
     """The addresses of both ends of a connection, in the format of ASGI."""
 
-    __slots__ = ("client", "scheme", "server")
-
     def __init__(self, transport: asyncio.BaseTransport) -> None:
         self.server = _address(transport.get_extra_info("sockname"))
         self.client = _address(transport.get_extra_info("peername"))

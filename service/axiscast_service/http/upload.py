@@ -74,8 +74,6 @@ class Upload:
     if the body is complete, False if the upload was aborted, or a Problem.
     """
 
-    __slots__ = ("_buffer", "_reserve", "_start", "done", "window")
-
     def __init__(
         self, buffer: memoryview, start: int, reserve: ReserveMemory, done: asyncio.Future[bool | Problem]
     ) -> None:
