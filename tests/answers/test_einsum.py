@@ -278,3 +278,49 @@ def test_every_einsum_has_the_field_equation_and_refuses_the_other_name() -> Non
     with pytest.raises(InvalidRequest, match="equation"):
         numpy.einsum(subscripts="ij->ji")  # type: ignore[call-arg]
     assert tensorflow.einsum(equation="ij->ji") == tensorflow.einsum(equation="ij->ji")
+
+
+# --- why
+
+
+def fail(call: Any) -> BaseException:
+    with pytest.raises(ValueError, match="remapped shapes") as caught:
+        call()
+    return caught.value
+
+
+def test_an_exception_names_the_operands_and_the_equation_of_its_source_line() -> None:
+    q, k = np.zeros((2, 3)), np.zeros((4, 3))
+    answer = axiscast.why(fail(lambda: np.einsum("ij,jk->ik", q, k)))
+    assert (answer.op, answer.inputs, answer.sizes) == (numpy.einsum(equation="ij,jk->ik"), [(2, 3), (4, 3)], [3, 4])
+    assert answer.message.endswith("q (2, 3) float64, k (4, 3) float64. Write 'ij,kj->ik': the result is (2, 4).")
+
+
+def test_an_equation_in_a_variable_is_not_printed() -> None:
+    equation, q, k = "zy,yx->zx", np.zeros((2, 3)), np.zeros((4, 5))
+    answer = axiscast.why(fail(lambda: np.einsum(equation, q, k)))
+    assert (answer.op, answer.check) == (None, None)
+    assert "zy" not in answer.message
+
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    np.einsum('ij,jk->ik', q, k)
+  File "/venv/lib/python3.11/site-packages/{package}/core.py", line 9, in einsum
+    return c_einsum(*operands, **kwargs)
+ValueError: operands could not be broadcast together with remapped shapes [original->remapped]: \
+{left}->(2,newaxis,3) (4,5)->(5,4) """
+
+
+@pytest.mark.parametrize(
+    ("package", "left", "is_known"),
+    [("numpy", "(2,3)", True), ("other", "(2,3)", False), ("numpy", "(2,4)", False)],
+    ids=["the failing call", "a call of another library", "an equation that fits"],
+)
+def test_a_traceback_gives_the_equation_only_if_it_is_the_one_that_failed(
+    package: str, left: str, is_known: bool
+) -> None:
+    answer = axiscast.why(TRACEBACK.format(package=package, left=left))
+    assert (answer.op is not None, answer.check is not None) == (is_known, is_known)
+    assert ("--equation" in answer.message) != is_known

@@ -63,6 +63,10 @@ other("jnp.stack([z(3), z(4)])")
 other("z(6).reshape(4, 2)", whole=True)
 other("z((2, 3)).transpose(0, 1, 2)")
 other("jnp.einsum('ij,jk->ik', z((2, 3)), z((4, 5)))")
+case(
+    "jnp.einsum('ij,jk->ik', z((2, 3)), z((4, 5)))", "jax.numpy.einsum", (2, 3), (4, 5), whole=True,
+    equation="ij,jk->ik",
+)  # fmt: skip
 other("jax.vmap(jnp.add)(z((3, 4)), z((5, 4)))")
 other("lax.dot_general(z((2, 3)), z((4, 5)), (((1,), (0,)), ((), ())))")
 other("z((2, 3))[0, 0, 0]")

@@ -42,6 +42,16 @@ case("np.dot(z(3), z(4))", "numpy.matmul", (3,), (4,))
 case("np.inner(z((2, 3)), z((4, 5)))", "numpy.matmul", (2, 3), (5, 4))
 case("np.einsum('ij,jk->ik', z((2, 3)), z((4, 5)))", None, (2, 3), (4, 5))
 case("np.einsum('ij,jk', z((7, 2)), z((7, 2)))", None, (7, 2), (7, 2))
+case(
+    "q, k = z((2, 3)), z((4, 5))\nnp.einsum('ij,jk->ik', q, k)", "numpy.einsum", (2, 3), (4, 5), whole=True,
+    equation="ij,jk->ik",
+)  # fmt: skip
+case(
+    'np.einsum("bij,bjk->bik", z((5, 2, 3)), z((6, 3, 4)))', "numpy.einsum", (5, 2, 3), (6, 3, 4), whole=True,
+    equation="bij,bjk->bik",
+)  # fmt: skip
+case("e = 'ij,jk->ik'\nnp.einsum(e, z((2, 3)), z((4, 5)))", None, (2, 3), (4, 5), whole=True)
+other("np.einsum('ii->i', z((2, 3)))")
 other("np.cov(z((2, 3)), z((2, 4)))")
 case("x = z((3, 1))\nx -= z((3, 4)).mean(0)", "numpy.broadcast_to", (3, 4), shape=[3, 1])
 case("z((2, 3)) + z((3, 2)) * 2", "numpy.add", (2, 3), (3, 2))

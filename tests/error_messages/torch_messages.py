@@ -84,6 +84,7 @@ other("torch.dot(z(3), z(4))")
 case("torch.addmm(z(5), z(2, 3), z(3, 4))", "torch.expand", (5,), size=[2, 4])
 case("torch.baddbmm(z(3, 1, 1), z(2, 3, 4), z(2, 4, 5))", "torch.expand", (3, 1, 1), size=[2, 3, 5])
 case("torch.einsum('ij,jk->ik', z(2, 3), z(4, 5))", None, (2, 3), (4, 5))
+case("torch.einsum('ij,jk->ik', z(2, 3), z(4, 5))", "torch.einsum", (2, 3), (4, 5), whole=True, equation="ij,jk->ik")
 case(
     "F.scaled_dot_product_attention(z(2, 8, 7, 16), z(2, 8, 5, 16), z(2, 8, 5, 16), z(2, 7, 5))",
     "torch.expand",

@@ -11,11 +11,12 @@ from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..messages.why import WhyAnswer
 from ..ops import Op, op_class, read_op
+from ..ops.einsum import Einsum
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from .check import check_to_dict
 from .error_topics import topic_of
-from .operands import operands_in
+from .operands import einsum_in, operands_in
 from .wordings import Reading, Sizes, readings, single_blanks
 
 _UNKNOWN = (
@@ -63,7 +64,7 @@ def diagnose(text: str) -> Diagnosis:
     """
     blanks = single_blanks(text)
     if found := readings(blanks):
-        return _diagnosis(found[-1], operands_in(text))
+        return _diagnosis(found[-1], operands_in(text), einsum_in(text))
     return Diagnosis(about=topic_of(blanks) or _UNKNOWN)
 
 
@@ -72,18 +73,24 @@ def diagnoses(text: str) -> Iterator[Diagnosis]:
     return (_diagnosis(reading, None) for reading in readings(single_blanks(text)))
 
 
-def _diagnosis(reading: Reading, operands: tuple[str, str] | None) -> Diagnosis:
+def _diagnosis(reading: Reading, operands: tuple[str, str] | None, einsum: tuple[str, str] | None = None) -> Diagnosis:
     inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
     sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
-    op = _op_of(reading, inputs)
-    return Diagnosis(op, inputs, sizes, reading.message.about, None if inputs else operands, reading.node, reading.axis)
+    op = _op_of(reading, inputs, einsum)
+    node = reading.node or (reading.message.op if op is None and is_einsum(reading.message.op) else "")
+    return Diagnosis(op, inputs, sizes, reading.message.about, None if inputs else operands, str(node), reading.axis)
+
+
+def is_einsum(name: object) -> bool:
+    """Return whether this is the name of an op that needs an equation."""
+    return isinstance(name, str) and (kind := op_class(name)) is not None and "equation" in kind.model_fields
 
 
 def _unknown_if_negative(sizes: Sizes) -> Sizes:
     return ["?" if isinstance(size, int) and size < 0 else size for size in sizes]
 
 
-def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
+def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str] | None) -> Op | None:
     """Return the op that a message is about, or None if the message does not name it or omits a required attribute."""
     message = reading.message
     names = message.nodes.get(reading.node, message.op) or ()
@@ -94,8 +101,12 @@ def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
             continue
         if message.ranks is not None and max(map(len, inputs or []), default=0) > message.ranks:
             continue
+        found = {}
+        if einsum is not None and is_einsum(name):
+            function, found["equation"] = einsum
+            name = function if is_einsum(function) else name
         try:
-            return read_op({"name": name, **message.attributes, **reading.attributes})
+            return read_op({"name": name, **message.attributes, **reading.attributes, **found})
         except ValidationError:
             continue
     return None
@@ -113,6 +124,8 @@ def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> di
         return {**answer, "message": f"The shapes in this message can't be checked. {_sentence(problem.detail)}"}
     if check is None:
         return {**answer, "message": _of_parts(diagnosis)}
+    if check["compatible"] and is_einsum(answer["op"]["name"]):  # the equation is not the one that failed
+        return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
     if "conflict" in check:
         answer["sizes"] = [*check["conflict"]["sizes"]] or answer["sizes"]
     return {**answer, "check": check, "message": _of_check(diagnosis, answer["op"], check)}
@@ -147,12 +160,20 @@ def _of_parts(diagnosis: Diagnosis) -> str:
     sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis)]
     if inputs:
         sentences.append(f"The message has the shapes {_joined([*map(format_shape, inputs)])}.")
-    elif op is not None or diagnosis.sizes:
+    if op is None and is_einsum(name):
+        sentences.append(
+            f"The message does not have the equation: check it, as in `axiscast check 2,3 3,4 --op {name} --equation "
+            "'ij,jk->ik'`."
+        )
+    elif not inputs and (op is not None or diagnosis.sizes):
         what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
         option = f" --op {name}" if op is not None else ""
+        shapes = "2,64,7,7 64"
+        if isinstance(op, Einsum):
+            shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
         sentences.append(
             f"The message does not have the shapes: print those of {_joined(what)}, and check them, as in `axiscast "
-            f"check 2,64,7,7 64{option}`."
+            f"check {shapes}{option}`."
         )
     return " ".join(filter(None, sentences))
 

@@ -65,7 +65,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "This is about an einsum: a letter has different sizes, or the equation does not fit its operands.": (
         "einsum()", "[einsum]", "[op:einsum]", "size of label", "same label have different shapes",
-        "einstein sum subscripts", " of input shaped [",
+        "einstein sum subscripts", "for collapsing index", " of input shaped [",
     ),
     "This is about a product of matrices or vectors: the axes that are summed, or the stacks, do not fit.": (
         "of batch2 tensor to be", "inconsistent tensor size, expected tensor", "matmul input shapes are incompatible",

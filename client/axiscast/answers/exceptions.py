@@ -11,7 +11,7 @@ from ..ops import op_class, read_op
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from .check import check_to_dict
-from .diagnosis import Diagnosis, diagnose, why_to_dict
+from .diagnosis import Diagnosis, diagnose, is_einsum, why_to_dict
 from .failing_expression import Expression, ExpressionOperand, failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
 
@@ -19,9 +19,9 @@ _MAX_CAUSES = 10
 _BY_SYNTAX = {
     "numpy": {"add": "numpy.add", "matmul": "numpy.matmul"},
     "torch": {"add": "torch.add", "matmul": "torch.matmul", "linear": "torch.matmul"},
-    "jax": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul"},
-    "jaxlib": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul"},
-    "mlx": {"add": "mlx.core.add", "matmul": "mlx.core.matmul"},
+    "jax": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul", "einsum": "jax.numpy.einsum"},
+    "jaxlib": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul", "einsum": "jax.numpy.einsum"},
+    "mlx": {"add": "mlx.core.add", "matmul": "mlx.core.matmul", "einsum": "mlx.core.einsum"},
 }
 """The op for each Python operator and for some functions, by framework. Other names are looked up in the catalogue."""
 _INPUT = re.compile(r"\binput (\d{1,4})\b")
@@ -93,7 +93,7 @@ def _text(error: BaseException) -> str:
 
 def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
     """Return the answer with the operand names of an expression, or None if the message is about other operands."""
-    if diagnosis.inputs is None:
+    if diagnosis.inputs is None or is_einsum(diagnosis.node):
         answer = _checked(answer, diagnosis, expression) or {}
     if answer.get("check") is None:
         return None
@@ -132,6 +132,8 @@ def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
     for name in filter(None, (by_syntax, f"{framework}.{expression.function}")):
         kind = op_class(name)
         fields = {} if kind is None else kind.model_fields
+        if "equation" in fields and len(expression.strings) == 1:
+            return read_op({"name": name, "equation": expression.strings[0]})
         if fields and not any(field.is_required() for key, field in fields.items() if key != "name"):
             return read_op({"name": name})
     return None

@@ -37,6 +37,8 @@ class Expression(NamedTuple):
     operands: list[ExpressionOperand]
     function: str
     """The name of a called function, "matmul" for the operator @, or "add" for any other operator."""
+    strings: tuple[str, ...] = ()
+    """The string literals among the arguments of a call."""
 
 
 def failing_expressions(trace: TracebackType | None) -> list[Expression]:
@@ -116,7 +118,8 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
         called = parameters(value_of(node.func, frame))
         arrays = ((f"{_source(node.func)}.{name}", array_of(value)) for name, value in called)
         operands += [ExpressionOperand(name, array) for name, array in arrays if array is not None]
-    return Expression(_source(node), operands, function) if operands else None
+    strings = tuple(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return Expression(_source(node), operands, function, strings) if operands else None
 
 
 def _parts(node: ast.AST, frame: FrameType) -> tuple[list[ast.expr], str]:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from .einsum import Einsum
 from .equation import Dialect
+from .error_messages import ErrorMessage
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -21,3 +22,12 @@ class contract(Einsum):
     max_rank = 64
     dialect = Dialect(letters_only=False)
     link = "https://optimized-einsum.readthedocs.io/en/stable/api_reference/#opt_einsumcontract"
+
+
+MESSAGES = (
+    ErrorMessage(
+        "Size of label '<...>' for operand <...> (<#>) does not match previous terms (<#>).",
+        "opt_einsum.contract",
+        about="An einsum failed: a letter has different sizes in its operands.",
+    ),
+)

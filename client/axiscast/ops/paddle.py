@@ -190,6 +190,12 @@ ALIASES = {
 
 MESSAGES = (
     ErrorMessage(
+        "Same label have different shapes for label: `<...>` [Hint: Expected (*labelshape)[c] == op_dim[dim_ptr], but "
+        "received (*labelshape)[c]:<#> != op_dim[dim_ptr]:<#>",
+        "paddle.einsum",
+        about="An einsum failed: a letter has different sizes in its operands.",
+    ),
+    ErrorMessage(
         "Operands could not be broadcast together with the shape of X = <0> and the shape of Y = <1>", "paddle.add"
     ),
     ErrorMessage("The shape of tensor a <0>:<...> must match shape of tensor b <1>:", "paddle.add"),

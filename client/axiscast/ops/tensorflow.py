@@ -170,6 +170,11 @@ _KERNELS = """AddV2 Add Sub Mul Div RealDiv FloorDiv TruncateDiv Pow Maximum Min
 _NODES = dict.fromkeys(_KERNELS.split(), "tensorflow.add") | {"SelectV2": "tensorflow.where"}
 _GRAPH = "Dimensions must be equal, but are <...> and <...> for '{{node <...>}} = "
 MESSAGES = (
+    ErrorMessage(
+        "Expected dimension <#> at axis <...> of the input shaped <...> but got dimension <#> [Op:Einsum]",
+        "tensorflow.einsum",
+        about="An einsum failed: a letter has different sizes in its operands.",
+    ),
     ErrorMessage("Incompatible shapes: <0> vs. <=shape> [Op:BroadcastTo]", "tensorflow.broadcast_to"),
     ErrorMessage("Incompatible shapes: <0> vs. <1>", "tensorflow.add"),
     ErrorMessage("condition <0>, then <1>, and else <2> must be broadcastable", "tensorflow.where"),

@@ -192,6 +192,12 @@ ALIASES = {
 }
 
 MESSAGES = (
+    ErrorMessage(
+        "einsum(): subscript <...> has size <#1> for operand <...> which does not broadcast with previously seen size "
+        "<#0>",
+        "torch.einsum",
+        about="An einsum failed: a letter has different sizes in its operands.",
+    ),
     ErrorMessage("The size of tensor a (<#0>) must match the size of tensor b (<#1>) at non-singleton dimension <@>"),
     ErrorMessage(
         "The expanded size of the tensor (<...>) must match the existing size (<...>) at non-singleton dimension "
