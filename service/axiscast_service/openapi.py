@@ -75,14 +75,13 @@ def request_body(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def responses(
-    model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
+    model: type[BaseModel], others: tuple[str, ...] = (), problems: tuple[str, ...] | None = None
 ) -> dict[int | str, dict[str, Any]]:
     """Return OpenAPI's description of the responses of a route: the result in both encodings, and the problems."""
     _ANSWERS[model] = None
     schema = {"$ref": _REF.format(model=model.__name__)}
     content: dict[str, Any] = {Encoding.JSON.value: {"schema": schema}, Encoding.MSGPACK.value: {"schema": schema}}
-    if text:
-        content["text/plain"] = {"schema": {"type": "string"}}
+    content |= {media_type: {"schema": {"type": "string"}} for media_type in others}
     responses: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": content}}
     return responses | _refusals(*(_PARSED if problems is None else (*problems, "not-acceptable", "overloaded")))
 
@@ -121,8 +120,8 @@ def example_queries() -> dict[str, Any]:
             "description": "Whether the response has `diagram`, a drawing of the aligned axes.",
         },
         "format": {
-            "schema": text | {"enum": ["json", "text"]},
-            "description": "text: a drawing and a sentence for people. The default is json, or the type in Accept.",
+            "schema": text | {"enum": ["json", "text", "svg"]},
+            "description": "text: a drawing in text. svg: a picture. The default is the type in Accept, or json.",
         },
     }
     for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..ops import Op
 from ..plan.alignment import Alignment, Conflict, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
+from .scenes import Scene, scenes_of
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_DRAWN_INPUTS = 8
@@ -43,6 +44,9 @@ class Drawing(NamedTuple):
     ruled: int | None
     """The number of the first row below the horizontal rule, or None if there is no output."""
     omitted_inputs: int
+    scenes: list[Scene]
+    reached: list[str]
+    """The size that the inputs reach in each column, or an empty list if it is unknown."""
 
 
 def describe(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> Drawing:
@@ -56,7 +60,11 @@ def describe(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | C
         heads, rows, ruled = _product(shapes, alignment, outcome)
     else:
         heads, rows, ruled = _broadcast(op, shapes, alignment, outcome)
-    return Drawing(heads, rows, ruled, max(0, len(shapes) - MAX_DRAWN_INPUTS))
+    omitted_inputs, scenes = max(0, len(shapes) - MAX_DRAWN_INPUTS), scenes_of(shapes, outcome)
+    reached = [str(size) for group in scenes[0].groups for size in group] if scenes else []
+    if alignment is not None and alignment.result is not None:
+        reached = [cell.size for cell in rows[-1].cells]
+    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached)
 
 
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:

@@ -1,4 +1,4 @@
-"""The pictures of answers: the drawing and the sentences that print() shows."""
+"""The pictures of answers: the drawing and the sentences that print(), notebooks and `--svg` show."""
 
 from __future__ import annotations
 
@@ -13,12 +13,23 @@ from ..ops import lower
 from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem
 from .drawing import Drawing, describe
+from .drawing_svg import drawing_block
 from .drawing_text import drawing_as_text
 from .limits import MAX_RANK, validate_request
 from .plain_check import PlainCheck
+from .svg_document import Block, Paragraph, svg_document
 from .symbolic import lower_symbolic
-from .terminal_text import check_as_text, comparison_groups, result_line, translation_as_text, warning_lines
+from .terminal_text import (
+    check_as_text,
+    comparison_groups,
+    result_line,
+    result_shapes_text,
+    translation_as_text,
+    warning_lines,
+)
 
+Part = Paragraph | Block | None
+"""A part of a picture."""
 _MAX_LISTED = 20
 """The maximum number of answers that the text of a batch lists."""
 
@@ -41,6 +52,30 @@ class Picture(NamedTuple):
             return "\n".join([*([diagram, ""] if diagram else []), translation_as_text(answer)])
         return check_as_text(answer, diagram)
 
+    def svg(self, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
+        """Return the drawing and the sentences of an answer as an SVG document."""
+        if isinstance(answer, WhyAnswer):
+            parts: list[Part] = [Paragraph(answer.message)]
+            if answer.check is not None:
+                drawing = Picture({"op": answer.op, "inputs": answer.inputs}).block()
+                parts = [*_fixes(answer.check), *parts, drawing]
+            return svg_document(answer.message, parts)
+        if isinstance(answer, TranslateAnswer):
+            title = f"Translated to {answer.steps[-1].op.name if answer.steps else 'nothing'}"
+            warnings = [Paragraph(warning.message, "maybe") for warning in answer.warnings]
+            parts = [Paragraph(title, "head"), self.block(), Paragraph(answer.code.text.strip(), "mono"), *warnings]
+            return svg_document(title, parts)
+        verdict = verdict_of(answer)
+        message = [Paragraph(answer.conflict.message)] if answer.conflict else []
+        below = [Paragraph(f"if {condition.text}", "maybe") for condition in answer.conditions[:_MAX_LISTED]]
+        below += [Paragraph(warning.message, "maybe") for warning in answer.warnings]
+        return svg_document(verdict.text, [verdict, *_fixes(answer), *message, self.block(), *below])
+
+    def block(self) -> Block | None:
+        """Return the drawing as a part of an SVG document."""
+        drawing = self.drawing()
+        return None if drawing is None else drawing_block(drawing)
+
     def drawing(self) -> Drawing | None:
         """Return the description of the drawing, or None if this version does not know the op or the rank is high."""
         try:
@@ -51,6 +86,24 @@ class Picture(NamedTuple):
             return None if rank > MAX_RANK else describe(op, shapes, _outcome(request, is_symbolic))
         except Problem:
             return None  # a newer service accepted the request
+
+
+def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
+    """Return the headline of a check. An accidental outer product fits, but is probably a mistake."""
+    shapes = result_shapes_text(answer)
+    to = f" to {shapes}" if shapes else ""
+    if answer.conflict is not None:
+        return Paragraph("✗ Does not broadcast", "head no")
+    if any(warning.code == "square" for warning in answer.warnings):
+        return Paragraph(f"⚠ Broadcasts{to}: probably not what you want", "head maybe")
+    if answer.compatible is None:
+        return Paragraph(f"Broadcasts{to} for some sizes", "head maybe")
+    return Paragraph(f"✓ Fits: the result is {shapes}" if answer.result else f"✓ Broadcasts{to}", "head yes")
+
+
+def _fixes(answer: CheckAnswer | Comparison) -> list[Part]:
+    hints = answer.conflict.hints if answer.conflict else [warning.hint for warning in answer.warnings]
+    return [Paragraph(f"Fix: {hint.text}", "fix") for hint in hints if hint is not None]
 
 
 def _outcome(request: CheckRequest | PlainCheck, is_symbolic: bool) -> Any:
@@ -81,6 +134,14 @@ class Comparisons(list[Comparison]):
         lines = [f"{verdict:5}{details}\n     {ops}" for verdict, details, ops in groups]
         warnings = {warning.message: warning for answer in self for warning in answer.warnings}
         return "\n".join([*lines, *warning_lines(warnings.values())])
+
+    def _repr_svg_(self) -> str:
+        title = f"The results of {sum(1 + len(result.also) for result in self)} ops"
+        kinds = {"yes": "yes", "no": "no", "if": "maybe", "-": "soft"}
+        parts = [Paragraph(title, "head")]
+        for verdict, details, ops in comparison_groups(self, self.left_out)[:_MAX_LISTED]:
+            parts += [Paragraph(f"{verdict}  {details}", kinds[verdict]), Paragraph(ops, "soft")]
+        return svg_document(title, parts)
 
 
 class BatchAnswers(list[Any]):

@@ -131,6 +131,13 @@ warn_option = click.option(
     "May be repeated.",
 )
 
+svg_option = click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the drawing to an SVG file.",
+)
+
 # --- parsing ---------------------------------------------------------------------------------------
 
 

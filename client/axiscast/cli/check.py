@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,12 +23,13 @@ from .arguments import (
     option_name,
     parse_shapes,
     service_options,
+    svg_option,
     validated_request,
     warn_option,
 )
 from .backend import run_check
 from .model_report import model_options, report_models
-from .terminal import color_answer, color_lines
+from .terminal import color_answer, color_lines, write_svg
 
 
 @click.command("check", cls=ShapeCommand)
@@ -43,6 +45,7 @@ from .terminal import color_answer, color_lines
     help="Check a file with one JSON request per line. Use - for stdin.",
 )
 @model_options
+@svg_option
 @service_options
 def check_command(
     shapes: Sequence[str],
@@ -51,6 +54,7 @@ def check_command(
     assume: dict[str, int | str],
     warn: Sequence[str],
     batch: str | None,
+    svg: Path | None,
     url: str | None,
     as_json: bool,
     all_nodes: bool,
@@ -85,7 +89,7 @@ def check_command(
     checked. It is 69 if the service is unavailable, and 77 if it denies access.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
-    shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
+    shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, "svg": svg, **attributes}
     shape_options = [option_name(name) for name, value in shape_values.items() if value is not None]
     model_values: dict[str, Any] = {
         "--all": all_nodes,
@@ -117,7 +121,7 @@ def check_command(
     options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
     fields: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     fields |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
-    sys.exit(_check_shapes(validated_request(CheckRequest, fields), url, as_json))
+    sys.exit(_check_shapes(validated_request(CheckRequest, fields), url, as_json, svg))
 
 
 def _reject_others(argument: str, others: Sequence[str]) -> None:
@@ -126,9 +130,10 @@ def _reject_others(argument: str, others: Sequence[str]) -> None:
         raise click.UsageError(f"{other.strip()} can't be combined with {argument}")
 
 
-def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
+def _check_shapes(request: CheckRequest, url: str | None, as_json: bool, svg: Path | None) -> int:
     """Perform a check, print the answer, and return the exit status."""
     answer = _answer(request, url)
+    write_svg(answer, svg)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,11 +18,12 @@ from .arguments import (
     parse_shape_argument,
     parse_shapes,
     service_options,
+    svg_option,
     validated_request,
     warn_option,
 )
 from .backend import backend_for
-from .terminal import color_lines, terminal_width
+from .terminal import color_lines, terminal_width, write_svg
 
 _COLORS = {"yes": "green", "no": "red", "if": "yellow", "-": None}
 
@@ -40,6 +42,7 @@ def _reject_op(context: click.Context, parameter: click.Parameter, name: str | N
 @click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @assume_option
 @warn_option
+@svg_option
 @service_options
 def compare_command(
     shapes: Sequence[str],
@@ -47,6 +50,7 @@ def compare_command(
     ops: str | None,
     assume: dict[str, int | str],
     warn: Sequence[str],
+    svg: Path | None,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -66,6 +70,7 @@ def compare_command(
     with backend_for(url) as backend:
         options = {"shape": request.shape, "assume": request.assume, "warn": request.warn, "ops": request.ops}
         results: Comparisons = backend.compare(*request.inputs, **options)
+    write_svg(results, svg)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return

@@ -7,13 +7,25 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import click
 
 from ..messages import CheckAnswer
+from .failures import OUTPUT_FAILED, CommandFailure
 
 _COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}
 """The color of an output line, keyed by the first word of the line."""
+
+
+def write_svg(answer: Any, path: Path | None) -> None:
+    """Write the picture of an answer to a file, if a path is given."""
+    if path is not None:
+        try:
+            path.write_text(answer._repr_svg_(), encoding="utf-8")
+        except OSError as error:
+            raise CommandFailure(f"the picture can't be written: {error}", OUTPUT_FAILED) from None
 
 
 def color_answer(answer: CheckAnswer) -> str:

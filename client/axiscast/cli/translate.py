@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,10 +21,11 @@ from .arguments import (
     op_options,
     parse_shapes,
     service_options,
+    svg_option,
     validated_request,
 )
 from .backend import backend_for
-from .terminal import color_lines
+from .terminal import color_lines, write_svg
 
 
 @click.command("translate", cls=ShapeCommand)
@@ -36,9 +38,16 @@ from .terminal import color_lines
     shell_complete=complete_ops,
     help="The op to translate to. `axiscast ops` lists the ops.",
 )
+@svg_option
 @service_options
 def translate_command(
-    shapes: Sequence[str], op_name: str | None, to: str, url: str | None, as_json: bool, **attributes: Any
+    shapes: Sequence[str],
+    op_name: str | None,
+    to: str,
+    svg: Path | None,
+    url: str | None,
+    as_json: bool,
+    **attributes: Any,
 ) -> None:
     """Translate an operation to another framework.
 
@@ -53,6 +62,7 @@ def translate_command(
     if op_class(to) is None:
         raise unknown_op_problem(to, "/to", CommandNotation())
     answer = _translate(validated_request(TranslateRequest, fields), url)
+    write_svg(answer, svg)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return

@@ -6,6 +6,7 @@ import codecs
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO
 
 import click
@@ -13,9 +14,9 @@ import click
 from ..answers.diagnosis import why_as_text
 from ..answers.error_log import ErrorLog
 from ..messages.why import WhyAnswer
-from .arguments import service_options
+from .arguments import service_options, svg_option
 from .backend import backend_for
-from .terminal import color_lines
+from .terminal import color_lines, write_svg
 
 _READ_BYTES = 2**16
 """The maximum number of bytes that are read from stdin at a time."""
@@ -23,8 +24,9 @@ _READ_BYTES = 2**16
 
 @click.command("why")
 @click.argument("text", required=False)
+@svg_option
 @service_options
-def why_command(text: str | None, url: str | None, as_json: bool) -> None:
+def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bool) -> None:
     """Explain the text of an error.
 
     The op and the shapes are read from TEXT, and checked. Without TEXT, a traceback or a log is read from stdin, and
@@ -40,8 +42,10 @@ def why_command(text: str | None, url: str | None, as_json: bool) -> None:
     if text is None and sys.stdin.isatty():
         raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into it')
     with backend_for(url) as backend:
+        answer: WhyAnswer
         if text is not None:
-            answer: WhyAnswer = backend.why(text)
+            answer = backend.why(text)
+            write_svg(answer, svg)
             _print_answer(answer, as_json)
             sys.exit(0 if _is_about_shapes(answer) else 1)
         count = 0
@@ -49,7 +53,9 @@ def why_command(text: str | None, url: str | None, as_json: bool) -> None:
         for message in _error_messages(sys.stdin.buffer, log):
             if count and not as_json:
                 click.echo()
-            _print_answer(backend.why(message), as_json)
+            answer = backend.why(message)
+            write_svg(answer, svg)  # the last error remains
+            _print_answer(answer, as_json)
             count += 1
         if not count:
             _print_answer(WhyAnswer(message=log.topic) if log.topic else backend.why(""), as_json)

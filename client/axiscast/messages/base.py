@@ -46,15 +46,23 @@ class AnswerPicture(Protocol):
         """Return the drawing and the sentences of an answer as text for a terminal."""
         ...
 
+    def svg(self, answer: Any) -> str:
+        """Return the drawing and the sentences of an answer as an SVG document."""
+        ...
+
 
 class DrawnAnswer(AnswerModel):
-    """The base class for answers that print() shows as a drawing. Nothing is drawn before that."""
+    """The base class for answers that print() and notebooks show as a drawing. Nothing is drawn before that."""
 
     if not TYPE_CHECKING:  # type checkers would treat this attribute as a field
 
         def __str__(self) -> str:
             picture = self.__dict__.get("_picture")
             return super().__str__() if picture is None else picture.text(self)
+
+    def _repr_svg_(self) -> str | None:
+        picture: AnswerPicture | None = self.__dict__.get("_picture")
+        return None if picture is None else picture.svg(self)
 
 
 D = TypeVar("D", bound=DrawnAnswer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from urllib.parse import parse_qsl
 
@@ -10,13 +11,14 @@ from fastapi import APIRouter, Request, Response
 from axiscast.answers.check import check_to_dict
 from axiscast.answers.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.answers.limits import RequestSize, validate_request
+from axiscast.answers.pictures import Picture
 from axiscast.answers.plain_check import PlainCheck
 from axiscast.answers.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.wire.codec import ENCODINGS, Encoding
 
 from ..middleware.caching import cacheable_response
-from ..middleware.negotiation import TEXT, best_offer, encoding_of_type, response_type
+from ..middleware.negotiation import SVG, TEXT, best_offer, encoding_of_type, request_encoding, response_type
 from ..openapi import example_queries, request_body, responses
 from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS
@@ -28,26 +30,36 @@ router = APIRouter()
 
 
 @router.post(
-    "/v1/check", summary="Check shapes", openapi_extra=request_body(CheckRequest), responses=responses(CheckAnswer)
+    "/v1/check",
+    summary="Check shapes",
+    openapi_extra=request_body(CheckRequest),
+    responses=responses(CheckAnswer, (SVG,)),
 )
 async def post_check(request: Request) -> Response:
-    """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent."""
-    context = await receive(request, CheckRequest)
-    message, media_type = context.message, context.media_type
+    """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent.
+
+    With `Accept: image/svg+xml` or the query `format=svg`, the response is a picture.
+    """
+    query = parse_qsl(request.scope["query_string"].decode("latin-1"))
+    media_type = SVG if _format_in(query) == SVG else response_type(request, request_encoding(request), (SVG,))
+    context = await receive(request, CheckRequest, media_type)
+    message = context.message
     request_size = validate_request(message.op, tuple(message.inputs))
 
     def work() -> Response:
         context.reserve(memory_estimate(request_size))
-        return response_with(_answer(message, request_size, media_type), media_type)
+        response = response_with(_answer(message, request_size, media_type), media_type)
+        response.headers.update(_policy(media_type))
+        return response
 
-    return await context.run(time_estimate(request_size), work)
+    return await context.run(_time_estimate(request_size, media_type), work)
 
 
 @router.get(
     "/v1/check",
     summary="Check shapes, in a URL",
     openapi_extra=example_queries(),
-    responses=responses(CheckAnswer, text=True),
+    responses=responses(CheckAnswer, (TEXT, SVG)),
 )
 @router.head("/v1/check", include_in_schema=False)
 async def check_in_url(request: Request) -> Response:
@@ -56,24 +68,47 @@ async def check_in_url(request: Request) -> Response:
     Write a shape as `8,1,6,1`, as `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`. Write a scalar as an
     empty string or `()`. Write symbolic sizes as `N`, `?` or `2..4`, and their bounds as `assume=N=2..`.
     You can also repeat `warn`: `warn=mutual-stretch&warn=rank-promotion`.
-    With `Accept: text/plain` or `format=text`, the response is a drawing and a sentence.
+    With `Accept: text/plain` or `format=text`, the response is a drawing and a sentence. With `Accept: image/svg+xml`
+    or `format=svg`, it is a picture.
     """
     text = request.scope["query_string"].decode("latin-1")
     threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)
     query = await threads.run_python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
-    wants_text = ("format", "text") in query
-    media_type = TEXT if wants_text else response_type(request, Encoding.JSON, offers_text=True)
+    media_type = _format_in(query) or response_type(request, Encoding.JSON, (TEXT, SVG))
     memory: MemoryReservation = request.state.memory
     message = await threads.run_python(milliseconds, request.receive, check_in_query, query, media_type == TEXT)
     request_size = validate_request(message.op, tuple(message.inputs))
-    milliseconds += time_estimate(request_size)
+    milliseconds += _time_estimate(request_size, media_type)
 
     def work() -> bytes:
         memory.reserve_response(memory_estimate(request_size))
         return _answer(message, request_size, media_type)
 
     content = await threads.run_python(milliseconds, request.receive, work)
-    return cacheable_response(request, content, media_type)
+    return cacheable_response(request, content, media_type, _policy(media_type))
+
+
+_SVG_MS = 10.0
+"""The estimated time, in milliseconds, of drawing a picture. The number of drawn inputs, axes and cells is limited."""
+
+
+def _format_in(query: Sequence[tuple[str, str]]) -> str | None:
+    """Return the media type that the query parameter `format` requests. The default is the type that Accept prefers."""
+    return TEXT if ("format", "text") in query else SVG if ("format", "svg") in query else None
+
+
+def _time_estimate(request_size: RequestSize, media_type: str) -> float:
+    milliseconds = time_estimate(request_size)
+    return 2 * milliseconds + _SVG_MS if media_type == SVG else milliseconds
+
+
+def _policy(media_type: str) -> dict[str, str]:
+    """Return the header that forbids a picture to load or run anything."""
+    if media_type != SVG:
+        return {}
+    from axiscast.answers.svg_document import CONTENT_SECURITY_POLICY
+
+    return {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
 
 
 def short_check(body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
@@ -82,9 +117,9 @@ def short_check(body: bytes, content_type: str, accept: str) -> tuple[bytes, str
     Return None if the check would take longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
     """
     media = encoding_of_type(content_type)
-    media_type = best_offer(accept, media)
+    media_type = best_offer(accept, media, (SVG,))
     milliseconds = parse_time_estimate(len(body), media)
-    if milliseconds > LOOP_MILLISECONDS:
+    if milliseconds > LOOP_MILLISECONDS or media_type == SVG:
         return None
     return _short_answer(check_in_body(body, media), media_type, milliseconds)
 
@@ -96,7 +131,9 @@ def short_check_in_url(query: str, accept: str) -> tuple[bytes, str] | None:
         return None
     message: CheckRequest | PlainCheck | None = plain_check_in_query(query)
     parameters = [] if message else parse_qsl(query, keep_blank_values=True)
-    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Encoding.JSON, True)
+    media_type = _format_in(parameters) or best_offer(accept, Encoding.JSON, (TEXT, SVG))
+    if media_type == SVG:
+        return None
     if message is None or media_type == TEXT:
         message = check_in_query(parameters or parse_qsl(query, keep_blank_values=True), media_type == TEXT)
     return _short_answer(message, media_type, milliseconds)
@@ -113,4 +150,6 @@ def _answer(message: CheckRequest | PlainCheck, request_size: RequestSize, media
     answer = check_to_dict(message, request_size)
     if media_type == TEXT:
         return check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
+    if media_type == SVG:
+        return Picture(message).svg(CheckAnswer.model_validate(answer)).encode()
     return encode_check(answer, ENCODINGS[media_type])

@@ -67,10 +67,13 @@ def response_with(content: bytes, media_type: str) -> Response:
     return Response(content, media_type=media_type, headers={"Vary": "Accept"})
 
 
-async def receive(request: Request, model: type[M]) -> RequestContext[M]:
-    """Receive the body as a message of this type and return the context. Raises Problem if the body is not valid."""
+async def receive(request: Request, model: type[M], media_type: str | None = None) -> RequestContext[M]:
+    """Receive the body as a message of this type and return the context. Raises Problem if the body is not valid.
+
+    `media_type` is the media type of the response, if it is not one of ENCODINGS that the Accept header prefers.
+    """
     media = request_encoding(request)
-    media_type = response_type(request, media)
+    media_type = media_type or response_type(request, media)
     memory: MemoryReservation = request.state.memory
     announced = request.headers.get("content-length", "")
     if media is Encoding.JSON and announced.isdecimal():

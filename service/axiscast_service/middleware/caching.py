@@ -35,13 +35,15 @@ def _accepts_gzip(request: Request) -> bool:
     return bool(qualities.get("gzip", "0").strip("0.")) or qualities.get("gzip") == ""
 
 
-def cacheable_response(request: Request, content: bytes, media_type: str) -> Response:
+def cacheable_response(
+    request: Request, content: bytes, media_type: str, headers: dict[str, str] | None = None
+) -> Response:
     """Return a 200 response with the content and its ETag, or a 304 response if the client has cached the content.
 
     Caches may keep the response for an hour, because the response depends only on the request and the release. If the
     request had an API key, only private caches may keep the response.
     """
-    headers = cache_headers(hasattr(request.state, "key_name")) | {"ETag": etag_of(content)}
+    headers = cache_headers(hasattr(request.state, "key_name")) | {"ETag": etag_of(content)} | (headers or {})
     return _unless_cached(request, content, media_type, headers)
 
 

@@ -12,6 +12,7 @@ from axiscast.wire.problems import Problem
 
 SUPPORTED = ", ".join(ENCODINGS)
 TEXT = "text/plain"
+SVG = "image/svg+xml"
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _PROBLEM_JSON = "application/problem+json"
 
@@ -41,21 +42,23 @@ def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
     return ENCODINGS[name]
 
 
-def response_type(request: Request, otherwise: Encoding, offers_text: bool = False) -> str:
+def response_type(request: Request, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
     """Return the media type of the response that the Accept header prefers, or `otherwise` if any type is acceptable.
+
+    `others` are the media types that the resource offers beside those of ENCODINGS.
 
     Raises Problem (not-acceptable) if the Accept header allows no supported media type.
     """
-    return best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
+    return best_offer(",".join(request.headers.getlist("accept")), otherwise, others)
 
 
 @lru_cache(16)
-def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> str:
+def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
     """Return the media type of the response for this value of the Accept header, as in response_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
-    offers = [otherwise.value, *ENCODINGS, *([TEXT] if offers_text else [])]
+    offers = [otherwise.value, *ENCODINGS, *others]
     # If qualities are equal, max returns the first offer: the encoding of the request, then JSON.
     quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
     if quality <= 0:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
-from .negotiation import best_offer
+from .negotiation import SVG, TEXT, best_offer
 from .request_ids import request_id_of
 
 ALLOWED_METHODS = "GET, HEAD, POST"
@@ -41,7 +41,7 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
     media = Encoding.JSON
     if problem.code != "not-acceptable":
         try:
-            media = ENCODINGS.get(best_offer(accept, body, True), Encoding.JSON)
+            media = ENCODINGS.get(best_offer(accept, body, (TEXT, SVG)), Encoding.JSON)
         except Problem:
             media = Encoding.JSON  # no supported type is acceptable, so the response is JSON, like a 406 response
     document = problem.document()

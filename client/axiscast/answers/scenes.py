@@ -1,0 +1,117 @@
+"""Scenes of a drawing: the elements of the inputs, in the shape of the output that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any, NamedTuple
+
+from ..plan.alignment import Conflict
+from ..plan.plan import Plan, Shape
+from .symbolic import SymbolicPlan
+
+MAX_LAYERS = 4
+"""The maximum number of inputs in a scene. If there are more, the scene has the number of missing inputs."""
+MAX_SCENE_RANK = 8
+_MAX_SCENES = 2
+_MAX_PLACES = 6
+"""The maximum number of places that a scene shows along an axis. The middle of a longer axis is omitted."""
+
+
+class Element(NamedTuple):
+    """An element that an output reads: its indices in the input, and the kind of axis along which it is a copy."""
+
+    indices: tuple[int, ...]
+    copy: str
+
+
+class Layer(NamedTuple):
+    """An input in a scene."""
+
+    input: int
+    shape: tuple[Any, ...]
+    factors: tuple[Any, ...]
+    """The input's shape after the op splits axes. An axis that is stretched has size 1."""
+    axes: tuple[int, ...]
+    """The scene's factor for each of the input's factors."""
+    kinds: tuple[str, ...]
+    """How the input fills each factor of the scene: "" with its own elements, "stretch", "new" or "maybe"."""
+
+    def element(self, place: Sequence[int]) -> Element:
+        """Return the element at a place, which has an index for each factor of the scene."""
+        index = tuple(0 if self.kinds[axis] == "stretch" else place[axis] for axis in self.axes)
+        crossed = {kind for kind, at in zip(self.kinds, place, strict=True) if at}
+        copy = next((kind for kind in ("new", "stretch", "maybe") if kind in crossed), "")
+        if self.factors != self.shape and _are_integers((*self.factors, *self.shape)):
+            index = _unravel(_ravel(index, self.factors), self.shape)
+        return Element(index, copy)
+
+
+class Scene(NamedTuple):
+    """The inputs that broadcast to one shape."""
+
+    shape: tuple[Any, ...]
+    groups: tuple[tuple[Any, ...], ...]
+    """The factors that are merged into each axis. An axis that is not merged has one factor."""
+    layers: list[Layer]
+    omitted_layers: int
+
+    def factors_at(self, place: Sequence[int]) -> list[int]:
+        """Return the index for each factor, at a place that has an index for each axis."""
+        return [at for index, group in zip(place, self.groups, strict=True) for at in _split(index, group)]
+
+
+def scenes_of(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Scene]:
+    """Return a scene for each shape of the outputs. A conflict has no scene, because the table shows the conflict."""
+    by_shape: dict[Any, list[Any]] = {}
+    for output in () if isinstance(outcome, Conflict) else outcome.outputs:
+        by_shape.setdefault((output.shape, output.output_shape), []).append(output)
+    scenes = []
+    for outputs in list(by_shape.values())[:_MAX_SCENES]:
+        first, factors = outputs[0], outputs[0].output_shape
+        counts = first.merges or (1,) * len(factors)
+        ends = list(accumulate(counts))
+        groups = tuple(factors[end - count : end] for end, count in zip(ends, counts, strict=True))
+        if len(groups) <= MAX_SCENE_RANK and all(len(group) == 1 or _are_integers(group) for group in groups):
+            layers = [_layer(output, shapes) for output in outputs[:MAX_LAYERS]]
+            scenes.append(Scene(first.shape, groups, layers, max(0, len(outputs) - MAX_LAYERS)))
+    return scenes
+
+
+def _layer(output: Any, shapes: tuple[Shape, ...]) -> Layer:
+    stretched, maybe = output.broadcast_axes, getattr(output, "maybe_broadcast_axes", ())
+    kinds = tuple(
+        "new" if axis not in output.output_axes
+        else "stretch" if axis in stretched
+        else "maybe" if axis in maybe
+        else ""
+        for axis in range(len(output.output_shape))
+    )  # fmt: skip
+    return Layer(output.input, shapes[output.input], output.input_shape, output.output_axes, kinds)
+
+
+def places_along(size: Any) -> list[int | None]:
+    """Return the places that are drawn along an axis, with None for the omitted places."""
+    if not _are_integers((size,)):
+        return [0, 1, None]
+    return [*range(size)] if size <= _MAX_PLACES else [0, 1, 2, None, size - 1]
+
+
+def _are_integers(sizes: Iterable[Any]) -> bool:
+    return all(type(size) is int for size in sizes)
+
+
+def _ravel(index: Sequence[int], shape: Sequence[int]) -> int:
+    flat = 0
+    for at, size in zip(index, shape, strict=True):
+        flat = flat * size + at
+    return flat
+
+
+def _unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(flat // prod(shape[axis + 1 :]) % (size or 1) for axis, size in enumerate(shape))
+
+
+def _split(index: int, group: Sequence[int]) -> Sequence[int]:
+    return (index,) if len(group) == 1 else _unravel(index, group)

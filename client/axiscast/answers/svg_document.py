@@ -1,0 +1,208 @@
+"""SVG documents: the style of all pictures, and their paragraphs.
+
+A picture has no script and no external resource. Its colors follow the color scheme of the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from html import escape
+from typing import NamedTuple
+
+_MAX_WORD = 32
+_MAX_LINES = 8
+"""The maximum numbers of characters of a word, and of lines of a paragraph."""
+_NARROW = " .,:;!'`()[]-0123456789"
+_LINE, _MIN_WIDTH, _MARGIN = 21, 600, 20
+_HUES = [
+    ("#c2e1ff", "#337bd0", "#0859ac", "#284972", "#64a1ee", "#88c1ff"),
+    ("#ffd5b3", "#b86000", "#943e00", "#673c14", "#d98941", "#f6ab6b"),
+    ("#c0ebc8", "#1b9247", "#007026", "#235430", "#5cb572", "#83d494"),
+    ("#f2d1f9", "#a059b1", "#7e388e", "#5b3862", "#c282d0", "#e0a4ee"),
+    ("#abebf3", "#0091a4", "#006f82", "#00535c", "#00b5c5", "#44d4e2"),
+    ("#ebdeae", "#967700", "#765600", "#554704", "#b89d2b", "#d6bd5c"),
+    ("#d9d9ff", "#736ace", "#5549aa", "#444171", "#9792ec", "#b6b3ff"),
+    ("#ffcfc5", "#c35141", "#9e2e21", "#6c352d", "#e47d6d", "#ffa08f"),
+]
+"""The colors of each input: fill, edge and text, in light and in dark schemes. The page has the same hues."""
+_LIGHT = {
+    "card": "#fff",
+    "ink": "#1b2127",
+    "soft": "#5d6670",
+    "line": "#dcdcd6",
+    "edge": "#7f868e",
+    "fix": "#e6f4ea",
+    "yes": "#17703f",
+    "no": "#b3261e",
+    "bad": "#fbe6e3",
+    "maybe": "#8a5300",
+    "stretch": "#1f57b5",
+    "new": "#8326a3",
+}
+_DARK = {
+    "card": "#1c2126",
+    "ink": "#e6e8ea",
+    "soft": "#9aa4ae",
+    "line": "#31383f",
+    "edge": "#6c7680",
+    "fix": "#17301f",
+    "yes": "#6fce97",
+    "no": "#ff8a80",
+    "bad": "#4a2422",
+    "maybe": "#e2b45c",
+    "stretch": "#8ab8ff",
+    "new": "#dd9bf5",
+}
+
+
+def _colors(palette: dict[str, str], first: int) -> list[str]:
+    """Return the CSS rules of a color scheme. `first` is the column of the scheme's colors in _HUES."""
+    return [
+        f"text{{fill:{palette['ink']}}}",
+        *(f".{name}{{fill:{palette[name]}}}" for name in ("soft", "yes", "no", "maybe", "stretch", "new")),
+        *(f"rect.{name}{{fill:{palette[name]}}}" for name in ("card", "fix", "bad")),
+        *(f".{name}{{stroke:{palette[name]}}}" for name in ("line", "edge")),
+        *(f".f{hue}{{fill:{colors[first]}}}" for hue, colors in enumerate(_HUES)),
+        *(f".e{hue}{{stroke:{colors[first + 1]}}}" for hue, colors in enumerate(_HUES)),
+        *(f".t{hue}{{fill:{colors[first + 2]}}}" for hue, colors in enumerate(_HUES)),
+        *(f".g{hue}{{stop-color:{colors[first]}}}" for hue, colors in enumerate(_HUES)),
+    ]
+
+
+_SHAPES = [
+    ".mono{font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}",
+    *(".bold{font-weight:600}", ".head{font-size:20px;font-weight:600}", ".small{font-size:12px}", ".none{fill:none}"),
+    *(".cell{stroke-width:2}", ".copy{fill-opacity:.4;stroke-opacity:.7;stroke-dasharray:5 3}"),
+    *(".dots{stroke-dasharray:2 3}", ".sure{fill-opacity:1}"),
+]
+
+
+def _scoped(rules: Iterable[str]) -> str:
+    """Return CSS rules that apply to our pictures only, although a notebook may place them beside other pictures."""
+    return "".join(f".axiscast {rule}" for rule in rules)
+
+
+STYLE = f"{_scoped([*_SHAPES, *_colors(_LIGHT, 0)])}@media(prefers-color-scheme:dark){{{_scoped(_colors(_DARK, 3))}}}"
+"""The style sheet of every picture. It is constant, so that pictures in one document do not disturb each other."""
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'sha256-"
+    + b64encode(sha256(STYLE.encode()).digest()).decode()
+    + "'; sandbox; frame-ancestors 'none'"
+)
+"""The policy for a response with a picture: it may use its style sheet, and nothing else."""
+
+
+class Block(NamedTuple):
+    """A part of a picture: its elements, relative to its left upper corner, and its size in pixels."""
+
+    elements: list[str]
+    width: float
+    height: float
+
+
+class Paragraph(NamedTuple):
+    """A paragraph of a picture. It is wrapped at the width of the picture."""
+
+    text: str
+    kind: str = ""
+    """A space-separated list of classes: "head", "yes", "no", "maybe", "soft", "mono", "fix" (in a box)."""
+
+
+def svg_document(title: str, parts: Iterable[Paragraph | Block | None]) -> str:
+    """Return an SVG document with these parts from top to bottom. All text is escaped."""
+    blocks = [part for part in parts if part is not None]
+    width = max([_MIN_WIDTH, *(block.width for block in blocks if isinstance(block, Block))])
+    body, y = [], float(_MARGIN)
+    for part in blocks:
+        block = _paragraph(part, width) if isinstance(part, Paragraph) else part
+        body += [f'<g transform="translate({_MARGIN} {y:g})">', *block.elements, "</g>"]
+        y += block.height + 8
+    whole, tall = width + 2 * _MARGIN, y + _MARGIN - 8
+    font = 'class="axiscast" font-family="system-ui,sans-serif" font-size="14"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:g}" height="{tall:g}" viewBox="0 0 {whole:g} {tall:g}" '
+        f'{font} role="img"><title>{escape_xml(title)}</title><style>{STYLE}</style><defs>{_gradients(blocks)}</defs>'
+        f'<rect class="card line cell" x="1" y="1" width="{whole - 2:g}" height="{tall - 2:g}" rx="8"/>'
+        f"{''.join(body)}</svg>\n"
+    )
+
+
+_INVALID = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def escape_xml(text: str) -> str:
+    """Return a text for an XML document. A character that XML does not allow becomes a question mark."""
+    return escape(_INVALID.sub("?", text))
+
+
+def svg_text(x: float, y: float, text: str, kind: str = "", anchor: str = "", size: float = 0) -> str:
+    """Return a text element. `kind` lists its classes, and `size` is its font size in pixels, if it has its own."""
+    classes = f' class="{kind}"' if kind else ""
+    anchored = f' text-anchor="{anchor}"' if anchor else ""
+    sized = f' font-size="{size:g}"' if size else ""
+    return f'<text x="{x:g}" y="{y:g}"{classes}{anchored}{sized}>{escape_xml(text)}</text>'
+
+
+def clip(text: str, length: int) -> str:
+    """Return a text whose end is replaced by an ellipsis if the text has more characters than `length`."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _paragraph(paragraph: Paragraph, width: float) -> Block:
+    """Return a paragraph that is wrapped at a width. The width of the characters is estimated."""
+    text, kind = paragraph
+    kinds = kind.split()
+    line, letter = (28, 11.8) if "head" in kinds else (_LINE, 8.5 if "mono" in kinds else 7.2)
+    pad = 10 if "fix" in kinds else 0
+    lines: list[str] = []
+    for given in text.split("\n"):
+        lines += _wrapped(given, (width - 2 * pad) / letter)
+    limit = 5 * _MAX_LINES if "mono" in kinds else _MAX_LINES
+    if len(lines) > limit:
+        lines[limit - 1 :] = [f"{lines[limit - 1]}…"]
+    height = line * len(lines) + pad
+    box = [f'<rect class="fix" width="{width:g}" height="{height:g}" rx="6"/>'] if pad else []
+    kept = f'<g class="{kind}" xml:space="preserve">' if "mono" in kinds else "<g>"
+    texts = [svg_text(pad, pad / 2 + line * (row + 0.75), one, kind) for row, one in enumerate(lines)]
+    return Block([*box, kept, *texts, "</g>"], width, height)
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    """Return the lines of a text. `width` is in lower-case letters, and other characters count more."""
+    lines, room = [text[: len(text) - len(text.lstrip())]], width
+    for word in text.split():
+        word = clip(word, _MAX_WORD)
+        needed = sum(1 if character.islower() or character in _NARROW else 1.4 for character in word) + 1
+        if needed > room and lines[-1].strip():
+            lines, room = [*lines, ""], width
+        lines[-1] += word if not lines[-1].strip() else f" {word}"
+        room -= needed
+    return lines
+
+
+def hue_of(number: int) -> int:
+    """Return the number of the color of an input. The colors repeat after the last one."""
+    return number % len(_HUES)
+
+
+def _gradients(blocks: Sequence[Block | Paragraph]) -> str:
+    """Return the gradients that the cells of outputs use. Equal names have equal gradients."""
+    names = {
+        name for block in blocks if isinstance(block, Block) for one in block.elements for name in _URL.findall(one)
+    }
+    gradients = []
+    for name in sorted(names):
+        hues = name.split("-")[1:]
+        stops = "".join(
+            f'<stop class="g{hue}" offset="{number / len(hues):g}"/>'
+            f'<stop class="g{hue}" offset="{(number + 1) / len(hues):g}"/>'
+            for number, hue in enumerate(hues)
+        )
+        gradients.append(f'<linearGradient id="{name}" x2="1" y2="1">{stops}</linearGradient>')
+    return "".join(gradients)
+
+
+_URL = re.compile(r"url\(#([a-z0-9-]+)\)")
