@@ -334,3 +334,13 @@ def test_an_impossible_translation_is_a_problem_with_the_reason(op: Op, shapes: 
     with pytest.raises(Problem) as caught:
         ask(op, *shapes, to=to)
     assert (caught.value.code, caught.value.pointer, caught.value.detail) == ("untranslatable", "/to", why)
+
+
+def test_a_plain_translation_has_the_name_of_each_step() -> None:
+    placed = numpy.broadcast_to(shape=(2, 3))
+    answer = answer_translate(TranslateRequest(op=placed, inputs=[(3,)], to="torch.expand"))
+    steps = answer.model_dump(exclude_unset=True)["steps"]
+    assert [step["op"] for step in steps] == [{"name": "torch.expand", "size": (2, 3)}]
+    moved = answer_translate(TranslateRequest(op=PLACED, inputs=[(4, 3)], to="numpy.broadcast_to"))
+    names = [step["op"]["name"] for step in moved.model_dump(exclude_unset=True)["steps"]]
+    assert names == ["transpose", "reshape", "numpy.broadcast_to"]

@@ -27,8 +27,8 @@ from .two_sided import MAX_CACHED_INPUTS, axes_in
 from .warnings import input_warnings
 
 AnyPlan = Plan | SymbolicPlan
-Resolved = tuple[list[dict[str, Any]], AnyPlan | None, Alignment]
-"""The outputs, the plan and the alignment of a check. The plan is None if the fast path made the outputs."""
+Resolved = tuple[dict[str, Any], AnyPlan | None, Alignment]
+"""The response fields, the plan and the alignment of a check. The plan is None if the fast path made the outputs."""
 
 _MAX_LISTED_INPUTS = 20
 """The maximum number of a conflict's inputs that a response lists."""
@@ -62,16 +62,15 @@ def check_to_dict(
     elif op.alias is not None:
         response["op"] = op.model_dump(mode="json", exclude_none=True)
     try:
-        outputs, plan, alignment = _resolve(size, assume, itemsize)
+        fields, plan, alignment = _resolve(size, assume, itemsize)
     except ShapeMismatch as mismatch:
         conflict = mismatch.conflict
         response["compatible"] = False
         if explains_conflict:
             response["conflict"] = conflict_to_dict(op, shapes, conflict, lower_here)
     else:
-        response["outputs"] = outputs
-        if plan is not None and plan.result is not None:
-            response["result"] = _result_to_dict(plan.result, itemsize)
+        response |= fields
+        outputs = fields["outputs"]
         if len(outputs) > 1 and op.has_common_output_axes and "dims" not in outputs[0]:
             warnings = input_warnings(op, shapes, alignment, outputs, lower_here, request.warn)
     if mistake := op.attribute_warning():
@@ -89,7 +88,7 @@ def check_to_dict(
 
 
 def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None) -> Resolved:
-    """Return the outputs, the plan and the alignment. Raises ShapeMismatch if the shapes do not broadcast."""
+    """Return the response fields, the plan and the alignment. Raises ShapeMismatch if the shapes do not broadcast."""
     op, shapes, rank, _, _, is_symbolic = size
     dims = op.output_dims()
     plan: AnyPlan
@@ -101,11 +100,14 @@ def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None)
         alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
         right_aligned = alignment if dims is None and isinstance(alignment, RightAlignment) else None
         if right_aligned is not None and (common := right_aligned.broadcast_shape()) is not None:
-            return _right_aligned_outputs(right_aligned, common, itemsize), None, alignment
+            return {"outputs": _right_aligned_outputs(right_aligned, common, itemsize)}, None, alignment
         plan = resolve_axes(alignment)
     placements: Sequence[Placement | SymbolicPlacement] = plan.outputs
     pairs = zip(placements, dims or repeat(None), strict=False)
-    return [_output_to_dict(placement, itemsize, shapes, names) for placement, names in pairs], plan, alignment
+    fields: dict[str, Any] = {"outputs": [_output_to_dict(placed, itemsize, shapes, names) for placed, names in pairs]}
+    if plan.result is not None:
+        fields["result"] = _result_to_dict(plan.result, itemsize)
+    return fields, plan, alignment
 
 
 def plan_or_problem(request_size: RequestSize) -> Plan:

@@ -276,9 +276,8 @@ def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) 
     if all(sizes.are_equal(number, varying[0]) for number in varying):
         # A power of a size equals the size itself if the size can only be 0 or one other value.
         ends, count = sizes.bounds(varying[0]), len(varying)
-        if all(factor * end**count == divisor * end for end in ends) and (
-            count == 1 or ends[1] - ends[0] == sizes.divisor(varying[0])
-        ):
+        has_two_values = ends[1] - ends[0] == sizes.divisor(varying[0])
+        if all(factor * end**count == divisor * end for end in ends) and (count == 1 or has_two_values):
             return _notation(sizes, variables, varying[:1])
     is_open = any(sizes.bounds(number)[1] == MAX_SIZE for number in varying)
     high = MAX_SIZE if is_open else min(prod(high for _, high in ranges) // divisor, MAX_SIZE)

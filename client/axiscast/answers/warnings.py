@@ -32,10 +32,8 @@ def input_warnings(
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
     warnings: list[dict[str, Any]] = []
     if "mutual-stretch" in warn and (found := two_sided_of(alignment)):
-        message = (
-            f"{_meeting(found, shapes, alignment, outputs)} "
-            "If only one of them was meant to expand, the other one lacks an axis."
-        )
+        remedy = "If only one of them was meant to expand, the other one lacks an axis."
+        message = f"{_meeting(found, shapes, alignment, outputs)} {remedy}"
         warnings.append({"code": found.kind, "message": message})
     if "rank-promotion" in warn:
         warnings += rank_promotion_warnings(shapes, outputs)
@@ -108,10 +106,8 @@ def _square_warning(
 ) -> dict[str, Any]:
     """Return the warning about an accidental outer product, with a hint if changing one input fixes it."""
     meeting = _meeting(found, shapes, alignment, outputs)
-    warning: dict[str, Any] = {
-        "code": found.kind,
-        "message": f"{meeting} To combine them element by element, give all inputs the same axes.",
-    }
+    message = f"{meeting} To combine them element by element, give all inputs the same axes."
+    warning: dict[str, Any] = {"code": found.kind, "message": message}
     if not is_small(op, shapes):
         return warning
     if fix := next(elementwise_fixes(op, shapes, alignment, found, lower), None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from ..engine.gather import Gathered
 from ..engine.views import Window, gradient_bytes, input_gradients, merged_output_view, output_view
 from ..messages import IntegerRequest
 from ..messages.arguments import OpLike, plain_op
+from ..messages.base import ListOf
 from ..messages.notation import PythonNotation
 from ..messages.validation import validate
 from ..messages.value_arguments import ShapeLike
 from ..plan.plan import Placement, Shape
 from ..wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
-from ..wire.shapes import MAX_SIZE, ShapeField, StopAtFirstError
+from ..wire.shapes import MAX_SIZE, ShapeField
 from ..wire.tensors import Array, replicated_axes, to_little_endian
 from .array_libraries import Like, may_overlap
 from .tensor_arguments import ResultOptions, TensorLayout, read_backprop, read_broadcast
@@ -34,7 +35,7 @@ _GRADIENTS_TEXT = "the gradients need up to {nbytes} bytes, and this machine has
 
 
 class _ShapesRequest(IntegerRequest):
-    inputs: Annotated[list[ShapeField], StopAtFirstError()]
+    inputs: ListOf[ShapeField]
 
 
 def compute_broadcast(

@@ -83,7 +83,5 @@ def _pair(entry: Any) -> list[int]:
 
 
 def _type_error(entry: Any) -> TypeError:
-    return TypeError(
-        f"a window has a slice or a pair (start, stop) for each output axis, not {entry!r:.60}. "
-        "It can't remove or add axes"
-    )
+    expected = "a window has a slice or a pair (start, stop) for each output axis"
+    return TypeError(f"{expected}, not {entry!r:.60}. It can't remove or add axes")

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NO_SERVICE = (
-    "the service is not installed: run pip install '.[service]' in a checkout of axiscast, "
-    "or pip install 'axiscast[service]'"
-)
+_INSTALLATION = "pip install '.[service]' in a checkout of axiscast, or pip install 'axiscast[service]'"
+NO_SERVICE = f"the service is not installed: run {_INSTALLATION}"
 
 
 def create_service_app(settings: Mapping[str, Any]) -> ASGIApp:

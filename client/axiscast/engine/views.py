@@ -81,10 +81,8 @@ def merged_output_view(placement: Placement, array: Array, window: Window | None
             return None
         steps.append(step)
         first += _unravel(start, sizes)
-    begin = [
-        slice(first[axis], None) if size > 1 else slice(None)
-        for size, axis in zip(array.shape, placement.output_axes, strict=True)
-    ]
+    pairs = zip(array.shape, placement.output_axes, strict=True)
+    begin = [slice(first[axis], None) if size > 1 else slice(None) for size, axis in pairs]
     return strided_view(array[(*begin, ...)], shape, steps)  # the ellipsis prevents a scalar
 
 

@@ -49,7 +49,7 @@ class CheckRequest(RequestModel):
     """A check request: do the shapes broadcast, and what are the output shapes?"""
 
     op: OpField = Field(default=numpy.broadcast_arrays(), description=_OP_DESCRIPTION)
-    inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
+    inputs: ListOf[DimensionShape] = Field(
         description='The shape of each input. An unknown size is a name ("N", the same size everywhere), a range '
         '("1..8", "2..") or "?" (or null). An attribute that is a shape takes the same forms.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
@@ -252,7 +252,7 @@ def _op_or_framework(name: str) -> str:
 class CompareRequest(RequestModel):
     """A request that compares the results of all frameworks for the same shapes."""
 
-    inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
+    inputs: ListOf[DimensionShape] = Field(
         description="The shape of each input. Unknown sizes have the same forms as in a check.", examples=[[[1, 3]]]
     )
     shape: Dimensions | None = Field(
@@ -326,9 +326,7 @@ class IntegerRequest(RequestModel):
 class TranslateRequest(IntegerRequest):
     """A request to translate an op to an op in another framework."""
 
-    inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
-        description="The shape of each input.", examples=[[[3]]]
-    )
+    inputs: ListOf[ShapeField] = Field(description="The shape of each input.", examples=[[[3]]])
     to: str = Field(
         description="The name of the other op.",
         examples=["stablehlo.broadcast_in_dim"],

@@ -12,7 +12,7 @@ from .validation import problem_from_errors
 
 T = TypeVar("T")
 ListOf = Annotated[list[T], StopAtFirstError()]
-"""The type of a list in a response."""
+"""The type of a list in a request or a response."""
 
 
 class RequestModel(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..wire.shapes import Integer, ShapeField, StopAtFirstError
+from ..wire.shapes import Integer, ShapeField
 from ..wire.tensors import Array, Tensor
 from ..wire.wording import count_of
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
@@ -17,6 +17,8 @@ __all__ = ["CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
 """The bounds [start, stop] of a window on one axis."""
+_Layout = Literal["dense", "strided"]
+JsonData = Annotated[Literal["list", "base64"], Field(description="The form of data in JSON. If omitted, list.")]
 Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input_type=list[CheckRequest])]
 """The check requests in a batch. Each request is validated later, so an invalid request does not affect the others."""
 
@@ -34,14 +36,12 @@ class CheckBatchRequest(RequestModel):
         description="Columns: one op for all rows. An attribute that is a shape may be an int64 tensor (n, rank).",
         examples=["numpy.broadcast_arrays"],
     )
-    inputs: Annotated[list[Tensor], StopAtFirstError()] | None = Field(
+    inputs: ListOf[Tensor] | None = Field(
         default=None,
         description="Columns: for each input, an int64 tensor (n, rank). Row r is the shape of the input in check r.",
         examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
     )
-    json_data: Literal["list", "base64"] = Field(
-        default="list", description="The form of columns in a JSON response. If omitted, list."
-    )
+    json_data: JsonData = "list"
 
 
 class Failed(AnswerModel):
@@ -60,9 +60,7 @@ class CheckBatchAnswer(AnswerModel):
     outputs: ListOf[Tensor] | None = Field(
         default=None, description="For each output, int64 (n, rank): its shape, or -1 for rows that do not broadcast."
     )
-    conflict_axis: Tensor | None = Field(
-        default=None, description="int64 (n,): the lowest axis with a conflict, or -1."
-    )
+    conflict_axis: Tensor | None = Field(default=None, description="int64 (n,): the lowest axis in conflict, or -1.")
 
 
 class CheckedColumns(NamedTuple):
@@ -88,9 +86,7 @@ def column(values: Any) -> Array:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(
-            f"{form}, and these rows differ in length: use check_batch for shapes of different ranks"
-        ) from None
+        raise ValueError(f"{form}, but these rows differ in length: use check_batch for different ranks") from None
     if array.ndim != 2:
         one = ": use check for a single shape" if array.ndim < 2 else ""
         raise ValueError(f"{form}, not an array with {count_of(array.ndim, 'axis', 'axes')}{one}")
@@ -102,18 +98,14 @@ def column(values: Any) -> Array:
 class BroadcastRequest(IntegerRequest):
     """A broadcast request."""
 
-    inputs: Annotated[list[Tensor], StopAtFirstError()] = Field(
+    inputs: ListOf[Tensor] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
-    layout: Literal["dense", "strided"] = Field(
-        default="dense", description="strided sends each distinct element once. If omitted, dense."
-    )
-    window: Annotated[list[Bounds], StopAtFirstError()] | None = Field(
+    layout: _Layout = Field(default="dense", description="strided sends each distinct element once. If omitted, dense.")
+    window: ListOf[Bounds] | None = Field(
         default=None, description="[start, stop] on each output axis. The response has only this part of the output."
     )
-    json_data: Literal["list", "base64"] = Field(
-        default="list", description="The form of data in JSON. If omitted, list."
-    )
+    json_data: JsonData = "list"
 
 
 class BroadcastAnswer(AnswerModel):
@@ -125,20 +117,16 @@ class BroadcastAnswer(AnswerModel):
 class BackpropRequest(IntegerRequest):
     """A backprop request, which asks for the gradients of the inputs."""
 
-    inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
-        description="The shape of each input.", examples=[[[3]]]
-    )
-    gradients: Annotated[list[Tensor], StopAtFirstError()] = Field(
+    inputs: ListOf[ShapeField] = Field(description="The shape of each input.", examples=[[[3]]])
+    gradients: ListOf[Tensor] = Field(
         description="The gradient of each output.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
-    layout: Literal["dense", "strided"] | None = Field(
+    layout: _Layout | None = Field(
         default=None,
         description="If omitted, a gradient is strided if only the shape of its input is used, and in MessagePack also "
         "if it is replicated. Otherwise, it is dense.",
     )
-    json_data: Literal["list", "base64"] = Field(
-        default="list", description="The form of data in JSON. If omitted, list."
-    )
+    json_data: JsonData = "list"
 
 
 class BackpropAnswer(AnswerModel):

@@ -10,12 +10,11 @@ from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=15,
     reference=("array-api-strict", "2.6.1"),
-    language=PYTHON,
     preamble="import array_api_strict as xp  # or another library that follows the standard\n",
     transpose="{y} = xp.permute_dims({x}, {permutation})",
     reshape="{y} = xp.reshape({x}, {shape})",

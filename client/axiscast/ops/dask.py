@@ -8,12 +8,11 @@ from ..plan.resolution import resolve
 from .aliases import aliases
 from .error_messages import ErrorMessage
 from .families import MatrixProduct, Multidirectional, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=125,
     reference=("dask", "2026.8.0"),
-    language=PYTHON,
     preamble="import dask.array as da\n",
     transpose="{y} = da.transpose({x}, {permutation})",
     reshape="{y} = da.reshape({x}, {shape})",

@@ -34,13 +34,12 @@ from .einops_pattern import (
     parse_pattern,
 )
 from .error_messages import ErrorMessage
-from .framework import PYTHON, Framework
+from .framework import Framework
 from .torch import is_unchecked
 
 FRAMEWORK = Framework(
     order=140,
     reference=("einops", "0.8.2"),
-    language=PYTHON,
     preamble="import einops\n",
     transpose="",
     reshape="",

@@ -53,7 +53,9 @@ class UnionByName:
         if kind is None:
             tag = name[:_LONGEST].encode(errors="replace").decode()  # a name from JSON can contain a lone surrogate
             raise PydanticKnownError("union_tag_invalid", {"discriminator": "name", "tag": tag, "expected_tags": ""})
-        return kind.model_validate(value)
+        model = kind.model_validate(value)
+        model.model_fields_set.add("name")  # model_dump(exclude_unset=True) would omit a default name
+        return model
 
     def _kind(self, name: str) -> type[BaseModel] | None:
         others = (kind for kind in self.others if kind.model_fields["name"].default == name)

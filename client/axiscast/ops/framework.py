@@ -19,31 +19,6 @@ class Language:
     """The function that returns a tensor's shape as source code. None means that `value` formats shapes too."""
 
 
-@dataclass(frozen=True)
-class Framework:
-    """The properties that all ops in one framework share.
-
-    `transpose`, `reshape` and `empty_reshape` are templates for one step. answers/snippets.py lists their fields.
-    """
-
-    order: int
-    """The position in the catalogue. Frameworks are sorted by this number, and then by name."""
-    reference: tuple[str, str]
-    """The package and the version against which the rules were tested."""
-    language: Language
-    preamble: str
-    """The source code before the first step, such as imports."""
-    transpose: str
-    """The template for a transposition. The template is empty if an op in the framework can reorder axes itself."""
-    reshape: str
-    empty_preamble: str = ""
-    """The source code that follows `preamble` if a tensor is a scalar or has a size 0."""
-    empty_reshape: str | None = None
-    """The template for a reshape from or to a scalar or a shape with a size 0. None means that `reshape` is used."""
-    executed: str | None = None
-    """The release on which every template was executed and gave the correct bytes, or None if none was executed."""
-
-
 def _python(value: Any) -> str:
     """Return a Python literal. For a dict, return keyword arguments that follow other arguments."""
     if isinstance(value, dict):
@@ -59,3 +34,28 @@ MLIR = Language(
     lambda value: f"[{', '.join(map(str, value))}]",
     lambda shape: f"tensor<{''.join(f'{size}x' for size in shape)}f32>",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framework:
+    """The properties that all ops in one framework share.
+
+    `transpose`, `reshape` and `empty_reshape` are templates for one step. answers/snippets.py lists their fields.
+    """
+
+    order: int
+    """The position in the catalogue. Frameworks are sorted by this number, and then by name."""
+    reference: tuple[str, str]
+    """The package and the version against which the rules were tested."""
+    language: Language = PYTHON
+    preamble: str
+    """The source code before the first step, such as imports."""
+    transpose: str
+    """The template for a transposition. The template is empty if an op in the framework can reorder axes itself."""
+    reshape: str
+    empty_preamble: str = ""
+    """The source code that follows `preamble` if a tensor is a scalar or has a size 0."""
+    empty_reshape: str | None = None
+    """The template for a reshape from or to a scalar or a shape with a size 0. None means that `reshape` is used."""
+    executed: str | None = None
+    """The release on which every template was executed and gave the correct bytes, or None if none was executed."""

@@ -20,12 +20,11 @@ from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import ErrorMessage
 from .families import COPIES, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=90,
     reference=("jax", "0.10.2"),
-    language=PYTHON,
     preamble="import jax\n",
     transpose="{y} = jax.lax.transpose({x}, {permutation})",
     reshape="{y} = jax.lax.reshape({x}, {shape})",

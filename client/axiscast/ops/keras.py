@@ -12,13 +12,12 @@ from ..plan.resolution import resolve
 from .aliases import aliases
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 from .tensorflow import missing_choice, missing_kernel, missing_product
 
 FRAMEWORK = Framework(
     order=85,
     reference=("keras", "3.15.1"),
-    language=PYTHON,
     preamble="import keras\n",
     transpose="{y} = keras.ops.transpose({x}, {permutation})",
     reshape="{y} = keras.ops.reshape({x}, {shape})",

@@ -30,9 +30,8 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     """
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
-        raise ShapeMismatch(
-            "rank-too-large", f"{op.alias or op.name} takes at most {op.max_rank} axes, but this request has {rank}."
-        )
+        limit = f"{op.alias or op.name} takes at most {op.max_rank} axes"
+        raise ShapeMismatch("rank-too-large", f"{limit}, but this request has {rank}.")
     return op.align(shapes)
 
 

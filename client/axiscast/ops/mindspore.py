@@ -10,13 +10,12 @@ from ..wire.dimensions import Dimensions
 from .aliases import aliases
 from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, MatrixProduct, Tile, UnidirectionalKeeping
-from .framework import PYTHON, Framework
+from .framework import Framework
 from .lowering import lower
 
 FRAMEWORK = Framework(
     order=30,
     reference=("mindspore", "2.10.0"),
-    language=PYTHON,
     preamble="from mindspore import ops\n",
     transpose="{y} = ops.transpose({x}, {permutation})",
     reshape="{y} = ops.reshape({x}, {shape})",

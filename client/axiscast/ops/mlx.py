@@ -6,12 +6,11 @@ from .aliases import aliases
 from .einsum import Einsum
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=160,
     reference=("mlx", "0.32.4"),
-    language=PYTHON,
     preamble="import mlx.core as mx\n",
     transpose="{y} = mx.transpose({x}, {permutation})",
     reshape="{y} = mx.reshape({x}, {shape})",

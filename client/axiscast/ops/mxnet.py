@@ -32,12 +32,11 @@ from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, LenientTile, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=120,
     reference=("mxnet", "1.9.1"),
-    language=PYTHON,
     preamble="import mxnet as mx\n",
     transpose="{y} = mx.nd.transpose({x}, axes={permutation})",
     reshape="{y} = mx.nd.reshape({x}, shape={shape})",

@@ -105,11 +105,9 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
     Each inferred axis reduces the number of remaining axes. A symbolic size is therefore never inferred, and must be
     equal.
     """
-    return tuple(
-        axis
-        for axis, size in enumerate(like)
-        if axis >= len(arg) or (are_integers(arg[axis], size) and arg[axis] == 1 < size)
-    )
+    pairs = enumerate(zip(arg, like, strict=False))
+    expanded = (axis for axis, sizes in pairs if are_integers(*sizes) and sizes[0] == 1 < sizes[1])
+    return (*expanded, *range(len(arg), len(like)))
 
 
 def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:

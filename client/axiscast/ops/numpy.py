@@ -14,12 +14,11 @@ from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, LenientTile, MatrixProduct, Multidirectional, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=10,
     reference=("numpy", "2.4.6"),
-    language=PYTHON,
     preamble="import numpy as np\n",
     transpose="{y} = {x}.transpose({permutation})",
     reshape="{y} = {x}.reshape({shape})",

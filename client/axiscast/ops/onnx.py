@@ -30,12 +30,11 @@ from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, summed
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=60,
     reference=("onnx", "1.23.2"),
-    language=PYTHON,
     preamble="import numpy as np\nfrom onnx import helper, numpy_helper\n\nnodes, initializers = [], []",
     transpose='nodes.append(helper.make_node("Transpose", ["{x}"], ["{y}"], perm={permutation}))',
     reshape='initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'

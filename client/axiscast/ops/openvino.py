@@ -39,12 +39,11 @@ from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
 from .families import COPIES, Elementwise, Tile
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=50,
     reference=("openvino", "2026.4.1"),
-    language=PYTHON,
     preamble="import numpy as np\nfrom openvino import op, opset1, opset3\n",
     transpose="{y} = opset1.transpose({x}, op.Constant(np.array({permutation}, np.int64)))",
     reshape="{y} = opset1.reshape({x}, op.Constant(np.array({shape}, np.int64)), special_zero=False)",

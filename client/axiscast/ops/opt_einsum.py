@@ -5,11 +5,9 @@ from typing import Literal
 from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import ErrorMessage
-from .framework import PYTHON, Framework
+from .framework import Framework
 
-FRAMEWORK = Framework(
-    order=145, reference=("opt_einsum", "3.4.0"), language=PYTHON, preamble="", transpose="", reshape=""
-)
+FRAMEWORK = Framework(order=145, reference=("opt_einsum", "3.4.0"), preamble="", transpose="", reshape="")
 
 
 class contract(Einsum):

@@ -27,12 +27,11 @@ from .families import (
     UnidirectionalKeeping,
     UnidirectionalLike,
 )
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=110,
     reference=("paddlepaddle", "3.3.1"),
-    language=PYTHON,
     preamble="import paddle\n",
     transpose="{y} = paddle.transpose({x}, {permutation})",
     reshape="{y} = paddle.reshape({x}, {shape})",

@@ -17,12 +17,11 @@ from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=80,
     reference=("tensorflow", "2.21.0"),
-    language=PYTHON,
     preamble="import tensorflow as tf\n",
     transpose="{y} = tf.transpose({x}, {permutation})",
     reshape="{y} = tf.reshape({x}, {shape})",

@@ -11,12 +11,11 @@ from ..plan.plan import Shape
 from .aliases import aliases
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=170,
     reference=("tinygrad", "0.14.0"),
-    language=PYTHON,
     preamble="from tinygrad import Tensor\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",

@@ -20,12 +20,11 @@ from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import ErrorMessage
 from .families import COPIES, Elementwise, LenientTile, MatrixProduct, Multidirectional, UnidirectionalLike
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=70,
     reference=("torch", "2.13.0"),
-    language=PYTHON,
     preamble="import torch\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",

@@ -19,12 +19,11 @@ from ..wire.shapes import StopAtFirstError, format_shape, shorten
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
-from .framework import PYTHON, Framework
+from .framework import Framework
 
 FRAMEWORK = Framework(
     order=130,
     reference=("xarray", "2026.9.0"),
-    language=PYTHON,
     preamble="import numpy as np\nimport xarray as xr\n",
     transpose="{y} = np.asarray({x}).transpose({permutation})",
     reshape="{y} = np.asarray({x}).reshape({shape})",

@@ -140,11 +140,8 @@ class RightAlignment(Alignment):
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]  # computed on first use
-        rank = self._rank
-        return tuple(
-            Output(number, tuple(range(rank - len(shape), rank)), range(rank))
-            for number, shape in enumerate(self.input_shapes)
-        )
+        rank, shapes = self._rank, enumerate(self.input_shapes)
+        return tuple(Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in shapes)
 
     @property
     def _rank(self) -> int:
@@ -188,16 +185,9 @@ class RightAlignment(Alignment):
         common = self.broadcast_shape()
         if common is None:
             return None
-        rank = len(common)
-        return Plan(
-            self.input_shapes,
-            tuple(
-                [
-                    Placement(number, shape, common, tuple(range(rank - len(shape), rank)))
-                    for number, shape in enumerate(self.input_shapes)
-                ]
-            ),
-        )
+        rank, shapes = len(common), enumerate(self.input_shapes)
+        placed = [Placement(number, shape, common, tuple(range(rank - len(shape), rank))) for number, shape in shapes]
+        return Plan(self.input_shapes, tuple(placed))
 
 
 def are_integers(*sizes: int) -> bool:
@@ -310,9 +300,8 @@ def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
     Both inputs are outputs.
     """
     whole, shape = shapes
-    placed = align_mapped(
-        shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, shape_source=0, number=1
-    )
+    axes = tuple(range(start, start + len(shape)))
+    placed = align_mapped(shapes, whole, axes, Relation.BROADCAST_TO, shape_source=0, number=1)
     every = tuple(range(len(whole)))
     return replace_fields(placed, outputs=(Output(0, every, every), *placed.outputs))
 

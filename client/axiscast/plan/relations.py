@@ -29,27 +29,15 @@ class AxisSize(Enum):
 class Relation(Enum):
     """A relation between the sizes on one axis: a sentence, a condition on two sizes, and the resulting size."""
 
-    BROADCAST = (
-        "the sizes must be equal or 1",
-        lambda size, other: (size == other) | (size == 1) | (other == 1),
-        AxisSize.NONUNIT,
-    )
+    BROADCAST = ("the sizes must be equal or 1", lambda a, b: (a == b) | (a == 1) | (b == 1), AxisSize.NONUNIT)
     BROADCAST_TO = (
         "the size of an input must equal the target's or be 1",
-        lambda size, target: (size == target) | (size == 1),
+        lambda a, b: (a == b) | (a == 1),
         AxisSize.TARGET,
     )
-    EQUAL = (
-        "the sizes must be equal, because size 1 does not expand here",
-        lambda size, other: size == other,
-        AxisSize.ANY,
-    )
-    FROM_ONE = ("a named axis must have size 1 before it expands", lambda size, target: size == 1, AxisSize.TARGET)
-    DIVISIBLE = (
-        "the size must be a multiple of the divisor",
-        lambda size, divisor: size % divisor == 0,
-        AxisSize.TARGET,
-    )
+    EQUAL = ("the sizes must be equal, because size 1 does not expand here", lambda a, b: a == b, AxisSize.ANY)
+    FROM_ONE = ("a named axis must have size 1 before it expands", lambda a, _: a == 1, AxisSize.TARGET)
+    DIVISIBLE = ("the size must be a multiple of the divisor", lambda a, b: a % b == 0, AxisSize.TARGET)
 
     def __init__(self, requirement: str, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
         self.requirement = requirement

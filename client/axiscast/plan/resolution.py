@@ -44,23 +44,13 @@ def try_resolve(alignment: Alignment) -> Plan | None:
 
 def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
     """Return the plan for an alignment, given the size of each axis."""
-    whole, every = tuple(sizes), range(len(sizes))
-    return Plan(
-        alignment.input_shapes,
-        tuple(
-            [
-                Placement(
-                    output.input,
-                    alignment.input_shapes[output.input] if output.split_shape is None else output.split_shape,
-                    whole if output.axes == every else tuple([sizes[axis] for axis in output.axes]),
-                    output.output_axes,
-                    output.merges,
-                )
-                for output in alignment.outputs
-            ]
-        ),
-        None if alignment.result is None else tuple(sizes[axis] for axis in alignment.result),
-    )
+    whole, every, placements = tuple(sizes), range(len(sizes)), []
+    for number, output_axes, axes, split_shape, merges in alignment.outputs:
+        input_shape = alignment.input_shapes[number] if split_shape is None else split_shape
+        output_shape = whole if axes == every else tuple([sizes[axis] for axis in axes])
+        placements.append(Placement(number, input_shape, output_shape, output_axes, merges))
+    result = None if alignment.result is None else tuple(sizes[axis] for axis in alignment.result)
+    return Plan(alignment.input_shapes, tuple(placements), result)
 
 
 def check_axis(alignment: Alignment, number: int, axis: Axis) -> int:
@@ -106,11 +96,9 @@ def _common_size(axis: Axis) -> int | None:
 
 def integer_axes(alignment: Alignment) -> Alignment:
     """Return a copy of an alignment in which every axis with a symbolic size has no sizes."""
-    axes = (
-        axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
-        for axis in alignment.axes
-    )
-    return replace_fields(alignment, axes=tuple(axes))
+    known = ((axis, are_integers(*(term.size for term in axis.terms))) for axis in alignment.axes)
+    axes = tuple(axis if is_known else Axis(axis.relation, ()) for axis, is_known in known)
+    return replace_fields(alignment, axes=axes)
 
 
 def _conflicting_terms(axis: Axis) -> list[Term]:

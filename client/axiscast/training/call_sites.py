@@ -10,16 +10,9 @@ from __future__ import annotations
 
 import ast
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FrameType,
-    FunctionType,
-    MethodDescriptorType,
-    MethodWrapperType,
-    WrapperDescriptorType,
-)
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 __all__ = ["CallSites"]
@@ -30,7 +23,8 @@ Caller = Callable[[Any, Sequence[Any], Mapping[str, Any] | None], Any]
 _MAX_STACK_LEVELS = 3
 """The number of stack frames above a call that are imitated, for functions that warn with a `stacklevel`."""
 _MAX_SITES = 10_000
-_C_FUNCTION_TYPES = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
+_METHOD_TYPES = (types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType)
+_C_FUNCTION_TYPES = (types.BuiltinFunctionType, *_METHOD_TYPES)
 """The types of functions that are not written in Python. Their warnings are attributed to the line that calls them."""
 
 

@@ -306,13 +306,13 @@ class WatchMode:
         one, other = (self.origins.origin(operand, self.whole_base(operand), frames) for operand in pair)
         with self.unnoticed():
             types = [self.tensor.dtype.__get__(operand) for operand in pair]
+        has_reals = any(each.is_floating_point or each.is_complex for each in types)
         return is_meant(
             OperandPair(
                 (one, other),
                 is_square=found.kind == "square",
                 is_loss=role.op.startswith(_LOSSES),
-                is_discrete=role.op in COMPARISONS
-                or not any(each.is_floating_point or each.is_complex for each in types),
+                is_discrete=role.op in COMPARISONS or not has_reals,
                 has_operand_with_both_axes=has_operand_with_both_axes(shapes, found),
                 is_installed=bool(frames) and is_installed(frames[0].f_code.co_filename),
             )

@@ -166,9 +166,7 @@ def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     nbytes, opened = prescan_json(body)
     reserve(nbytes)
     if opened > MAX_DEPTH and json_depth(body) > MAX_DEPTH:
-        raise malformed_body(
-            f"the JSON value is nested too deep: at most {MAX_DEPTH} levels of lists and maps are read"
-        )
+        raise malformed_body(f"the JSON value is nested too deep: at most {MAX_DEPTH} levels are read")
     try:
         decoder = _FROM_JSON if len(body) <= SHORT_JSON_BYTES else _FROM_LONG_JSON
         return decoder.decode(str(body, "utf-8"))
@@ -233,10 +231,9 @@ def _real(text: str) -> float:
     return float(text)
 
 
-_FROM_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
-_FROM_LONG_JSON = json.JSONDecoder(
-    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_int=_integer, parse_float=_real
-)
+_HOOKS: dict[str, Any] = {"object_pairs_hook": _unique_keys, "parse_constant": _refuse_constant}
+_FROM_JSON = json.JSONDecoder(**_HOOKS)
+_FROM_LONG_JSON = json.JSONDecoder(**_HOOKS, parse_int=_integer, parse_float=_real)
 """The decoder for long JSON strings, which calls Python functions for each number.
 
 These calls let other threads run. They make this decoder a third slower than _FROM_JSON.

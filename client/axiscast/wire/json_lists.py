@@ -285,14 +285,12 @@ def array_to_list(array: Array) -> Any:
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
         # Narrow integers are not compared: NumPy 2.0 crashes if a replicated array is compared with a number outside
         # the range of its dtype.
-        large = integers.itemsize == 8 and bool(
-            ((integers > MAX_EXACT_INTEGER) | (integers < -MAX_EXACT_INTEGER)).any()
-        )
+        is_wide, limit = integers.itemsize == 8, MAX_EXACT_INTEGER
+        large = is_wide and bool(((integers > limit) | (integers < -limit)).any())
         return _map_nested(integers.tolist(), _exact_integer) if large else integers.tolist()
     if kind == "m":
-        return _map_nested(
-            array.view(np.int64).tolist(), lambda count: "NaT" if count == NAT else _exact_integer(count)
-        )
+        counts = array.view(np.int64).tolist()
+        return _map_nested(counts, lambda count: "NaT" if count == NAT else _exact_integer(count))
     if kind == "M":
         return _dates(array)
     if kind == "S":

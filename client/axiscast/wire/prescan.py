@@ -87,6 +87,8 @@ _ITEM_VALUES = [0] * 256
 _ITEM_VALUES[0x80:0xA0] = [2] * 16 + [1] * 16
 _ITEM_VALUES[0xDC:0xE0] = [1, 1, 2, 2]
 """The number of values per item, indexed by the first byte: 2 for a map, 1 for a list, and 0 for any other value."""
+_COPIED = dict.fromkeys(_STRINGS, (STRING_BYTES, MEMORY_PER_TEXT_BYTE)) | dict.fromkeys(_BINS, (NUMBER_BYTES, 1))
+"""The memory in bytes per string or short bin, and per byte in it, keyed by the first byte of the value."""
 _EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4} | dict.fromkeys(range(0xD4, 0xD9), 0)
 
 _LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for first in range(256)]
@@ -122,30 +124,24 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
                 nbytes += _COSTS[first]
                 text += length
                 continue
-            start = position
-            position += 1
-            size = first & 0x0F
+            start, position, size = position, position + 1, first & 0x0F
             if first in _WIDTHS:
                 position += _WIDTHS[first]
                 size = int.from_bytes(body[start + 1 : position], "big")
             if item_values := _ITEM_VALUES[first]:
                 nbytes += MAP_BYTES if item_values == 2 else LIST_BYTES
-                inside = item_values * size
-                values += inside
-                left += inside
+                values += item_values * size
+                left += item_values * size
                 if values > max_values:
                     raise malformed_body(f"the body holds more than {max_values} values")
                 if left > len(body) - position:  # each value takes at least one byte
                     raise IndexError
                 continue
-            if first in _STRINGS:
-                nbytes += STRING_BYTES + MEMORY_PER_TEXT_BYTE * size
-                text += size
-            elif first in _BINS and size >= MIN_VIEW_BYTES:
+            if first in _BINS and size >= MIN_VIEW_BYTES:
                 nbytes += LONG_BIN_BYTES
                 bins.append((start, position, position + size))
-            elif first in _BINS:
-                nbytes += NUMBER_BYTES + size
+            elif costs := _COPIED.get(first):
+                nbytes += costs[0] + costs[1] * size
                 text += size
             else:
                 raise _no_value(body, start)

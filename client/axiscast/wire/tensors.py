@@ -135,9 +135,8 @@ class Tensor(BaseModel):
                 raw += binascii.a2b_base64(piece, strict_mode=True)
             except ValueError:
                 if not len(piece) % 4 or not _BASE64.fullmatch(piece):
-                    raise InvalidBase64(
-                        f"holds characters or padding that base64 does not have{_base64_remedy(text)}"
-                    ) from None
+                    fault = "holds characters or padding that base64 does not have"
+                    raise InvalidBase64(f"{fault}{_base64_remedy(text)}") from None
                 wrong, nbytes = f"has {count_of(len(text), 'character')}", self._dense_bytes()
                 if nbytes is None or len(text) == -(-4 * nbytes // 3):
                     raise InvalidBase64(f"{wrong}: fill up a multiple of 4 with =") from None
@@ -208,11 +207,8 @@ def tensor_view(
         raise InvalidData(wrong)
     if size:
         # The stride of an axis of size 1 is never used and may have any value, so it is replaced by 0.
-        steps = (
-            None
-            if strides is None
-            else [step * dtype.itemsize if size > 1 else 0 for size, step in zip(shape, strides, strict=True)]
-        )
+        pairs = zip(shape, strides or (), strict=False)
+        steps = [step * dtype.itemsize if size > 1 else 0 for size, step in pairs] if strides is not None else None
         array: Array = np.ndarray(shape, dtype, data, 0, steps)
     else:
         array = np.empty(shape, dtype)
@@ -246,10 +242,8 @@ def distinct_elements(array: Array) -> tuple[Array, Strides]:
         return np.empty(0, array.dtype), (0,) * array.ndim
     replicated = replicated_axes(array)
     memory = memory_span(array)
-    if (
-        memory is not None
-        and math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone) > memory.size
-    ):
+    distinct = math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone)
+    if memory is not None and distinct > memory.size:
         return memory, tuple(step // array.itemsize for step in array.strides)
     box = array[(*(slice(1) if gone else slice(None) for gone in replicated), ...)]
     strides, step = [], 1

@@ -7,14 +7,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from ...answers import outer_products
 from ...answers.hints import is_small
-from ...answers.outer_products import (
-    InputReshape,
-    elementwise_fixes,
-    explicit_all_pairs,
-    outer_product_of,
-    two_sided_of,
-)
+from ...answers.outer_products import InputReshape
 from ...answers.symbolic import lower_symbolic
 from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
@@ -157,7 +152,7 @@ class _Square(NamedTuple):
 def _square_of(finding: Finding) -> _Square | None:
     """Return the accidental outer product of a finding, or None if it only follows from assumed sizes."""
     shapes, alignment = _aligned(finding)
-    found = alignment and outer_product_of(alignment)
+    found = alignment and outer_products.outer_product_of(alignment)
     if not alignment or not found:
         return None
     op = CheckRequest.model_fields["op"].default
@@ -165,8 +160,9 @@ def _square_of(finding: Finding) -> _Square | None:
         return _Square(found, None, None)
     lower_here = partial(lower_symbolic, assume={})
     # The last fix removes an axis. This is shorter to write than adding an axis, and leaves no axis of size 1.
-    fix = next(iter([*elementwise_fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
-    return _Square(found, fix, explicit_all_pairs(op, shapes, alignment, found, lower_here))
+    arguments = (op, shapes, alignment, found, lower_here)
+    fix = next(iter([*outer_products.elementwise_fixes(*arguments)][::-1]), None)
+    return _Square(found, fix, outer_products.explicit_all_pairs(*arguments))
 
 
 def _square(finding: Finding) -> str:
@@ -205,7 +201,7 @@ def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
 
 def _mutual_stretch(finding: Finding) -> str:
     _, alignment = _aligned(finding)
-    found = alignment and two_sided_of(alignment)
+    found = alignment and outer_products.two_sided_of(alignment)
     if not found:
         return _warning_message(finding, "mutual-stretch")
     pairs = all_pairs_text(found.axes, max(map(len, known_shapes(finding))))

@@ -65,10 +65,8 @@ def runs_with_one(program: Any, axis: InputAxis) -> bool:
         return False
     placeholders = [node for node in program.graph_module.graph.nodes if node.op == "placeholder"]
     interpreter = torch.fx.Interpreter(program.graph_module)
-    call = interpreter.call_function
-    interpreter.call_function = lambda target, args, kwargs: call(
-        target, args, kwargs | {"device": "meta"} if "device" in kwargs else kwargs
-    )
+    call, meta = interpreter.call_function, {"device": "meta"}
+    interpreter.call_function = lambda f, args, kwargs: call(f, args, kwargs | meta if "device" in kwargs else kwargs)
     with torch.no_grad():
         try:
             interpreter.run(*[_meta_tensor(node, axis) for node in placeholders])
