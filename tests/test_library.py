@@ -243,7 +243,7 @@ def test_what_is_made_with_a_wrong_attribute_is_refused_in_the_words_of_a_reques
 def test_attributes_go_by_name_and_a_request_is_for_an_op_that_there_is() -> None:
     with pytest.raises(TypeError, match=r"torch\.expand takes its attributes by name: size"):
         torch.expand((2, 3))
-    with pytest.raises(AttributeError, match=r"an op can't be changed: create another torch\.expand"):
+    with pytest.raises(AttributeError, match=r"an op can't be changed: create a new torch\.expand"):
         torch.expand(size=(2, 3)).size = (3,)
     with pytest.raises(axiscast.UnknownOp, match=r"did you mean torch\.expand"):
         axiscast.CheckRequest(op="torch.expnd", inputs=[[1]])

@@ -211,7 +211,7 @@ def why(text: str | BaseException) -> WhyAnswer:
     >>> import axiscast
     >>> answer = axiscast.why("ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)")
     >>> answer.op.name, answer.inputs, answer.check.conflict.hints[0].text
-    ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits')
+    ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit')
     """
     from .answers.diagnosis import answer_why
 

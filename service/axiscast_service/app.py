@@ -106,7 +106,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPI(
         title="axiscast",
         version=__version__,
-        summary="Tensor broadcasting as a service: every framework's rule, exact.",
+        summary="Tensor broadcasting as a service, with the exact rules of all frameworks.",
         description=DESCRIPTION,
         openapi_url=None,
         docs_url=None,
@@ -173,7 +173,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         path = request.scope["path"]
         close = did_you_mean(close_matches(path, _PATHS, 1))
         advice = f"{close} {where[0].upper()}{where[1:]}" if close else f": {where}"
-        return response_of(Problem("not-found", f"nothing is at {path[:200]}{advice}"), request)
+        return response_of(Problem("not-found", f"the path {path[:200]} does not exist{advice}"), request)
     # Starlette's own Allow header lists only the methods of the first route for this path.
     allowed = ", ".join(sorted(_methods(request)))
     detail = f"{request.scope['path'][:200]} takes {allowed}, not {request.method[:20]}"

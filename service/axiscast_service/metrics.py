@@ -50,7 +50,7 @@ class Metrics:
         self._active = cache(active.labels)
         duration = Histogram(
             "http_server_request_duration_seconds",
-            "Seconds from the header block of a request to the last byte of its response.",
+            "Seconds from the end of a request's header block to the last byte of the response.",
             ("http_request_method", "http_route", "http_response_status_code"),
             buckets=BUCKETS,
             registry=self._registry,
@@ -69,7 +69,8 @@ class Metrics:
         )
         self._lag = self._gauge(
             "axiscast_event_loop_lag_seconds",
-            "Largest delay of a timer in the last minute. All requests and new connections waited this long.",
+            "The longest delay of a timer in the last minute, in seconds. All requests and new connections waited "
+            "this long.",
             mode="livemax",
         )
         self._held: Callable[[], float] | None = None
@@ -82,11 +83,13 @@ class Metrics:
 
     def watch_memory(self, held: Callable[[], float], budget: float) -> None:
         """Create the metrics for the memory that requests in flight have reserved, and for the memory budget."""
-        self._gauge("axiscast_memory_budget_bytes", "Bytes that requests in flight may reserve.").set(budget)
+        self._gauge("axiscast_memory_budget_bytes", "The memory budget of the requests in flight, in bytes.").set(
+            budget
+        )
         self._memory = self._gauge("axiscast_memory_bytes", "Bytes that requests in flight have reserved.")
         self._ratio = self._gauge(
             "axiscast_memory_held_ratio",
-            "Reserved part of the memory budget in the fullest worker, 0 to 1.",
+            "The reserved fraction of the memory budget (0 to 1), in the worker with the highest fraction.",
             mode="livemax",
         )
         self._held, self._budget = held, budget

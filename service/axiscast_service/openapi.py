@@ -100,7 +100,7 @@ def example_queries() -> dict[str, Any]:
         "input": {
             "schema": {"type": "array", "items": text},
             "required": True,
-            "description": "The shape of an input. Repeat it for each input.",
+            "description": "The shape of an input. Repeat this parameter for each input.",
             "example": ["8,1,6,1", "7,1,5"],
         },
         "op": {
@@ -109,10 +109,11 @@ def example_queries() -> dict[str, Any]:
             "numpy.broadcast_to with a shape, otherwise numpy.broadcast_arrays.",
         },
         "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
-        "assume": {"description": "Sizes or ranges of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
+        "assume": {"description": "The values or ranges of the named sizes, as JSON.", "example": '{"N":"2.."}'},
         "warn": {
             "schema": {"type": "array", "items": text | {"enum": list(get_args(WarningKind))}},
-            "description": "A warning to enable in addition to the default ones. Repeat it for each warning.",
+            "description": "A warning to enable in addition to the default warnings. Repeat this parameter for each "
+            "warning.",
             "example": ["mutual-stretch"],
         },
         "explain": {
@@ -163,7 +164,7 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
         schemas[component(name)] = schemas.pop(wire_names[name]) | {"title": component(name)}
     schemas["Op"] = {
         "title": "Op",
-        "description": "An op, with its attributes. GET /v1/ops lists them.",
+        "description": "An op, with its attributes. GET /v1/ops lists all ops.",
         "oneOf": [{"$ref": reference} for reference in mapping.values()],
         "discriminator": {"propertyName": "name", "mapping": mapping},
     }

@@ -41,8 +41,8 @@ def verify_settings(settings: Settings) -> None:
             tempfile.gettempdir()
         except FileNotFoundError:
             raise ValueError(
-                "the metrics of several workers need a writable directory, and no temporary one exists: "
-                f"mount one at /tmp, set {METRICS_DIRECTORY} to an empty one, or set AXISCAST_METRICS=false"
+                "the metrics of several workers need a writable directory, but there is no temporary directory: "
+                f"mount one at /tmp, set {METRICS_DIRECTORY} to an empty directory, or set AXISCAST_METRICS=false"
             ) from None
 
 

@@ -66,7 +66,7 @@ def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
 
 
 def test_a_row_with_too_many_copies_is_refused() -> None:
-    with pytest.raises(Problem, match=r"a merged axis has more than 2\^63-1 elements: check that row alone"):
+    with pytest.raises(Problem, match=r"a merged axis has more than 2\^63-1 elements: check this row alone"):
         columns_of({"name": "numpy.tile"}, [[(2,), (3,)]], [(2,), (2**62,)])
     assert axiscast.check("numpy.tile", (3,), reps=2**62).compatible is False
 

@@ -144,7 +144,7 @@ def test_symbolic_sizes_are_compared_with_their_conditions(client: Client) -> No
         for name in ("numpy.broadcast_arrays", "torch.expand_as")
     ]
     assert conditions == [["N == M or M == 1"], ["N == M"]]
-    with pytest.raises(InvalidRequest, match="assume/K: no size here has this name"):
+    with pytest.raises(InvalidRequest, match="assume/K: no shape contains this name"):
         client.compare(("N", 3), assume={"K": 2})
 
 
@@ -163,7 +163,7 @@ def test_ops_with_the_same_result_are_printed_together() -> None:
         "yes  (2, 3)",
         "     torch.broadcast_tensors, broadcast_shapes, add, masked_fill; paddle.broadcast_tensors, add",
         "no   On output axis 1, input 0 of shape (3,) has size 3 but input 1 of shape (2, 1) has size 1: the",
-        "     size of an input must equal the target's or be 1.",
+        "     size of an input must be 1 or equal to the target's size.",
         "     torch.expand_as; paddle.expand_as",
         "no   Inputs of shapes (3,) and (2, 1) have 1 and 2 axes, but the op needs equal ranks or a scalar.",
         "     Reshape one of them first.",
@@ -185,7 +185,7 @@ def test_ops_select_ops_aliases_and_frameworks(client: Client, http: httpx.Clien
     for value, problem in (
         (["tensorflw"], "did you mean tensorflow"),
         ([3], "must be a string"),
-        (["ngraph"], "none of"),
+        (["ngraph"], "can't take 2 inputs"),
     ):
         answer = http.post("/v1/compare", json={"inputs": [[3], [2, 1]], "ops": value})
         assert answer.status_code == 422

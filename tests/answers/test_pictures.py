@@ -21,7 +21,7 @@ input 1  +    +   +   64
 
 incompatible (size-mismatch): On output axis 3, input 0 of shape (2, 64, 7, 7) \
 has size 7 but input 1 of shape (64,) has size 64: the sizes must be equal or 1.
-hint: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"""
+hint: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"""
 OUTER = """\
 axis     0   1
 input 0  3   1*

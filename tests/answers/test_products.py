@@ -280,7 +280,7 @@ HINTS: list[tuple[Op, tuple[Shape, ...], str, Op, list[tuple[int, ...]]]] = [
      onnx.Gemm(transB=1), [(2, 3), (4, 3), (4,)]),
     (onnx.Gemm(alpha=0.5), ((3, 2), (4, 3)), "write transA=1 and transB=1: the result is (2, 4)",
      onnx.Gemm(alpha=0.5, transA=1, transB=1), [(3, 2), (4, 3)]),
-    (onnx.Gemm(), ((2, 3), (3, 4), (2,)), "reshape input 2 to (2, 1), x[:, None]: it then fits",
+    (onnx.Gemm(), ((2, 3), (3, 4), (2,)), "reshape input 2 to (2, 1), x[:, None]: the shapes then fit",
      onnx.Gemm(), [(2, 3), (3, 4), (2, 1)]),
 ]  # fmt: skip
 
@@ -305,7 +305,9 @@ def test_no_hint_transposes_operands_with_conflicting_stacks() -> None:
 def test_conflicting_stacks_of_symbolic_sizes_get_a_new_axis() -> None:
     conflict = ask(numpy.matmul(), (2, 8, "S", 64), (2, 64, "S")).conflict
     assert conflict is not None
-    assert [hint.text for hint in conflict.hints] == ["reshape input 1 to (2, 1, 64, S), x[:, None]: it then fits"]
+    assert [hint.text for hint in conflict.hints] == [
+        "reshape input 1 to (2, 1, 64, S), x[:, None]: the shapes then fit"
+    ]
 
 
 def test_every_hint_of_a_product_broadcasts_and_all_are_different() -> None:

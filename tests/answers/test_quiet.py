@@ -225,7 +225,7 @@ def test_an_unknown_warning_is_a_clear_error_in_python(asks: list[Any], warn: An
 @pytest.mark.parametrize("warn", ["mutual-stretch", None, 3])
 def test_a_string_instead_of_a_list_is_a_type_error_in_python(asks: list[Any], warn: Any) -> None:
     for ask in asks:
-        with pytest.raises(TypeError, match=r"warn is a list of names, such as \["):
+        with pytest.raises(TypeError, match=r"warn must be a list of names, such as \["):
             ask(warn)
 
 

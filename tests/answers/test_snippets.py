@@ -350,13 +350,13 @@ t1 = x.reshape((3, 1))
 y = np.broadcast_to(t1, (2, 3, 4))""",
     "ngraph.Broadcast": """\
 // x has shape (3,)
-// unverified: written from the documentation of ngraph, not executed
+// unverified: this code follows the documentation of ngraph, and was not executed
 #include <ngraph/ngraph.hpp>
 
 auto y = std::make_shared<ngraph::op::Broadcast>(x, ngraph::Shape{2, 3, 4}, ngraph::AxisSet{0, 2});""",
     "poputil.broadcastToMatch": """\
 // x has shape (3,)
-// unverified: written from the documentation of poputil, not executed
+// unverified: this code follows the documentation of poputil, and was not executed
 #include <poputil/Broadcast.hpp>
 
 poplar::Tensor t1 = x.reshape({3, 1});

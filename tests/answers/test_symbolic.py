@@ -323,7 +323,7 @@ def test_a_conflict_of_integers_beside_symbols_has_its_message_and_hints() -> No
     assert (conflict.axis, conflict.sizes) == (3, [7, 64])
     (hint,) = conflict.hints
     assert (hint.text, hint.inputs) == (
-        "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits", [("N", 64, 7, 7), (64, 1, 1)]
+        "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit", [("N", 64, 7, 7), (64, 1, 1)]
     )  # fmt: skip
     conflict = ask(
         {"op": {"name": "numpy.broadcast_to", "shape": ["N", 4]}, "inputs": [["N"]], "assume": {"N": "5.."}}
@@ -334,14 +334,15 @@ def test_a_conflict_of_integers_beside_symbols_has_its_message_and_hints() -> No
 
 
 BAD: list[tuple[Request, str, str]] = [
-    ({"inputs": [["3..1"]]}, "/inputs/0/0", "the range 3..1 must run from a smaller to a larger size, up to 2^63-1"),
+    ({"inputs": [["3..1"]]}, "/inputs/0/0", "the range 3..1 must go from a smaller to a larger size, and sizes are "
+    "at most 2^63-1"),
     ({"inputs": [[1, "N M"]]}, "/inputs/0/1", 'must be an integer, a name such as "N", a range such as "1..8"'),
     ({"inputs": [["-1..2"]]}, "/inputs/0/0", "must be an integer, a name"),
-    ({"inputs": [["0..9223372036854775808"]]}, "/inputs/0/0", "up to 2^63-1"),
+    ({"inputs": [["0..9223372036854775808"]]}, "/inputs/0/0", "sizes are at most 2^63-1"),
     ({"inputs": [["é"]]}, "/inputs/0/0", "must be an integer, a name"),
-    ({"inputs": [["N"]], "assume": {"K": 3}}, "/assume/K", "no size here has this name: the names are N"),
-    ({"inputs": [[3]], "assume": {"K": 3}}, "/assume/K", "no size here has a name"),
-    ({"inputs": [["N"]], "assume": {"N": "M"}}, "/assume/N", "for two equal sizes write one name twice"),
+    ({"inputs": [["N"]], "assume": {"K": 3}}, "/assume/K", "no shape contains this name: the names are N"),
+    ({"inputs": [[3]], "assume": {"K": 3}}, "/assume/K", "no shape contains a name"),
+    ({"inputs": [["N"]], "assume": {"N": "M"}}, "/assume/N", "to make two sizes equal, use one name for both"),
     ({"inputs": [["N"]], "assume": {"N": "x y"}}, "/assume/N", "must be an integer, a name"),
     ({"inputs": [["N"]], "assume": ["N"]}, "/assume", 'must be a map, such as {"N": "2.."}'),
     ({"inputs": [["N"]], "op": {"name": "numpy.broadcast_to", "shape": [".."]}}, "/op/shape/0", "must be an integer"),
@@ -362,7 +363,7 @@ def test_an_invalid_symbol_is_an_invalid_request(request_: Request, pointer: str
 def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRequest]) -> None:
     op = {"name": "numpy.broadcast_to", "shape": ["N", 3]}
     gradients = {"gradients": []} if model is BackpropRequest else {}
-    with pytest.raises(Problem, match="op/shape: must have integers only: N on axis 0 is allowed in check only"):
+    with pytest.raises(Problem, match="op/shape: must contain only integers: N on axis 0 is allowed only in check"):
         validate(model, {"op": op, "inputs": [], **gradients})
     if model is BackpropRequest:
         with pytest.raises(Problem, match="inputs/0/0: must be an integer, not a string"):
@@ -430,7 +431,7 @@ def test_a_client_sends_symbols_and_reads_null(client: Client) -> None:
     assert answer.compatible is None
     assert answer.conditions[0].text == "inputs[0][0] == 3 or inputs[0][0] == 1"
     assert client.can_broadcast((2, 3), (3,)) is True
-    with pytest.raises(InvalidRequest, match="is allowed in check only"):
+    with pytest.raises(InvalidRequest, match="is allowed only in check"):
         client.broadcast(numpy.broadcast_to(shape=("N", 3)), [1, 2, 3])
 
 

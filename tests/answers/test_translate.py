@@ -244,8 +244,8 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
         [(3,)],
         "numpy.broadcast_arrays",
-        "numpy.broadcast_arrays has no attribute for the size 2 of output axis 0 of (2, 3), along which input 0 "
-        "of shape (3,) is replicated, and no other input has it",
+        "numpy.broadcast_arrays has no attribute for the size 2 of output axis 0 of (2, 3), along which input 0 of "
+        "shape (3,) is replicated, and no other input has this size",
     ),
     (
         numpy.broadcast_to(shape=(2, 3)),
@@ -277,35 +277,35 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         [(4, 3)],
         "xarray.broadcast",
         "xarray.broadcast has no attribute for the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
-        "along which input 0 of shape (4, 3) is replicated, and no other input has it",
+        "along which input 0 of shape (4, 3) is replicated, and no other input has this size",
     ),
     (
         mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
         [(1, 3), (5, 4)],
         "numpy.broadcast_arrays",
-        "numpy.broadcast_arrays has no attribute for the size 4 of output axis 0 of (4, 3), along which input 0 "
-        "of shape (1, 3) is replicated, and no other input has it, even after a reshape",
+        "numpy.broadcast_arrays has no attribute for the size 4 of output axis 0 of (4, 3), along which input 0 of "
+        "shape (1, 3) is replicated, and no other input has this size, even after a reshape",
     ),
     (
         numpy.add(),
         [(2, 1), (1, 3)],
         "torch.expand_as",
-        "torch.expand_as has no attribute for the size 3 of output axis 1 of (2, 3), along which input 0 of "
-        "shape (2, 1) is replicated, and no other input has it, even after a reshape",
+        "torch.expand_as has no attribute for the size 3 of output axis 1 of (2, 3), along which input 0 of shape "
+        "(2, 1) is replicated, and no other input has this size, even after a reshape",
     ),
     (
         numpy.broadcast_arrays(),
         [(3,), (2, 3)],
         "poputil.expandToMatchRanks",
-        "poputil.expandToMatchRanks does not replicate, but input 0 of shape (3,) is replicated along output axis 0 of "
-        "(2, 3)",
+        "poputil.expandToMatchRanks can't replicate elements, but input 0 of shape (3,) is replicated along output "
+        "axis 0 of (2, 3)",
     ),
     (
         numpy.broadcast_arrays(),
         [(0, 1), (3,)],  # a reshape gives the first output, since neither it nor its input has elements
         "poputil.expandToMatchRanks",
-        "poputil.expandToMatchRanks does not replicate, but input 1 of shape (3,) is replicated along output axis 0 of "
-        "(0, 3)",
+        "poputil.expandToMatchRanks can't replicate elements, but input 1 of shape (3,) is replicated along output "
+        "axis 0 of (0, 3)",
     ),
     (
         numpy.broadcast_to(shape=(0, 3)),

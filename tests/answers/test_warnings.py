@@ -112,7 +112,7 @@ def test_a_scalar_has_no_rank_promotion() -> None:
     for shapes in ([(3,), (2, 3)], [(), (2, 3), (3,), (3,)]):
         message = warned(*shapes)["rank-promotion"].message
         short, long = shapes.index((3,)), shapes.index((2, 3))
-        assert message.startswith(f"Input {short} of shape (3,) gets new axes on the left to meet input {long} of")
+        assert message.startswith(f"Input {short} of shape (3,) gets new axes on the left to match input {long} of")
 
 
 def test_an_outer_product_has_a_message_and_a_hint() -> None:
@@ -210,11 +210,11 @@ def test_two_sided_broadcasts_without_an_outer_product_have_no_hint() -> None:
     assert (mutual.code, mutual.hint) == ("mutual-stretch", None)
     assert mutual.message == (
         "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 meets every index of axis 1. "
-        "If only one of them was meant to expand, the other one lacks an axis."
+        "If only one of them should expand, the other input lacks an axis."
     )
     assert promotion.message == (
-        "Input 1 of shape (7, 1, 5) gets new axes on the left to meet input 0 of shape (8, 1, 6, 1). Write the "
-        "axes explicitly if this is not intended."
+        "Input 1 of shape (7, 1, 5) gets new axes on the left to match input 0 of shape (8, 1, 6, 1). Write the axes "
+        "explicitly if this is not intended."
     )
     assert list(warned((5, 1), (1, 5))) == ["mutual-stretch"]  # both axes are written out
 

@@ -232,7 +232,9 @@ def test_symbolic_sizes_are_named() -> None:
 def test_an_unknown_wording_about_broadcasting_is_said_to_be_one(text: str) -> None:
     answer = axiscast.why(text)
     assert (answer.op, answer.inputs, answer.check) == (None, None, None)
-    assert answer.message.startswith("This is about shapes that do not broadcast, but its wording is not known here.")
+    assert answer.message.startswith(
+        "This error is about shapes that do not broadcast, but axiscast does not know this wording."
+    )
 
 
 def test_what_is_not_a_text_is_refused() -> None:

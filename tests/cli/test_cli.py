@@ -81,7 +81,7 @@ MISTAKES = [
     (["check", "3,a!"], "a shape '3,a!': write a shape as 8,1,6,1 or 8x1x6x1"),
     (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"], ": write for instance --broadcast-axes 0"),
-    (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
+    (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "attributes: shape, broadcast_axes"),
     (["check", "3", "--dtype", "floaty"], "the dtype is unknown: did you mean float64"),
     ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
     (["check", "3", "--op", "openvino.Broadcast-1", "--mode", "explict", "--target-shape", "3"], "mean explicit?"),

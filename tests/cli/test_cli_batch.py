@@ -65,17 +65,17 @@ def test_the_exit_status_of_a_batch_is_1_for_a_conflict_and_2_for_an_invalid_lin
 WRONG = [
     ("{", "line 2: it is not JSON"),
     ('{"inputs": [[3]],}', "line 2: it is not JSON: remove the comma before }"),
-    ("3,4", 'line 2: it is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}'),
-    ("[[3], [4]]", "line 2: it is not a request"),
+    ("3,4", 'line 2: this is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}'),
+    ("[[3], [4]]", "line 2: this is not a request"),
     ({"inputs": [[-1]]}, 'line 2: inputs/0/0: must not be negative: a size is 0 or more; write "?"'),
     ({"inputs": [[3.0]]}, "line 2: inputs/0/0: must be an integer, not a float: write 3"),
     (UNKNOWN, "line 2: there is no op 'torch.expnd': did you mean torch.expand or torch.expand_as? `axiscast ops`"),
     ({"op": "torch.expand", "inputs": [[3]]}, '"op": {"name": "torch.expand", "size": [3, -1]}'),
     ({"op": "numpy.add", "inputs": [[3]]}, "numpy.add takes 2 inputs, not 1"),
     ({"op": "torch.broadcast_tensors", "inputs": [[1] * 65]}, "a shape has 65 axes"),
-    ("x" * (2**20 + 1), "line 2: it is longer than 1048576 bytes"),
-    (" " * (3 * 2**20) + "x", "line 2: it is longer than 1048576 bytes"),
-    ("\N{LATIN SMALL LETTER E WITH ACUTE}", "line 2: it is not a request"),
+    ("x" * (2**20 + 1), "line 2: the line is longer than 1048576 bytes"),
+    (" " * (3 * 2**20) + "x", "line 2: the line is longer than 1048576 bytes"),
+    ("\N{LATIN SMALL LETTER E WITH ACUTE}", "line 2: this is not a request"),
 ]
 
 

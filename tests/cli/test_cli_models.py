@@ -125,7 +125,7 @@ def test_kinds_select_the_suspicious_broadcasts(check: Check, url: list[str]) ->
     for option in (["--kinds", "rank-promotion"], ["--kinds=mutual-stretch,rank-promotion"]):
         done = check(bias, *url, *option)
         assert (done.exit_code, "(1 suspicious)" in done.output) == (1, True), done.output
-        assert "bias (64,) gets new axes on the left to meet x (N, 64)" in done.output
+        assert "bias (64,) gets new axes on the left to match x (N, 64)" in done.output
     done = check(bias, "--kinds", "rank")
     assert (done.exit_code, "'rank' must be one of square, every-square" in done.output) == (2, True)
 
@@ -179,7 +179,7 @@ MISUSED = [
     (["model.onnx", "--example", "N=2,N=3"], "'N=3' is given twice"),
     (["3,4", "--example", "N=2"], "--example needs a model"),
     (["3,4", "--no-probe"], "--no-probe needs a model"),
-    (["model.onnx", "--assume", "N=5..3"], "--assume N: the range 5..3 must run"),
+    (["model.onnx", "--assume", "N=5..3"], "--assume N: the range 5..3 must go"),
 ]
 
 

@@ -34,7 +34,7 @@ def test_a_message_is_explained_with_the_diagram_and_the_hint(url: list[str]) ->
     assert status == 0
     assert out.startswith("numpy.add can't broadcast (2, 64, 7, 7) and (64,). On output axis 3, ")
     assert "\ninput 1  +    +   +   64\n" in out
-    assert out.endswith("hint: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits\n")
+    assert out.endswith("hint: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit\n")
 
 
 def test_each_error_of_a_log_is_explained_once(url: list[str]) -> None:

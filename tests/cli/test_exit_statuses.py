@@ -122,7 +122,7 @@ def test_a_proxy_error_exits_with_77_or_69_without_a_usage_message(http_status: 
     page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % http_status
     with peer(answering(page)) as url:
         done = run(f"check 3 1 --url {url}")
-    assert (done.exit_code, f"Error: {url}: status {http_status}" in done.stderr) == (status, True)
+    assert (done.exit_code, f"Error: {url}: the response has status {http_status}" in done.stderr) == (status, True)
 
 
 def test_an_untrusted_certificate_exits_with_69_and_names_the_remedy(

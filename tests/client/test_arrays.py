@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         of("jaxlib._jax", "ArrayImpl", devices=lambda _: [SimpleNamespace(platform="tpu")]),
         r"a jaxlib ArrayImpl on tpu .* jax\.device_get\(x\)",
     ),
-    "jax, traced": (of("jax._src", "Dynamic", type("Tracer", (), {"__module__": "jax"})), "while it is traced"),
+    "jax, traced": (of("jax._src", "Dynamic", type("Tracer", (), {"__module__": "jax"})), "during tracing"),
     "jax, sparse": (of("jax.experimental.sparse.bcoo", "BCOO", type("JAXSparse", (), {})), r"x\.todense\(\)"),
     "jax, a shape": (of("jax", "ShapeDtypeStruct"), "has no elements"),
     "tensorflow, another device": (tf_tensor(device="/device:GPU:0"), r'tf\.identity\(x\) under tf\.device\("CPU:0"\)'),
@@ -164,7 +164,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "tensorflow, ragged": (of("tensorflow.python", "RaggedTensor"), r"x\.to_tensor\(\)"),
     "tensorflow, sparse": (of("tensorflow.python", "SparseTensor"), r"tf\.sparse\.to_dense\(x\)"),
-    "tensorflow, traced": (of("tensorflow.python", "SymbolicTensor"), "while it is traced"),
+    "tensorflow, traced": (of("tensorflow.python", "SymbolicTensor"), "during tracing"),
     "keras, symbolic": (of("keras.src.backend", "KerasTensor"), "has no elements"),
     "paddle, another device": (
         of("paddle", "Tensor", is_dense=lambda _: True, place=SimpleNamespace(is_cpu_place=lambda: False)),
@@ -355,7 +355,9 @@ def test_an_unsupported_result_library_raises_before_a_request_is_sent(here: Cli
     for value in (series("pandas", np.dtype("f4")), of("xarray.core", "Variable", data=ROW)):
         with pytest.raises(TypeError, match='like="input" supports NumPy, torch, jax and xarray, not'):
             here.broadcast("numpy.broadcast_arrays", value, like="input")
-    with pytest.raises(ValueError, match='like="input" needs an op that this version knows, with all its attributes'):
+    with pytest.raises(
+        ValueError, match='like="input" supports only ops and attributes that this version of axiscast knows'
+    ):
         here.broadcast("numpy.nothing", ROW, like="input")
     with pytest.raises(ValueError, match='like must be "numpy" or "input", not \'torch\''):
         here.broadcast("numpy.broadcast_arrays", ROW, like="torch")  # type: ignore[arg-type]

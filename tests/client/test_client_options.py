@@ -35,11 +35,11 @@ OF_CLIENTS: list[tuple[dict[str, Any], str]] = [
 OF_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"timeout": "3"}, "timeout must be a number of seconds or None, not the str '3'"),
     ({"progress": True}, "progress must be a function that takes a Transfer, not the bool True"),
-    ({"window": True}, "a window has a slice or a pair (start, stop) for each output axis, not True"),
-    ({"window": 1}, "a window has a slice or a pair (start, stop) for each output axis, not 1"),
-    ({"window": "0:1"}, "a window has a slice or a pair (start, stop) for each output axis, not '0:1'"),
-    ({"window": {"a": 1}}, "a window has a slice or a pair (start, stop) for each output axis, not {'a': 1}"),
-    ({"window": [(0, 1), None]}, "a window has a slice or a pair (start, stop) for each output axis, not None"),
+    ({"window": True}, "a window must have a slice or a pair (start, stop) for each output axis, not True"),
+    ({"window": 1}, "a window must have a slice or a pair (start, stop) for each output axis, not 1"),
+    ({"window": "0:1"}, "a window must have a slice or a pair (start, stop) for each output axis, not '0:1'"),
+    ({"window": {"a": 1}}, "a window must have a slice or a pair (start, stop) for each output axis, not {'a': 1}"),
+    ({"window": [(0, 1), None]}, "a window must have a slice or a pair (start, stop) for each output axis, not None"),
 ]
 
 

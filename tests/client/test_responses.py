@@ -281,7 +281,9 @@ def test_a_problem_has_the_status_of_its_response() -> None:
     ids=lambda document: document[:20].decode("latin-1"),
 )
 def test_an_error_without_a_problem_document_raises_unexpected_status(document: bytes) -> None:
-    with pytest.raises(axiscast.UnexpectedStatus, match="status 503 Service Unavailable without a problem document"):
+    with pytest.raises(
+        axiscast.UnexpectedStatus, match="the response has status 503 Service Unavailable but no problem document"
+    ):
         answered(ops(), document, "application/problem+json", 503)
 
 

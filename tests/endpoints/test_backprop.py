@@ -110,4 +110,4 @@ def test_a_gradient_of_a_dtype_without_sums_is_refused(http: httpx.Client, dtype
 def test_a_gradient_of_another_shape_is_refused(http: httpx.Client) -> None:
     answer = post(http, "/v1/backprop", NGRAPH | {"gradients": [ROW]}, Accept=JSON).json()
     assert (answer["code"], answer["pointer"]) == ("invalid-tensor", "/gradients/0/shape")
-    assert "(3,), and output 0 has (2, 3)" in answer["detail"]
+    assert "(3,), but output 0 has (2, 3)" in answer["detail"]

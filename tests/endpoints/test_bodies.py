@@ -16,7 +16,8 @@ BAD_BODIES = [
     ({"inputs": [[3]], "input": 1}, "/input", "input: is an unknown field: did you mean inputs?"),
     ({"inputs": [[3.0]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a float"),
     ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
-    ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, and each input is a list of them: write "inputs": [[3]]'),
+    ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, but each input must be a list of sizes: write "inputs": '
+    '[[3]]'),
     ({"inputs": []}, "/inputs", "numpy.broadcast_arrays takes at least 1 input, not 0"),
     (
         {"inputs": [], "op": {"name": "xarray.broadcast", "dims": []}},
@@ -37,7 +38,7 @@ BAD_BODIES = [
         {"inputs": [[3]], "op": {"name": "openvino.Broadcast-3", "target_shape": [3], "mode": "pdpd"}},
         "/op/mode", "op/mode: must be 'numpy', 'explicit' or 'bidirectional'",
     ),
-    ({"inputs": [[3], [3]], "op": {"name": "poputil.broadcastToMatch", "shape": [3]}}, "/inputs", "leave shape out"),
+    ({"inputs": [[3], [3]], "op": {"name": "poputil.broadcastToMatch", "shape": [3]}}, "/inputs", "omit shape"),
 ]  # fmt: skip
 
 

@@ -180,7 +180,7 @@ def test_the_page_of_ops_has_each_op_with_an_example_and_where_it_differs(http: 
     for name, answers in ANSWERS.items():
         rows = dict(re.findall(r'row><a href=".*?">(.*?)</a></th><td><span class="\w+">(.*?)</span>', articles[name]))
         assert answers.items() <= rows.items(), name
-    assert "Paddle 3.3 reads a size below -1" in articles["paddle.expand"]
+    assert "Paddle 3.3 reads a target size below -1" in articles["paddle.expand"]
 
 
 def test_a_link_bears_the_title_of_its_question_and_nothing_else_of_what_it_says(http: httpx.Client) -> None:

@@ -76,7 +76,7 @@ BAD_QUERIES = [
     (
         "input=3&op=ngraph.Broadcast&shape=2,3&axes=0",
         "invalid-request",
-        "axes: there is no such parameter of ngraph.Broadcast: write broadcast_axes, which is missing",
+        "axes: this parameter does not exist of ngraph.Broadcast: write broadcast_axes, which is missing",
     ),
     (
         "input=3&op=ngraph.Broadcast&shape=2,3",
@@ -84,7 +84,7 @@ BAD_QUERIES = [
         "broadcast_axes: is missing: write for instance broadcast_axes=0",
     ),
     ("input=N&assume=N", "invalid-request", "assume: write a name and its sizes, such as N=2.., N=1..8 or N=3"),
-    (f"input=N&assume=N=2{',' * 2000}", "invalid-request", "assume: has at most 2000 characters"),
+    (f"input=N&assume=N=2{',' * 2000}", "invalid-request", "assume: can have at most 2000 characters"),
     ("input=N&assume={", "invalid-request", 'assume: write N=2.., or JSON such as {"N":"2.."} (it is not JSON: '),
     ('input=N&assume={"N":2,"N":3}', "invalid-request", "(the key 'N' occurs twice in a map)"),
     ("input=3&dtype=floaty", "invalid-request", "dtype: the dtype is unknown: did you mean float64"),

@@ -30,7 +30,7 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "limit": 2,
     },
     "MAX_TRANSLATED_INPUTS": {
-        "detail": "a translation of 3 inputs has steps for each of them, but the limit is 2 inputs: send fewer",
+        "detail": "a translation of 3 inputs has steps for each of them, but the limit is 2 inputs: send fewer inputs",
         "pointer": "/inputs",
         "limit": 2,
     },
@@ -41,20 +41,20 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "limit": 2,
     },
     "MAX_COLUMN_SIZES": {
-        "detail": "the rows have 16 sizes with those of the response, but the limit of a batch is 15: send fewer rows "
-        "in one request",
+        "detail": "the rows have 16 sizes, including the sizes in the response, but the limit of a batch is 15: send "
+        "fewer rows in one request",
         "pointer": "/inputs",
         "limit": 15,
     },
     "MAX_ROWS_ALONE": {
-        "detail": "2 rows do not broadcast, and this op needs a separate check to find the axis of each, but the limit "
-        "of a batch is 1 such rows: send fewer rows in one request",
+        "detail": "2 rows do not broadcast, and each of them needs a separate check to find its conflict, but the "
+        "limit of a batch is 1 such rows: send fewer rows in one request",
         "pointer": "/inputs",
         "limit": 1,
     },
     "MAX_WORK_ELEMENTS": {
-        "detail": "the gradients have 6 elements to sum without replicated ones, but the limit is 5: send the gradient "
-        "in slices and add the results",
+        "detail": "the gradients have 6 elements to sum, not counting replicated elements, but the limit is 5: send "
+        "the gradient in slices and add the results",
         "elements": 6,
         "limit": 5,
     },
@@ -82,8 +82,9 @@ PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
     (
         lambda: limits.validate_json_size(131_072, 1, 2**63),
         {
-            "detail": "the JSON response has 131072 elements in 1 lists, of 9223372036854775808 bytes, but the limit "
-            "is 131072 elements and lists, and 4194304 bytes: request MessagePack (Accept: application/vnd.msgpack), "
+            "detail": "the JSON response would have 131072 elements, 1 lists and 9223372036854775808 bytes, but the "
+            "limit is 131072 elements and lists, and 4194304 bytes: request MessagePack (Accept: "
+            "application/vnd.msgpack), "
             'which streams, "layout": "strided", or a "window" of the output',
             "elements": 131_072,
             "nbytes": "9223372036854775808",
@@ -93,8 +94,8 @@ PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
     (
         lambda: answered(10, inputs=[FLOATS, BYTES | {"shape": [1, 3]}]),
         {
-            "detail": "the outputs, the largest of which is (2, 3), have 30 bytes, but the limit is 10: request the "
-            "layout strided, which sends only the bytes of the inputs, or a window of the output",
+            "detail": "the outputs have 30 bytes (the largest shape is (2, 3)), but the limit is 10: request layout "
+            "'strided', which sends only the bytes of the inputs, or a window of the output",
             "elements": 12,
             "nbytes": 30,
             "limit": 10,

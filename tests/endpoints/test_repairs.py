@@ -22,8 +22,9 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     # asked, broken, pointer, the right form as the message says it, and repaired (None: there is no other body)
     (BATCH, [{"inputs": [[3]]}], "", '{"requests": [...]}', {"requests": [{"inputs": [[3]]}]}),
     (BATCH, {"inputs": [[3], [4]]}, "/inputs/0",
-     'checks go into "requests": write "requests": [{"inputs": [[3], [4]]}] for one check of all, '
-     'or [{"inputs": [[3]]}, {"inputs": [[4]]}] for one of each', {"requests": [{"inputs": [[3], [4]]}]}),
+     'checks belong in "requests": write "requests": [{"inputs": [[3], [4]]}] for one check of all shapes, '
+     'or [{"inputs": [[3]]}, {"inputs": [[4]]}] for a separate check of each '
+     'shape', {"requests": [{"inputs": [[3], [4]]}]}),
     (BATCH, {"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}, "/inputs/0",
      '"requests": [{"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}]; columns are int64 tensors (n, rank',
      {"requests": [{"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}]}),
@@ -73,7 +74,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     ("/v1/translate", {"inputs": [[3]], "to": "tf", "op": TO}, "/to", "mean tensorflow.broadcast_to or",
      {"inputs": [[3]], "to": "tensorflow.broadcast_to", "op": TO}),
     (BROADCAST, {"op": TO, "inputs": [T], "window": [[0, 2]]}, "/window",
-     "has 1 pair, and the output [2, 3] has 2 axes: write one for each, such as [[0, 2], [0, 3]]",
+     "has 1 pair, but the output [2, 3] has 2 axes: write one pair for each axis, such as [[0, 2], [0, 3]]",
      {"op": TO, "inputs": [T], "window": [[0, 2], [0, 3]]}),
     (BROADCAST, {"op": TO, "inputs": [T], "window": ["0:2", "0:3"]}, "/window/0",
      "window/0: must be a pair, not a string: write [0, 2]",
@@ -81,7 +82,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     (BROADCAST, {"op": TO, "inputs": T}, "/inputs", '"inputs": [{"dtype": ', {"op": TO, "inputs": [T]}),
     (BROADCAST, {"op": TO, "inputs": [{"dtype": "float32", "shape": [3], "base64": "AACAPwAAAEAAAEB"}]},
      "/inputs/0/base64",
-     "has 15 characters, and 16 are needed for the 12 bytes of float32 (3,): the text seems cut short",
+     "has 15 characters, but 16 are needed for the 12 bytes of float32 (3,): the text may be truncated",
      {"op": TO, "inputs": [{"dtype": "float32", "shape": [3], "base64": "AACAPwAAAEAAAEBA"}]}),
     (BROADCAST, {"op": TO, "inputs": [{"dtype": "float32", "shape": [3], "base64": "AACAPwAAAEAAAEA="}]}, "/inputs/0",
      "base64 has 11 bytes, and the shape (3,) of float32 needs 12",
@@ -94,10 +95,10 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     ("GET /v1/ops/torch.expnd", None, None, "mean torch.expand or", None),
     (CHECK, b'{"inputs": [[3]],}', None, "the body is not JSON: remove the comma before }", {"inputs": [[3]]}),
     (CHECK, b"{'inputs': [[3]]}", None, "the body is not JSON: write \" for '", {"inputs": [[3]]}),
-    (GET, "input=3&formt=text", "/formt", "formt: there is no such parameter: did you mean format?",
+    (GET, "input=3&formt=text", "/formt", "formt: this parameter does not exist: did you mean format?",
      "input=3&format=text"),
-    (GET, "input=3&bogus=1", "/bogus", "there are input, op, dtype, explain, format, assume, warn and the attributes "
-     "of numpy.broadcast_arrays, which has none", "input=3"),
+    (GET, "input=3&bogus=1", "/bogus", "valid parameters are input, op, dtype, explain, format, assume, warn and the "
+    "attributes of numpy.broadcast_arrays, which has none", "input=3"),
 ]  # fmt: skip
 
 

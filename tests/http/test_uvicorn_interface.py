@@ -38,7 +38,7 @@ def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.Monke
             del self.tasks
 
     monkeypatch.setattr(uvicorn_interface, "ServerState", Another)
-    with pytest.raises(ValueError, match="keeps no tasks in its server state"):
+    with pytest.raises(ValueError, match="has no tasks in its server state"):
         verify_uvicorn()
 
 
@@ -46,7 +46,7 @@ def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.Monke
 def test_a_uvicorn_that_makes_connections_in_another_way_is_refused(arguments: dict[str, Any]) -> None:
     from axiscast_service.http.protocol import HTTPProtocol
 
-    with pytest.raises(ValueError, match="makes connections in another way"):
+    with pytest.raises(ValueError, match="creates connections in an unknown way"):
         verify_connection(lambda: HTTPProtocol(**arguments))
 
 
@@ -75,4 +75,7 @@ def test_serve_ends_with_the_sentence() -> None:
     )
     done = run([sys.executable, "-c", program])
     assert done.returncode == 2
-    assert "keeps no total_requests in its server state, which the service needs: install a release" in done.stderr
+    assert (
+        "has no total_requests in its server state, so the service does not support it: install a release"
+        in done.stderr
+    )

@@ -42,7 +42,7 @@ def test_a_bias_of_the_channels_conflicts_with_the_width(check: Check) -> None:
     assert (finding.node, finding.op, finding.file, finding.line) == ("y", "Add", "/home/me/net.py", 11)
     assert [operand.shape for operand in finding.operands] == [("N", 64, 7, 7), (64,)]
     assert [hint.text for hint in finding.answer.conflict.hints][:1] == [
-        "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"
+        "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"
     ]
 
 
@@ -53,8 +53,8 @@ def test_a_loss_over_all_pairs_is_a_square(check: Check) -> None:
     (finding,) = report.findings
     assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
     assert describe_finding(finding) == (
-        "p (B, 1) - y (B,) gives (B, B): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
-        "p - y[None]."
+        "p (B, 1) - y (B,) gives (B, B): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs, "
+        "write p - y[None]."
     )
     assert describe_finding(finding) in str(report)
     assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
@@ -86,7 +86,7 @@ def test_a_mask_without_the_head_axis_conflicts(check: Check) -> None:
     assert (finding.node, finding.op, finding.line) == ("y", "Where", 10)
     assert finding.answer.conflict.message.startswith("On output axis 1, input 0 of shape (2, 12, 12) has size 2 but")
     assert [hint.text for hint in finding.answer.conflict.hints] == [
-        "reshape input 0 to (2, 1, 12, 12), x[:, None]: it then fits"
+        "reshape input 0 to (2, 1, 12, 12), x[:, None]: the shapes then fit"
     ]
 
 
@@ -105,17 +105,18 @@ def test_the_bias_of_another_layer_conflicts(check: Check) -> None:
 def test_a_slope_per_channel_conflicts_with_the_width(check: Check) -> None:
     finding = only(check, exported("(float[N,64,7,7] x) => (float[] y) {y = PRelu(x, slope)}", slope=(64,)))
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
-    assert finding.answer.conflict.hints[0].text == "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"
+    hint = "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"
+    assert finding.answer.conflict.hints[0].text == hint
 
 
 def test_a_slope_with_an_extra_batch_axis_conflicts(check: Check) -> None:
     finding = only(check, exported("(float[64,7,7] x) => (float[] y) {y = PRelu(x, slope)}", slope=(1, 64, 1, 1)))
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
-    assert finding.answer.conflict.hints[0].text == "drop the leading axes of size 1 of input 1: (64, 1, 1) fits"
+    assert finding.answer.conflict.hints[0].text == "remove the leading axes of size 1 from input 1: (64, 1, 1) fits"
 
 
 def test_matrix_stacks_with_different_numbers_of_heads_conflict(check: Check) -> None:
     graph = "(float[B,8,S,64] q, float[B,64,S] k) => (float[] y) {y = MatMul(q, k)}"
     finding = only(check, exported(graph), assume={"B": 2})
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
-    assert finding.answer.conflict.hints[0].text == "reshape input 1 to (2, 1, 64, S), x[:, None]: it then fits"
+    assert finding.answer.conflict.hints[0].text == "reshape input 1 to (2, 1, 64, S), x[:, None]: the shapes then fit"

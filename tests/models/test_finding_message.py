@@ -23,39 +23,39 @@ def finding(op: str, *operands: tuple[str, Shape], **fields: Any) -> Finding:
 SQUARES = [
     ("Sub", [("linear", ("batch", 1)), ("y", ("batch",))],
      "linear (batch, 1) - y (batch,) gives (batch, batch): every row meets every y. Write linear.squeeze(-1) - y. "
-     "If you want all pairs: linear - y[None]."),
+     "If you want all pairs, write linear - y[None]."),
     ("Sub", [("y", ("batch",)), ("linear", ("batch", 1))],
      "y (batch,) - linear (batch, 1) gives (batch, batch): every row meets every y. Write y - linear.squeeze(-1). "
-     "If you want all pairs: y[None] - linear."),
+     "If you want all pairs, write y[None] - linear."),
     ("aten.mul.Tensor", [("linear", (8, 1)), ("y", (8,))],
      "linear (8, 1) * y (8,) gives (8, 8): every row meets every y. Write linear.squeeze(-1) * y. If you want all "
-     "pairs: linear * y[None]."),
+     "pairs, write linear * y[None]."),
     ("GreaterOrEqual", [("/score/Gemm_output_0", ("n", 1)), ("/Relu_output_0", ("n",))],
      "score (n, 1) >= Relu (n,) gives (n, n): every row meets every column. Write score.squeeze(-1) >= Relu. If you "
-     "want all pairs: score >= Relu[None]."),
+     "want all pairs, write score >= Relu[None]."),
     ("Add", [("linear", ("n", 1)), ("mul_2", ("n",))],
-     "linear (n, 1) + mul_2 (n,) gives (n, n): every row meets every column. Write linear.squeeze(-1) + mul_2. If you "
-     "want all pairs: linear + mul_2[None]."),
+     "linear (n, 1) + mul_2 (n,) gives (n, n): every row meets every column. Write linear.squeeze(-1) + mul_2. If "
+     "you want all pairs, write linear + mul_2[None]."),
     ("torch.nn.functional.mse_loss", [("", (5, 1)), ("", (5,))],
      "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every row meets every column. Write mse_loss(a.squeeze(-1), b). "
-     "If you want all pairs: mse_loss(a, b[None])."),
+     "If you want all pairs, write mse_loss(a, b[None])."),
     ("jax.lax.select_n", [("", (5, 1)), ("", (5,)), ("", (5,))],
      "select_n(a (5, 1), b (5,), c (5,)) broadcasts to (5, 5): every row meets every column. "
      "Write select_n(a.squeeze(-1), b, c)."),
     ("Where", [("mask", ("n",)), ("x", ("n", 1)), ("zero", ())],
      "Where(mask (n,), x (n, 1), zero ()) broadcasts to (n, n): every row meets every column. "
-     "Write Where(mask, x.squeeze(-1), zero). If you want all pairs: Where(mask[None], x, zero)."),
+     "Write Where(mask, x.squeeze(-1), zero). If you want all pairs, write Where(mask[None], x, zero)."),
     ("Mul", [("scale", (4, 4)), ("h", (4, 4, 1))],
      "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): every index of axis 0 meets every index of axis 2. "
-     "Write scale * h.squeeze(-1). If you want all pairs: scale[None] * h."),
+     "Write scale * h.squeeze(-1). If you want all pairs, write scale[None] * h."),
     ("Mul", [("h", (5, 1, 1)), ("w", (5,))],
      "h (5, 1, 1) * w (5,) gives (5, 1, 5): every index of axis 0 meets every index of axis 2. "
-     "Write h * w[:, None, None]. If you want all pairs: h * w[None, None]."),
+     "Write h * w[:, None, None]. If you want all pairs, write h * w[None, None]."),
     ("Sum", [("a", ("n",)), ("b", ("n",)), ("c", ("n", 1)), ("d", ("n", 1))],
      "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every row meets every column. "
      "Give all operands the same axes."),
     ("Add", [("x", ("unk__23", 1)), ("y", ("unk__23",))],
-     "x (?, 1) + y (?,) gives (?, ?): every row meets every y. Write x.squeeze(-1) + y. If you want all pairs: "
+     "x (?, 1) + y (?,) gives (?, ?): every row meets every y. Write x.squeeze(-1) + y. If you want all pairs, write "
      "x + y[None]."),
 ]  # fmt: skip
 

@@ -112,13 +112,13 @@ LEGACY = [
     ("broadcast = 1, axis = 3", "2,3,4,5", "5,1", "rank-mismatch"),
     ("broadcast = 1", "5", "4,5", "rank-mismatch"),
     ("broadcast = 1, axis = 1", "2,N,4", "M,4", ([2, "N", 4], ["M == N"])),
-    ("broadcast = 1, axis = -1", "2,3", "3", "before opset 7 the meaning of a negative axis is undefined"),
-    ("broadcast = 1", "2,3", "1,3", "before opset 7 the rule does not expand a size of 1, although models rely on it"),
+    ("broadcast = 1, axis = -1", "2,3", "3", "before opset 7, the meaning of a negative axis is undefined"),
+    ("broadcast = 1", "2,3", "1,3", "before opset 7, the rule does not expand a size of 1, although models rely on it"),
     (
         "broadcast = 1",
         "2,3",
         "N",
-        "before opset 7 the rule depends on which sizes of input 1 are 1, and some are unknown",
+        "before opset 7, the rule depends on which sizes of input 1 are 1, but some of these sizes are unknown",
     ),
     ("broadcast = 0", "2,3", "2,3", [2, 3]),
     ("broadcast = 0", "2,3", "3", "rank-mismatch"),
@@ -140,9 +140,9 @@ def test_before_opset_8_the_inputs_of_sum_have_equal_shapes_and_later_ops_are_mi
         {a = Sum(x, x, x) b = Max(x, y) c = Mean(x, x, z) d = PRelu(x, y) e = Add(x, y) f = Mod(x, y)}"""
     assert verdicts(check(graph, opset=7)) == {
         "a": [2, 3], "b": "size-mismatch", "c": "rank-mismatch", "d": [2, 3], "e": [2, 3],
-        "f": "opset 7 has no Mod, or one with another rule",
+        "f": "opset 7 does not define Mod, or defines it with a different rule",
     }  # fmt: skip
-    assert verdicts(check(graph, opset=6))["d"] == "opset 6 has no PRelu, or one with another rule"
+    assert verdicts(check(graph, opset=6))["d"] == "opset 6 does not define PRelu, or defines it with a different rule"
 
 
 def test_ops_of_other_domains_are_skipped_and_both_names_of_onnx_domain_count(check: Check) -> None:
@@ -208,7 +208,7 @@ def test_the_c_of_gemm_expands_to_the_product(check: Check) -> None:
 
 def test_before_opset_7_gemm_is_unchecked(check: Check) -> None:
     graph = "(float[2,3] x, float[3,4] w, float[4] c) => (float[] o) {o = Gemm<broadcast = 1>(x, w, c)}"
-    assert verdicts(check(graph, opset=6)) == {"o": "opset 6 has no Gemm, or one with another rule"}
+    assert verdicts(check(graph, opset=6)) == {"o": "opset 6 does not define Gemm, or defines it with a different rule"}
 
 
 def test_matmul_broadcasts_all_axes_except_the_last_two(check: Check) -> None:

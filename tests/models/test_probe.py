@@ -50,9 +50,9 @@ def test_a_node_that_fails_at_every_set_of_sizes_is_incompatible(check: Check) -
     batch, seq = finding.tried.sizes["batch"], finding.tried.sizes["seq"]
     assert [operand.shape for operand in finding.operands] == [(batch, seq, 8), (1, 12, 8)]
     assert (finding.pins[0].name, finding.pins[0].size) == ("seq", 12)
-    assert f"does not broadcast at batch={batch}, seq={seq}: axis -2" in str(report)
+    assert f"does not broadcast for batch={batch}, seq={seq}: axis -2" in str(report)
     assert (
-        "It fails at both sets of sizes that were tried; --example tries another. "
+        "It fails for both sets of tried sizes. Use --example to try other sizes. "
         "It works only with seq = 12, although the file declares seq free." in str(report)
     )
 
@@ -174,15 +174,15 @@ def test_a_size_that_must_be_a_multiple_is_tried_with_multiples_and_noted(check:
     graph = "(float[n,w,4] x) => (float[a,b,4] y) {r = Reshape(x, to) m = Mul(r, r) y = Reshape(m, back)}"
     report = check(graph, to=[0, -1, 7, 4], back=[0, -1, 4])
     assert (report.exit_status(), {sizes["w"] % 7 for sizes in report.sizes}) == (0, {0})
-    assert report.notes == ("w was tried with multiples of 7, which Reshape r needs",)
-    assert "w was tried with multiples of 7" in str(report)
+    assert report.notes == ("w was tried only with multiples of 7, because Reshape r needs such a size",)
+    assert "w was tried only with multiples of 7" in str(report)
 
 
 def test_joined_axes_that_differ_are_unchecked(check: Check) -> None:
     report = check("(float[h,w] x) => (float[a,b] y) {t = Transpose(x) y = Concat<axis = 1>(x, t)}")
     (finding,) = report.findings
     assert (finding.op, finding.verdict, report.exit_status()) == ("Concat", "unchecked", 3)
-    assert "It fails at both sets of sizes that were tried; --example tries another." in str(report)
+    assert "It fails for both sets of tried sizes. Use --example to try other sizes." in str(report)
 
 
 def test_values_from_which_shapes_are_computed_are_propagated_through_any_op(check: Check) -> None:

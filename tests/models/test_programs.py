@@ -259,7 +259,7 @@ def test_a_framework_that_is_missing_or_too_old_is_refused_by_name(
     module = ModuleType(name)
     module.__dict__["__version__"] = old
     monkeypatch.setitem(sys.modules, name, module)
-    with pytest.raises(ImportError, match=rf"and {old.replace('+', '.')} is installed: pip install"):
+    with pytest.raises(ImportError, match=rf"but {old.replace('+', '.')} is installed: pip install"):
         getattr(axiscast, check)(object())
 
 

@@ -16,7 +16,7 @@ from axiscast.models.programs import specialization
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's warning about the loss, and Dynamo's own
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-NOTE = "batch 1 is lost: the export requires x.size(0) == y.size(0), although the function broadcasts a 1 of"
+NOTE = "the exported program does not accept a batch of 1: it requires x.size(0) == y.size(0)"
 
 
 def recorded(least: int | None = None) -> Any:
@@ -46,7 +46,7 @@ def test_inputs_that_share_a_symbol_of_torch_are_tried_with_size_1() -> None:
     (note,) = specialization.notes(recorded(), runs)
     assert tried == [("x", 0), ("y", 0)]
     assert note.startswith(NOTE)
-    assert "broadcasts a 1 of y." in note
+    assert "broadcasts a size 1 of y." in note
 
 
 def test_a_size_that_must_be_equal_in_eager_mode_has_no_note() -> None:

@@ -177,9 +177,9 @@ def test_the_ellipsis_character_is_the_name_of_one_axis(client: Client) -> None:
 
 
 BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
-    ("h w", {}, "pattern", "must have one ->"),
-    ("h -> w -> h", {}, "pattern", "must have one ->"),
-    ("h w -> h", {}, "pattern", "'w' is on the left only, but repeat removes no axis: einops.reduce does"),
+    ("h w", {}, "pattern", "must contain one ->"),
+    ("h -> w -> h", {}, "pattern", "must contain one ->"),
+    ("h w -> h", {}, "pattern", "'w' is only on the left, but repeat can't remove axes: use einops.reduce"),
     ("h -> h c", {}, "axes_lengths", "'c' is new"),
     ("h -> h", {"c": 2}, "axes_lengths", "'c' is not in the pattern"),
     ("h h -> h", {}, "pattern", "names 'h' twice"),
@@ -187,7 +187,7 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
     ("h -> h)", {}, "pattern", "a ) without its ("),
     ("h -> (h", {}, "pattern", "a ( without its )"),
     ("(... h) -> h ...", {}, "pattern", "... inside parentheses on the left"),
-    ("h -> h ...", {}, "pattern", "... is on the right only"),
+    ("h -> h ...", {}, "pattern", "... is only on the right"),
     ("... ... -> ...", {}, "pattern", "... twice"),
     ("2 h -> h", {}, "pattern", "has 2 as an axis"),
     ("h -> h 0", {}, "pattern", "has 0 as an axis"),
@@ -206,7 +206,7 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
     ("... -> ... 2", {"...": 2}, "axes_lengths", "'...' is not in the pattern"),
     ("… -> …", {"…": 2}, "axes_lengths", "'…' is not in the pattern"),
     ("03 h -> h", {}, "pattern", "has 03 as an axis"),
-    ("(a b) -> a b", {}, "axes_lengths", "needs all lengths except one"),
+    ("(a b) -> a b", {}, "axes_lengths", "needs the lengths of all names except one"),
 ]
 
 
@@ -249,7 +249,7 @@ def test_columns_and_symbolic_sizes_with_a_refused_pattern_are_a_conflict() -> N
     op = repeat("a b -> a")
     assert axiscast.check(op, ("N", 3)).compatible is False
     assert axiscast.check_columns(op, [[2, 3], [4, 5]]).compatible.tolist() == [False, False]
-    with pytest.raises(axiscast.IncompatibleShapes, match="'b' is on the left only"):
+    with pytest.raises(axiscast.IncompatibleShapes, match="'b' is only on the left"):
         axiscast.translate(op, (2, 3), to="torch.expand")
 
 

@@ -248,8 +248,7 @@ def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes()
         in_columns(op, rows(op, TILED, None), None)
     assert (raised.value.code, raised.value.pointer) == ("invalid-request", "/op")
     assert raised.value.detail == (
-        "numpy.compared does not accept columns, because its rule compares sizes: send each check as a request of a "
-        "batch"
+        "numpy.compared does not accept columns, because its rule compares sizes: send each check as a row of a batch"
     )
     for shapes, target, pointer in (
         ([("N", 3)], (4, 6), "/inputs"),
@@ -263,8 +262,8 @@ def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes()
             check_to_dict(PlainCheck(symbolic, op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
         assert raised.value.pointer == pointer
         assert raised.value.detail == (
-            "numpy.compared supports integer sizes only, because its rule compares them: replace each name, range and "
-            "? by an integer"
+            "numpy.compared supports integer sizes only, because its rule compares them: replace each name, range "
+            "and ? with an integer"
         )
 
 

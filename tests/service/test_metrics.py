@@ -194,7 +194,7 @@ def test_metrics_that_are_turned_off_or_not_installed_are_404_and_cost_nothing(m
     assert ask().status_code == 200
     answer = ask(metrics=False)
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
-    assert "turned off: AXISCAST_METRICS" in answer.json()["detail"]
+    assert "the setting AXISCAST_METRICS disables them" in answer.json()["detail"]
     wanted = len(application.create_app(Settings()).user_middleware)
     assert len(application.create_app(Settings(metrics=False)).user_middleware) == wanted - 1
     monkeypatch.setattr(application, "find_spec", lambda name: None)
@@ -257,7 +257,9 @@ def test_on_a_read_only_machine_the_error_says_what_several_workers_need(monkeyp
     monkeypatch.setattr(serve.tempfile, "gettempdir", nowhere)
     serve.verify_settings(Settings())
     serve.verify_settings(Settings(workers=2, metrics=False))
-    with pytest.raises(ValueError, match="mount one at /tmp, set PROMETHEUS_MULTIPROC_DIR to an empty one, or set"):
+    with pytest.raises(
+        ValueError, match="mount one at /tmp, set PROMETHEUS_MULTIPROC_DIR to an empty directory, or set"
+    ):
         serve.verify_settings(Settings(workers=2))
 
 

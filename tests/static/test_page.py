@@ -45,15 +45,15 @@ def test_each_op_answers_its_example_and_says_it_in_python_and_curl(page: Page, 
 
 HINTS = {
     "input=1,40,23,256&input=1,23,40,256": ["swap axes 1 and 2 of input 0: (1, 23, 40, 256) fits"],
-    "input=64&input=32,64,56,56": ["reshape input 0 to (64, 1, 1), x[:, None, None]: it then fits"],
+    "input=64&input=32,64,56,56": ["reshape input 0 to (64, 1, 1), x[:, None, None]: the shapes then fit"],
     'input=4,N&input=N,4&assume={"N":"5..9"}': ["swap axes 0 and 1 of input 0: (N, 4) fits"],
     "op=torch.expand&input=1,3&size=3": [
-        "drop the leading axes of size 1 of input 0: (3,) fits",
-        "openvino.Broadcast-3 in mode bidirectional, where the target stretches too, fits: the output is (1, 3)",
+        "remove the leading axes of size 1 from input 0: (3,) fits",
+        "openvino.Broadcast-3 in mode bidirectional, which also expands the target, fits: the output is (1, 3)",
     ],
     "op=numpy.broadcast_to&input=1,3&shape=2,-1": [
         "write shape=(2, 3): numpy.broadcast_to does not accept -1",
-        "mindspore.broadcast_to takes this target: there -1 keeps the input's size, (2, 3)",
+        "mindspore.broadcast_to accepts this target: -1 then keeps the input's size, as in (2, 3)",
     ],
     "op=openvino.Broadcast-1&mode=pdpd&input=4&target_shape=3,4": [
         "numpy.broadcast_to with shape=(3, 4) fits: the output is (3, 4)",
@@ -65,7 +65,7 @@ HINTS = {
         "in mode explicit with axes_mapping=[0] fits: the output is (3, 4)",
     ],
     "op=openvino.Broadcast-3&input=3,1&target_shape=1,4": [
-        "in mode bidirectional, where the target stretches too, fits: the output is (3, 4)"
+        "in mode bidirectional, which also expands the target, fits: the output is (3, 4)"
     ],
     "op=ngraph.BroadcastLike&input=2&input=2,3&initial_broadcast_axes=0": ["initial_broadcast_axes=[1] fits"],
 }

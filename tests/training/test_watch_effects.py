@@ -113,7 +113,7 @@ def test_a_torch_that_is_missing_or_too_old_is_refused_by_name(monkeypatch: pyte
         pass
     fake_torch.install(monkeypatch.setitem).__dict__["__version__"] = "2.3.1+cpu"
     with (
-        pytest.raises(ImportError, match=r"torch 2\.4 or later, and 2\.3\.1\+cpu is installed: pip .* 'torch>=2\.4'"),
+        pytest.raises(ImportError, match=r"torch 2\.4 or later, but 2\.3\.1\+cpu is installed: pip .* 'torch>=2\.4'"),
         axiscast.watch(),
     ):
         pass

@@ -114,8 +114,8 @@ def test_a_warning_is_at_the_line_and_is_given_once(torch: Any) -> None:
     assert warning.category is axiscast.SuspiciousBroadcast
     assert (warning.filename, warning.lineno) == (__file__, seen.findings[0].line)
     assert str(warning.message) == (
-        "torch.sub: a (5,) - b (5, 1) gives (5, 5): every row meets every column. Write a - b.squeeze(-1). If you want "
-        "all pairs: a[None] - b."
+        "torch.sub: a (5,) - b (5, 1) gives (5, 5): every row meets every column. Write a - b.squeeze(-1). If you "
+        "want all pairs, write a[None] - b."
     )
 
 
@@ -254,8 +254,8 @@ def test_other_kinds_are_reported_on_request(torch: Any) -> None:
     with axiscast.watch(on="error", kinds=["mutual-stretch"]), pytest.raises(axiscast.SuspiciousBroadcast) as raised:
         row - column
     assert str(raised.value) == (
-        "torch.sub: a (1, 4) - b (3, 1) gives (3, 4): every row meets every column. If only one of them was meant to "
-        "expand, the other one lacks an axis."
+        "torch.sub: a (1, 4) - b (3, 1) gives (3, 4): every row meets every column. If only one of them should "
+        "expand, the other input lacks an axis."
     )
 
 

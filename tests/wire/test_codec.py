@@ -170,7 +170,7 @@ def test_malformed_json_is_refused_in_words(body, said):
 @pytest.mark.parametrize(("opened", "closed"), [(b"[", b"]"), (b'{"[\\"{":', b"}")], ids=["lists", "maps"])
 def test_five_hundred_lists_or_maps_may_lie_inside_one_another(opened, closed):
     assert outcome(opened * 500 + b"0" + closed * 500, JSON) == "a value"
-    assert "too deep: at most 500 levels" in refusal(opened * 501 + b"0" + closed * 501, JSON)
+    assert "too deeply: the limit is 500 levels" in refusal(opened * 501 + b"0" + closed * 501, JSON)
 
 
 def test_a_refusal_echoes_no_more_than_the_head_of_a_key():

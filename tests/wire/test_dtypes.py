@@ -23,7 +23,7 @@ UNKNOWN += ["bytes<0>", "bytes<1048577>", "bytes<9999999999>", "\ud800"]
 
 @pytest.mark.parametrize("name", UNKNOWN, ids=ascii)
 def test_a_name_of_no_dtype_is_refused_with_examples(name):
-    with pytest.raises(UnknownDtype, match=r"[Ww]rite a name such as float32, int64|has 1 to 1048576 bytes"):
+    with pytest.raises(UnknownDtype, match=r"[Ww]rite a name such as float32, int64|must have 1 to 1048576 bytes"):
         dtype_from_name(name)
 
 

@@ -88,7 +88,7 @@ def _row_count(columns: Sequence[Values]) -> int:
     counts = {len(values) for values in columns}
     if len(counts) > 1:
         several = " and ".join(map(str, sorted(counts)[:5]))
-        detail = f"inputs: the columns have {several} rows, but their numbers of rows must be equal"
+        detail = f"inputs: the columns have {several} rows, but all columns must have the same number of rows"
         raise Problem("invalid-request", detail, pointer="/inputs")
     return counts.pop()
 
@@ -96,7 +96,7 @@ def _row_count(columns: Sequence[Values]) -> int:
 def _needs_rows(op: Op) -> Problem:
     return Problem(
         "invalid-request",
-        f"{op.name} does not accept columns, because its rule compares sizes: send each check as a request of a batch",
+        f"{op.name} does not accept columns, because its rule compares sizes: send each check as a row of a batch",
         pointer="/op",
     )
 
@@ -133,8 +133,8 @@ def _sizes(tensor: Tensor, pointer: str) -> Values:
     if values.ndim != 2 or values.dtype != np.int64:
         raise Problem(
             "invalid-tensor",
-            f"{pointer[1:]}: must be an int64 tensor (n, rank), a shape in each row; this is {values.dtype} "
-            f"with {count_of(values.ndim, 'axis', 'axes')}",
+            f"{pointer[1:]}: must be an int64 tensor of shape (n, rank), with one shape in each row, not "
+            f"{values.dtype} with {count_of(values.ndim, 'axis', 'axes')}",
             pointer=pointer,
         )
     return values
@@ -217,7 +217,7 @@ def _product(sizes: Sequence[Any], bad: Flags) -> Any:
     product = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.int64)
     estimate = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.float64)
     if (estimate >= 2.0**63)[~bad].any():
-        raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check that row alone")
+        raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check this row alone")
     return product
 
 

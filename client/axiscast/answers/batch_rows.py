@@ -40,7 +40,9 @@ def check_row(
     """Return the response to one request of a batch. If `is_late` is True, return an error. See `check_rows`."""
     try:
         if is_late:
-            raise Problem("work-too-large", f"the previous rows took {MAX_BATCH_SECONDS} s: send the rest separately")
+            raise Problem(
+                "work-too-large", f"the rows before this took {MAX_BATCH_SECONDS} s: send the rest in another batch"
+            )
         question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))
         reserve(memory_estimate(request_size))

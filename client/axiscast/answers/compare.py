@@ -94,9 +94,9 @@ def _no_ops(request: CompareRequest) -> Problem:
     """Return the problem of a request for which no op can be compared."""
     inputs = count_of(len(request.inputs), "input")
     if request.ops:
-        named = f"none of {', '.join(request.ops[:5])} takes {inputs} without attributes"
+        named = f"{', '.join(request.ops[:5])} can't take {inputs} without attributes"
         return Problem("invalid-request", f"ops: {named}: check each of the ops by itself", pointer="/ops")
-    advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
+    advice = "a target shape needs exactly one input" if request.shape is not None else "send at least one input"
     return Problem("invalid-request", f"inputs: no op takes {inputs} here: {advice}", pointer="/inputs")
 
 

@@ -20,8 +20,8 @@ from .operands import einsum_in, operands_in
 from .wordings import Reading, Sizes, readings, single_blanks
 
 _UNKNOWN = (
-    "No error message about shapes was found in this text. Paste the last lines of the traceback, from the name of the "
-    "exception on, or check the shapes themselves."
+    "No error message about shapes was found in this text. Paste the end of the traceback, starting with the name of "
+    "the exception, or check the shapes directly."
 )
 
 
@@ -139,13 +139,13 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
     if check["compatible"] is False:
         sentences = [diagnosis.about, f"{op['name']} can't broadcast {asked}.", check["conflict"]["message"]]
     elif check["compatible"] is None:
-        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} for some sizes only."]
+        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} only for some sizes."]
     elif diagnosis.about:
         sentences = [diagnosis.about, *(warning["message"] for warning in check["warnings"])]
     else:
         sentences = [
-            f"{op['name']} does broadcast {asked}. The call has an option that the message does not show, or the "
-            "shapes in the message are not those of its inputs."
+            f"{op['name']} can broadcast {asked}. Either the call has an option that the message does not show, or "
+            f"the message shows shapes of other tensors."
         ]
     return " ".join(filter(None, sentences))
 
@@ -184,7 +184,7 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     if len(sizes) < 2:
         return ""
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
-        return f"The sizes that conflict are {sizes[0]} and {sizes[1]}."
+        return f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
     where = "one axis" if axis is None else f"axis {axis} of the result, which has at least {axis + 1} axes"
     return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
 

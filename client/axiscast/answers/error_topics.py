@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 _TOPICS: dict[str, tuple[str, ...]] = {
-    "This is about an index: it is outside of its axis, or there are more indices than axes.": (
+    "This error is about indexing: an index is out of range, or there are more indices than axes.": (
         "is out of bounds for axis", "is out of bounds for dimension", "too many indices", "index out of range in self",
         "[op:slice]", "slice_sizes must be less than or equal to operand shape", "indices element out of data bounds",
         "index must be less than the size of input dim", "of slice is out of bounds", "is out of bounds with size",
         "indexer is out-of-bounds", " is not in [0, ", "slice index ", "of op(embedding) expected >= 0",
     ),
-    "This is about a boolean mask, which must have the shape of what it selects from.": (
+    "This error is about a boolean mask: its shape must be the shape of the array that it selects from.": (
         "boolean index did not match", "putmask: mask and data", "attn_mask is", "the shape of the mask",
         "numpy boolean array indexing assignment",
         "array conditional must be same shape as self",
     ),
-    "This is about an axis that the array does not have, or about a list of axes of another length than its rank.": (
+    "This error is about an axis that the array does not have, or about a list of axes whose length is not the "
+    "array's rank.": (
         "is out of bounds for array of dimension", "axes don't match array", "dimension out of range (expected",
         "invalid reduction dimension", "transpose expects a vector of size", "the reduce dim index",
         "out of the tensor rank range", "invalid attribute perm", "the axis must be in", "the axis value must be in",
@@ -25,7 +26,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "== param.axes.ndim()",
         "must match length of perm", "all values in axis param must be",
     ),
-    "This is about joining arrays (concatenate, stack): sizes must be equal on all axes but the one that is joined.": (
+    "This error is about joining arrays (concatenate, stack): all sizes must be equal, except on the joined axis.": (
         "except for the concatenation axis", "same number of dimensions, but the array at index",
         "all input arrays must have the same shape", "must match except in dimension", "stack expects each tensor",
         "tensors must have same number of dimensions: got", "cannot concatenate arrays", "concatop : ", "[op:concatv2]",
@@ -36,7 +37,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "stacked arrays must have the same shape", "primitive[concat]",
         "along the non-concatenated axis", "passed to stack must have matching shapes",
     ),
-    "This is about a reshape: the new shape must have as many elements as the old one.": (
+    "This error is about a reshape: the new shape must have as many elements as the old shape.": (
         "cannot reshape", "is invalid for input of size", "view size is not compatible", "input to reshape is a tensor",
         "can't reshape", "cannot be reshaped", "in reshapeop is invalid",
         "the total size of the tensor must be unchanged",
@@ -44,72 +45,75 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "is incompatible with input shape",
         "must match the product of shape", "based on the provided shape",
     ),
-    "This is about a squeeze: only axes of size 1 can be removed.": (
+    "This error is about a squeeze: only axes of size 1 can be removed.": (
         "select an axis to squeeze out", "can not squeeze dim", "squeezebase", "cannot squeeze", "can't squeeze axis",
     ),
-    "This is about gather or scatter: the index must have the rank of the tensor, and fit its other axes.": (
+    "This error is about gather or scatter: the index must have the same rank as the tensor, and fit the tensor on "
+    "the other axes.": (
         "apart from dimension",
     ),
-    "This is about data types, not shapes.": (
+    "This error is about data types, not shapes.": (
         "to have same dtype", "did not contain a loop with signature", "cannot cast ufunc", "' not understood",
         "can't be cast to the desired output type", "requires arguments to have the same dtype",
         "(zero-based) was expected to be a",
         "do not have the same element type", "requires compatible dtypes", "unsupported operand type(s)",
         "the same dtypes", "arguments of dtype", "same dtypes", "issues with types <class",
     ),
-    "This is about a convolution or a normalisation: the channels or sizes of the input do not fit the layer.": (
+    "This error is about a convolution or a normalisation: the channels or sizes of the input do not fit the layer.": (
         "channels instead", "kernel size can't be greater", "input depth must be evenly divisible",
         "is not equal to kernel channels", "number of input's channels", "input feature dimension size",
         "filter input channel count", "'c_in' of input", "expect the input channels", "running_mean should contain",
         "given normalized_shape", "number of spatial dimensions", "must match input depth for filter",
     ),
-    "This is about an einsum: a letter has different sizes, or the equation does not fit its operands.": (
+    "This error is about an einsum: a letter has different sizes, or the equation does not fit its operands.": (
         "einsum()", "[einsum]", "[op:einsum]", "size of label", "same label have different shapes",
         "einstein sum subscripts", "for collapsing index", " of input shaped [",
     ),
-    "This is about a product of matrices or vectors: the axes that are summed, or the stacks, do not fit.": (
+    "This error is about a product of matrices or vectors: the summed axes, or the stacks of matrices, do not fit "
+    "each other.": (
         "of batch2 tensor to be", "inconsistent tensor size, expected tensor", "matmul input shapes are incompatible",
         "the same batch size in bmmop", "shape-mismatch for sum", "for batchmatmul, inputs shape", "dot shape error",
     ),
-    "This is about a function of linear algebra: the axes of its arguments do not fit each other.": (
+    "This error is about a linear algebra function: the axes of its arguments do not fit each other.": (
         "with gufunc signature",
     ),
-    "This is about the chunks of a Dask array: they do not add up to its shape. Shapes that do not broadcast can be "
-    "the cause: check those of the operands.": ("chunks do not add up to shape",),
-    "This is about an einops pattern: it does not fit its input, or itself.": ("-reduction pattern \"",),
-    "This is about a loss whose target does not fit its input: it takes targets of a certain shape, and broadcasts "
-    "none.": (
+    "This error is about the chunks of a Dask array: they do not add up to its shape. The operands may not "
+    "broadcast, so check their shapes.": ("chunks do not add up to shape",),
+    "This error is about an einops pattern: the pattern does not fit its input, or its two sides do not fit each "
+    "other.": ("-reduction pattern \"",),
+    "This error is about the target of a loss: this loss requires a target of a certain shape, and does not "
+    "broadcast.": (
         "to match target batch_size", "multi-target not supported", "must be the same as input size", "is deprecated. "
         "please ensure they have the same size", "`labels.shape` must equal", "input(logits) and input(label)",
         "var is of incorrect size",
     ),
-    "This is about a layer or a model that was built for other input sizes.": (
+    "This error is about a layer or a model that was built for other input sizes.": (
         "is incompatible with the layer", "must be equal to input_size", "error(s) in loading state_dict",
         "size mismatch for ",
         "error when checking ",
     ),
-    "This is about vmap: the axes that are mapped must have the same size.": (
+    "This error comes from vmap: the mapped axes must have the same size.": (
         "vmap got inconsistent", "vmap: expected",
     ),
-    "This is about a split: the size of the axis must be the sum, or a multiple, of the parts.": (
+    "This error is about a split: the size of the axis must be the sum of the parts, or a multiple of their number.": (
         "does not result in an equal division", "split_sizes to sum", "evenly divide the split", "op (split)",
         "along the split dimension must be", "evenly divisible by 'num_splits'", "chunk expects",
         "number of splits must evenly divide",
     ),
-    "This is about a matrix that must be square.": (
+    "This error is about a matrix that must be square.": (
         "must be square", "batches of square matrices", "must have shape [..., n, n]",
         "the last two dimensions are expected to be equal",
     ),
-    "This is about one value that was expected where there are several.": (
+    "This error is about an array that has several values, although one value was expected.": (
         "truth value of a", "boolean value of tensor", "converted to python scalars", "cannot be converted to scalar",
         "created only for scalar outputs", "defined for scalar-output functions", "only 0-dimensional arrays",
         "only length-1 arrays",
     ),
-    "This is about a nested list whose rows have different lengths.": (
+    "This error is about a nested list whose rows have different lengths.": (
         "inhomogeneous shape", "expected sequence of length", "non-rectangular python sequence",
         "setting an array element with a sequence",
     ),
-    "This is about an operation that takes inputs of the same shape, and does not broadcast.": (
+    "This error is about an operation that requires inputs of the same shape and does not broadcast.": (
         "must be scalar or have the same shape as cases", "clamp requires min.shape", "incompatible attr in node",
         "shapes must be equal", ") are incompatible", "operator where inferring shapes failed",
         "the assigned value shape", "not compatible with expected shape", "as many biases as the last dimension",
@@ -118,16 +122,16 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "inferred shape and existing shape differ",
         "passed to tf.addn() must have", "error in meansquarederror", "error in absolutedifference",
     ),
-    "This is about a function that JAX traces: its shapes and branches can't depend on values, and types must not "
-    "change.": (
+    "This error is about a function that JAX traces: its shapes and branches can't depend on values, and its types "
+    "must not change.": (
         "jax.errors.", "scan body function carry", "cond branches must have equal types", "jax arrays are immutable",
         "true_fun and", "shapes must be 1d sequences of concrete values",
     ),
-    "This is about tile or repeat: there must be a count for each axis.": (
+    "This error is about tile or repeat: each axis needs a count.": (
         "expected multiples argument", "'repeat' input tensor must have", "broadcast together with shape (",
         "must match length of reps",
     ),
-    "This is about memory: the array is too large.": (
+    "This error is about memory: the array is too large.": (
         "unable to allocate", "out of memory", "cannot allocate memory", "resource exhausted",
     ),
 }  # fmt: skip
@@ -138,8 +142,8 @@ _BROADCASTING = (
     "not broadcastable", "non-broadcastable", "must be broadcastable", "incompatible shapes", "shapes are incompatible",
 )  # fmt: skip
 _UNREAD = (
-    "This is about shapes that do not broadcast, but its wording is not known here. Print the shapes of the operands, "
-    "and check them, as in `axiscast check 2,64,7,7 64`."
+    "This error is about shapes that do not broadcast, but axiscast does not know this wording. Print the shapes of "
+    "the operands, and check them, for example with `axiscast check 2,64,7,7 64`."
 )
 
 

@@ -175,7 +175,7 @@ def _message(expression: Expression, names: list[str], target: str, answer: dict
     if conflict is None:
         return f"{start} {answer['message']}"
     own = [hint["text"] for hint in conflict["hints"] if hint["op"] and hint["op"]["name"] == answer["op"]["name"]]
-    text = own[0][:1].upper() + own[0][1:].removesuffix(": it then fits") if own else conflict["message"]
+    text = own[0][:1].upper() + own[0][1:].removesuffix(": the shapes then fit") if own else conflict["message"]
     text = _in_names(text, names)
     return f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
 

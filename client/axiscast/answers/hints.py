@@ -212,14 +212,15 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candi
                 if fitting(op, inputs) is not None:
                     last = max(axis for axis in range(rank) if axis not in kept)
                     index = ", ".join(":" if axis in kept else "None" for axis in range(last + 1))
-                    yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
+                    text = f"reshape input {number} to {format_shape(wider)}, x[{index}]: the shapes then fit"
+                    yield text, op, inputs
                     break
         narrower = shape
         while narrower[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
             narrower = narrower[1:]
             inputs = _with(shapes, number, narrower)
             if fitting(op, inputs) is not None:
-                text = f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
+                text = f"remove the leading axes of size 1 from input {number}: {format_shape(narrower)} fits"
                 yield text, op, inputs
                 break
 
@@ -241,7 +242,7 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
         yield f"write {op.target}={format_shape(spelled)}: {op.name} does not accept -1", changed, shapes
     keeping = mindspore.broadcast_to(shape=target)
     if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes) is not None:
-        text = f"{keeping.name} takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
+        text = f"{keeping.name} accepts this target: -1 then keeps the input's size, as in {format_shape(spelled)}"
         yield text, keeping, shapes
 
 
@@ -272,7 +273,7 @@ def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
             )
     yield (
         openvino.Broadcast3(mode="bidirectional", target_shape=target),
-        "openvino.Broadcast-3 in mode bidirectional, where the target stretches too,",
+        "openvino.Broadcast-3 in mode bidirectional, which also expands the target,",
     )
 
 

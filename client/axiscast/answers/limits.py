@@ -69,7 +69,7 @@ Twenty different names on one axis have 190 conditions.
 """
 MAX_TRANSLATED_INPUTS = Limit(
     256,
-    "a translation of {count} inputs has steps for each of them, but the limit is {limit} inputs: send fewer",
+    "a translation of {count} inputs has steps for each of them, but the limit is {limit} inputs: send fewer inputs",
     pointer="/inputs",
 )
 """The maximum number of inputs of a translation. Its code is written for people to read."""
@@ -87,22 +87,22 @@ One row with many inputs or symbols may take a second.
 """
 MAX_COLUMN_SIZES = Limit(
     2**25,
-    "the rows have {count} sizes with those of the response, but the limit of a batch is {limit}: send fewer rows in "
-    "one request",
+    "the rows have {count} sizes, including the sizes in the response, but the limit of a batch is {limit}: send "
+    "fewer rows in one request",
     pointer="/inputs",
 )
 """The maximum number of sizes in the columns and the response together. This many take 256 MiB and 0.5 s."""
 MAX_ROWS_ALONE = Limit(
     100_000,
-    "{count} rows do not broadcast, and this op needs a separate check to find the axis of each, but the limit of a "
+    "{count} rows do not broadcast, and each of them needs a separate check to find its conflict, but the limit of a "
     "batch is {limit} such rows: send fewer rows in one request",
     pointer="/inputs",
 )
 """The maximum number of rows in columns that need a separate check per row. This many checks take about 0.5 s."""
 MAX_WORK_ELEMENTS = Limit(
     2**28,
-    "the gradients have {elements} elements to sum without replicated ones, but the limit is {limit}: send the "
-    "gradient in slices and add the results",
+    "the gradients have {elements} elements to sum, not counting replicated elements, but the limit is {limit}: send "
+    "the gradient in slices and add the results",
     counted="elements",
 )
 """The maximum number of elements that one backprop request sums. The sum takes about one second on one core."""
@@ -128,8 +128,9 @@ A window of this size takes about two seconds.
 """
 MAX_JSON_ELEMENTS = Limit(
     2**17,
-    "the JSON response has {elements} elements in {lists} lists, of {nbytes} bytes, but the limit is {limit} elements "
-    "and lists, and {limit_bytes} bytes: request MessagePack (Accept: application/vnd.msgpack), which streams, "
+    "the JSON response would have {elements} elements, {lists} lists and {nbytes} bytes, but the limit is {limit} "
+    "elements and lists, and {limit_bytes} bytes: request MessagePack (Accept: application/vnd.msgpack), which "
+    "streams, "
     '"layout": "strided", or a "window" of the output',
 )
 """The maximum number of elements and lists in a JSON response.
@@ -144,8 +145,8 @@ MAX_ADDRESS = Limit(
 )
 """The maximum number of bytes that the shape of an array may span. Replicated elements count too."""
 OUTPUT_TEXT = (
-    "the outputs, the largest of which is {shape}, have {nbytes} bytes, but the limit is {limit}: request the layout "
-    "strided, which sends only the bytes of the inputs, or a window of the output"
+    "the outputs have {nbytes} bytes (the largest shape is {shape}), but the limit is {limit}: request layout "
+    "'strided', which sends only the bytes of the inputs, or a window of the output"
 )
 """The error message for the setting AXISCAST_MAX_OUTPUT_BYTES."""
 MIN_COUNTED_AXES = 4
@@ -198,8 +199,8 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
         attribute = None if any(Symbol in map(type, shape) for shape in shapes) else next(op.symbols())[0]
         raise Problem(
             "invalid-request",
-            f"{op.name} supports integer sizes only, because its rule compares them: replace each name, range and ? by "
-            "an integer",
+            f"{op.name} supports integer sizes only, because its rule compares them: replace each name, range and ? "
+            f"with an integer",
             pointer=f"/op/{attribute}" if attribute else "/inputs",
         )
     return RequestSize(op, shapes, rank, axes, entries, is_symbolic)

@@ -29,7 +29,7 @@ def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
     inputs = zip(_numbered("x", len(plan.input_shapes)), plan.input_shapes, strict=True)
     head = [f"{comment} {', '.join(f'{name} has shape {format_shape(shape)}' for name, shape in inputs)}"]
     if words.executed is None:
-        head.append(f"{comment} unverified: written from the documentation of {framework}, not executed")
+        head.append(f"{comment} unverified: this code follows the documentation of {framework}, and was not executed")
     reshaped = [step.op.shape for step in steps if isinstance(step.op, Reshape)]
     shapes = [*plan.input_shapes, *reshaped, *(output.shape for output in plan.outputs)]
     opening = words.preamble + (words.empty_preamble if any(map(_is_empty, shapes)) else "")

@@ -91,10 +91,10 @@ def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, S
     for name, bounds in assume.items():
         fault = None
         if name not in names:
-            fault = f"no size here has this name: the names are {', '.join(sorted(names)[:20])}" if names else None
-            fault = fault or "no size here has a name"
+            fault = f"no shape contains this name: the names are {', '.join(sorted(names)[:20])}" if names else None
+            fault = fault or "no shape contains a name"
         elif isinstance(bounds, Symbol) and bounds.name:
-            fault = 'must be a range, such as "2..", or a size: for two equal sizes write one name twice'
+            fault = 'must be a range such as "2..", or a size: to make two sizes equal, use one name for both'
         if fault:
             raise Problem("invalid-request", f"assume/{name[:60]}: {fault}", pointer=f"/assume/{name[:60]}")
 

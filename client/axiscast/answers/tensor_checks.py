@@ -53,9 +53,9 @@ def _validate_window(window: Window, plan: Plan) -> None:
     if len(window) != len(shape):
         raise Problem(
             "invalid-request",
-            f"window: has {count_of(len(window), 'pair')}, and the output {list(shape)} has "
-            f"{count_of(len(shape), 'axis', 'axes')}: "
-            f"write one for each, such as {[[0, size] for size in shape]} for all of it",
+            f"window: has {count_of(len(window), 'pair')}, but the output {list(shape)} has "
+            f"{count_of(len(shape), 'axis', 'axes')}: write one pair for each axis, such as "
+            f"{[[0, size] for size in shape]} for the whole output",
             pointer="/window",
         )
     for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
@@ -63,8 +63,8 @@ def _validate_window(window: Window, plan: Plan) -> None:
             low, high, _ = slice(start, stop).indices(size)  # negative bounds were probably meant to count from the end
             raise Problem(
                 "invalid-request",
-                f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, "
-                f"the size of output axis {axis}: write {[low, max(low, high)]}",
+                f"window/{axis}: [{start}, {stop}] must satisfy 0 <= start <= stop <= {size}, the size of output "
+                f"axis {axis}: write {[low, max(low, high)]}",
                 pointer=f"/window/{axis}",
             )
 
@@ -82,7 +82,7 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
         raise Problem(
             "invalid-request",
             f"gradients: has {count_of(len(gradients), 'gradient')} for {count_of(len(plan.outputs), 'output')}: "
-            "give one for each output",
+            f"send one gradient for each output",
             pointer="/gradients",
         )
     for number, (gradient, placement) in enumerate(zip(gradients, plan.outputs, strict=True)):
@@ -90,15 +90,15 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
         if gradient.shape != placement.shape:
             raise Problem(
                 "invalid-tensor",
-                f"gradients/{number}: has the shape {format_shape(gradient.shape)}, and output {number} has "
-                f"{format_shape(placement.shape)}: a gradient has the shape of its output",
+                f"gradients/{number}: has the shape {format_shape(gradient.shape)}, but output {number} has "
+                f"{format_shape(placement.shape)}: a gradient must have the shape of its output",
                 pointer=f"{pointer}/shape",
             )
         if gradient.dtype.kind in "bSUMm":
             raise Problem(
                 "invalid-tensor",
-                f"gradients/{number}: the dtype {dtype_name(gradient.dtype)} has no sum: send a number dtype such as "
-                "float32",
+                f"gradients/{number}: elements of dtype {dtype_name(gradient.dtype)} can't be added: send a numeric "
+                f"dtype such as float32",
                 pointer=f"{pointer}/dtype",
             )
         # In output_shape, axes are not merged. A gradient without elements is summed in a wider dtype.
@@ -112,6 +112,6 @@ def not_strided_problem(placement: Placement) -> Problem:
     """Return the problem for an output whose axes are merged in a way that no strides can describe."""
     return Problem(
         "not-strided",
-        f"merging {format_shape(placement.output_shape)} to {format_shape(placement.shape)} leaves no strides that "
-        'read it from the input: ask for "layout": "dense"',
+        f"after {format_shape(placement.output_shape)} is merged to {format_shape(placement.shape)}, no strides can "
+        'read the output from the input: request "layout": "dense"',
     )

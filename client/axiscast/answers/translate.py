@@ -92,7 +92,7 @@ def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
     if not kind.snippets:
         framework = to.split(".")[0]
         others = [name for name, op in OPS.items() if op.snippets and name.startswith(f"{framework}.")]
-        advice = f"translate to {' or '.join(others)}" if others else f"nor does another op of {framework}"
+        advice = f"translate to {' or '.join(others)}" if others else f"no other op of {framework} returns them either"
         return f"{to} does not return its broadcast inputs: {advice}"
     longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
     if longest > MAX_SIZE:
@@ -117,20 +117,20 @@ def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
         if not axes or is_rearranged(output):
             continue
         replicated = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
-        shape = format_shape(output.output_shape)
+        axis = f"output axis {axes[0]} of {format_shape(output.output_shape)}"
         if output.merges is not None:
-            shape += f" (then merged to {format_shape(output.shape)})"
+            axis += f" (then merged to {format_shape(output.shape)})"
         if not kind.replicates:
-            return f"{to} does not replicate, but {replicated} is replicated along output axis {axes[0]} of {shape}"
-        size = f"the size {output.output_shape[axes[0]]} of output axis {axes[0]} of {shape}"
+            return f"{to} can't replicate elements, but {replicated} is replicated along {axis}"
+        size = f"the size {output.output_shape[axes[0]]} of {axis}"
         missing = f"{to} has no attribute for {size}, along which {replicated} is replicated"
         if kind.max_inputs == 1:
             return missing
         if not _may_have_source(plan, output, kind):
-            return f"{missing}, and no other input has it" + (", even after a reshape" if count > 1 else "")
+            return f"{missing}, and no other input has this size" + (", even after a reshape" if count > 1 else "")
     if kind.max_inputs is not None and count > kind.max_inputs:
         return f"{to} takes {kind.max_inputs} inputs, but this request has {count}"
-    return f"no {to} was found that is equivalent with reshapes and transposes before and after it"
+    return f"no equivalent {to} was found, even with reshapes and transpositions before and after it"
 
 
 def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:

@@ -80,8 +80,8 @@ def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[st
     lowest, highest = (next(n for n, shape in enumerate(shapes) if len(shape) == of(ranks)) for of in (min, max))
     side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
     message = (
-        f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "
-        f"of shape {format_shape(shapes[highest])}. Write the axes explicitly if this is not intended."
+        f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to match input {highest} of "
+        f"shape {format_shape(shapes[highest])}. Write the axes explicitly if this is not intended."
     )
     return [{"code": "rank-promotion", "message": message}]
 

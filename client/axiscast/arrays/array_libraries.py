@@ -69,7 +69,7 @@ def _type_name(value: Any) -> str:
     return f"a {kind.__module__.partition('.')[0]} {kind.__name__}"
 
 
-NO_ELEMENTS = "it has no elements. To check its shape, use check"
+NO_ELEMENTS = "it has no elements. To check only its shape, use check"
 
 # --- the libraries --------------------------------------------------------------------------------
 
@@ -111,14 +111,16 @@ class NumPy(ArrayLibrary):
         except ValueError as error:
             if not isinstance(value, (list, tuple)):
                 raise
-            raise ValueError("the items of a list differ in shape: pass several arrays one by one") from error
+            raise ValueError(
+                "the items of a list have different shapes: pass the arrays as separate arguments"
+            ) from error
 
     @classmethod
     def writable_memory(cls, value: Any) -> Array:
         if not isinstance(value, np.ndarray) or hasattr(value, "mask"):
             return super().writable_memory(value)
         if not (value.flags.c_contiguous and value.flags.writeable):
-            raise ValueError("out must be writable and C-contiguous, like the arrays of np.empty")
+            raise ValueError("out must be writable and C-contiguous, such as an array from np.empty")
         return value
 
     @classmethod
@@ -183,7 +185,8 @@ class Jax(ArrayLibrary):
 
     modules = ("jax", "jaxlib")
     unsupported_types = {
-        "Tracer": "it has no elements while it is traced. Call this outside of jit and grad, or by jax.pure_callback",
+        "Tracer": "it has no elements during tracing. Call this function outside of jit and grad, or through "
+        "jax.pure_callback",
         "ShapeDtypeStruct": NO_ELEMENTS,
         "JAXSparse": "pass x.todense()",
     }
@@ -216,7 +219,7 @@ class TensorFlow(ArrayLibrary):
         "RaggedTensor": "pass x.to_tensor()",
         "SparseTensor": "pass tf.sparse.to_dense(x)",
         "IndexedSlices": "pass tf.convert_to_tensor(x)",
-        "SymbolicTensor": "it has no elements while it is traced. Call this outside of tf.function, or by "
+        "SymbolicTensor": "it has no elements during tracing. Call this function outside of tf.function, or through "
         "tf.py_function",
     }
     unsupported_arrays = (

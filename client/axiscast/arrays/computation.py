@@ -28,10 +28,12 @@ from .tensor_arguments import ResultOptions, TensorLayout, read_backprop, read_b
 from .window import WindowLike
 
 _OUTPUT_TEXT = (
-    "the outputs, the largest {shape}, take {nbytes} bytes, and this machine has {limit}: use layout='strided', which "
-    "takes no memory, or a window of the output"
+    "the outputs need {nbytes} bytes of memory (the largest shape is {shape}), but this machine has {limit}: use "
+    "layout='strided', which needs no memory, or a window of the output"
 )
-_GRADIENTS_TEXT = "the gradients need up to {nbytes} bytes, and this machine has {limit}: pass the gradient in slices"
+_GRADIENTS_TEXT = (
+    "the gradients need up to {nbytes} bytes of memory, but this machine has {limit}: pass the gradient in slices"
+)
 
 
 class _ShapesRequest(IntegerRequest):
@@ -94,7 +96,7 @@ def _output(
 def _check_targets(targets: Sequence[Array], dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Shape]) -> None:
     """Raise ValueError if the arrays in `out` do not have the dtypes and the shapes of the outputs."""
     if len(targets) != len(shapes):
-        raise ValueError(f"out has {len(targets)} arrays for {len(shapes)} outputs: pass one for each output")
+        raise ValueError(f"out has {len(targets)} arrays for {len(shapes)} outputs: pass one array for each output")
     for target, dtype, shape in zip(targets, dtypes, shapes, strict=True):
         if target.shape != shape or target.dtype != dtype:
             raise ValueError(f"out is {target.dtype} {target.shape}, but the output is {dtype} {shape}")

@@ -44,7 +44,7 @@ def read_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) ->
     """Return the validated arguments of `broadcast`. Raises TypeError or ValueError if an argument is invalid."""
     layout, window, out, like = options
     if out is not None and layout == "strided":
-        raise ValueError('out needs layout="dense", because a strided output has each distinct element only once')
+        raise ValueError('out needs layout="dense", because a strided output contains each distinct element only once')
     outs = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
     targets = None if outs is None else list(map(writable_memory, outs))
     check_targets_disjoint(targets or [])
@@ -75,7 +75,7 @@ def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
     """Return the inputs as NumPy arrays. Raises TypeError for one list of arrays, unless the op takes one input."""
     listed = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else ()
     if isinstance(op, Op) and op.max_inputs != 1 and any(getattr(item, "ndim", 0) for item in listed):
-        raise TypeError("the arrays are in a list: pass them one by one, broadcast(op, a, b)")
+        raise TypeError("the arrays are in a list: pass them as separate arguments, broadcast(op, a, b)")
     return [to_numpy(array) for array in arrays]
 
 
@@ -111,7 +111,9 @@ def _results_converter(
         raise ValueError(f'like must be "numpy" or "input", not {like!r}')
     whole_op = known_op(op)
     if whole_op is None:
-        raise ValueError(f'like="input" needs an op that this version knows, with all its attributes, not {op!r}')
+        raise ValueError(
+            f'like="input" supports only ops and attributes that this version of axiscast knows, not {op!r}'
+        )
     converters = [result_converter(array, layout) for array in arrays]
 
     def convert(results: list[Array]) -> list[Any]:

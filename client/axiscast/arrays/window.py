@@ -33,7 +33,9 @@ def window_bounds(window: WindowLike, op: OpLike, shapes: Sequence[tuple[int, ..
         return [_pair(entry) for entry in entries]
     whole_op = known_op(op)
     if whole_op is None:
-        raise ValueError("slices need an op that this version of axiscast knows: write (start, stop) for each axis")
+        raise ValueError(
+            "slices are supported only for ops that this version of axiscast knows: write (start, stop) for each axis"
+        )
     if any(whole_op.symbols()):
         return None
     try:
@@ -42,7 +44,7 @@ def window_bounds(window: WindowLike, op: OpLike, shapes: Sequence[tuple[int, ..
     except (ShapeMismatch, Problem):
         return None
     if len(output_shapes) != 1:
-        raise ValueError("slices need outputs of equal shape: write (start, stop) for each axis")
+        raise ValueError("slices require outputs of equal shape: write (start, stop) for each axis")
     (shape,) = output_shapes
     return [
         _slice_bounds(entry, size) if isinstance(entry, slice) else _pair(entry)

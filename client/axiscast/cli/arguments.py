@@ -92,8 +92,8 @@ def service_options(command: F) -> F:
         envvar="AXISCAST_API_KEY",
         expose_value=False,
         callback=lambda context, parameter, key: context.meta.update({API_KEY: key}),
-        help="The API key of the service. Other users can see it in the list of processes, but not in the environment "
-        "variable AXISCAST_API_KEY.",
+        help="The API key for the service. Other users of this machine can see this option in the list of processes. "
+        "To hide the key, set the environment variable AXISCAST_API_KEY instead.",
     )(command)
     return click.option("--url", metavar="URL", help="Send the request to this service. Default: run locally.")(command)
 
@@ -190,9 +190,9 @@ def _file_message(text: str) -> str:
     """Return the error message for an argument that looks like a file name but does not end in .onnx."""
     path = Path(text)
     if path.is_file():
-        problem = f"{text!r} is not a shape, and the name of an ONNX model ends in .onnx"
+        problem = f"{text!r} is not a shape, and the name of an ONNX model must end in .onnx"
     else:
-        problem = f"{text!r} is neither a shape nor an existing file; the name of an ONNX model ends in .onnx"
+        problem = f"{text!r} is neither a shape nor an existing file, and the name of an ONNX model must end in .onnx"
     models = close_matches(path.stem, [found.stem for found in path.parent.glob("*.onnx")])
     return problem + did_you_mean([str(path.with_name(f"{name}.onnx")) for name in models])
 

@@ -123,9 +123,9 @@ def _check_lines(lines: Sequence[tuple[int, bytes]], check_batch: _CheckBatch) -
 def _parse_line(line: bytes) -> CheckRequest:
     """Return the check request that a line contains. Raises Problem if the line is invalid."""
     if not line or len(line) > MAX_LINE_BYTES:
-        raise Problem("invalid-request", f"it is longer than {MAX_LINE_BYTES} bytes: use Client.check_columns")
+        raise Problem("invalid-request", f"the line is longer than {MAX_LINE_BYTES} bytes: use Client.check_columns")
     if not line.lstrip().startswith(b"{"):
-        raise Problem("invalid-request", 'it is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}')
+        raise Problem("invalid-request", 'this is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}')
     try:
         value = decode(line, Encoding.JSON)
     except Problem as problem:

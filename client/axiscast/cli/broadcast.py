@@ -46,7 +46,7 @@ MAX_NPY_HEADER_BYTES = 4096
     multiple=True,
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file for an output. Repeat it for each output of the op.",
+    help="The output file. Repeat this option for each output of the op.",
 )
 @service_options
 def broadcast_command(
@@ -73,7 +73,9 @@ def broadcast_command(
     fields = {"op": op_from_options(op_name, attributes), "inputs": [array.shape for array in arrays]}
     request = validated_request(CheckRequest, fields)
     for attribute, _, symbol in request.op.symbols():
-        raise click.UsageError(f"{option_name(attribute)} contains {symbol}: only `axiscast check` supports such sizes")
+        raise click.UsageError(
+            f"{option_name(attribute)} contains {symbol}: only `axiscast check` supports symbolic sizes"
+        )
     answer = run_check(request, url)
     if answer.conflict is not None:
         click.echo(color_answer(answer))
@@ -141,7 +143,7 @@ def _destinations(paths: Sequence[Path]) -> list[Path]:
     destinations = [Path(os.path.realpath(path)) for path in paths]
     for path, destination in zip(paths, destinations, strict=True):
         if destinations.count(destination) > 1:
-            raise click.UsageError(f"-o {path} is given twice: write a file for each output")
+            raise click.UsageError(f"-o {path} is given twice: name a different file for each output")
         if destination.exists() and not destination.is_file():
             raise click.UsageError(f"-o {path} is not a regular file: write the name of a file")
     return destinations

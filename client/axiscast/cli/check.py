@@ -117,7 +117,9 @@ def check_command(
     for option in given_model_options:
         raise click.UsageError(f"{option} needs a model: write the name of an .onnx file")
     if not shapes:
-        raise click.UsageError("no shape is given: write one or more, such as 8,1,6,1 7,1,5, or () for a scalar")
+        raise click.UsageError(
+            "no shape is given: write shapes separated by spaces, such as 8,1,6,1 7,1,5, or () for a scalar"
+        )
     options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
     fields: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     fields |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
@@ -139,7 +141,11 @@ def _check_shapes(request: CheckRequest, url: str | None, as_json: bool, svg: Pa
     else:
         click.echo(color_answer(answer))
         if answer.conflict and (shape := _as_one_shape(request.inputs)):
-            click.echo(color_lines(f"hint: each argument is a shape; one shape with these sizes is written {shape}"))
+            click.echo(
+                color_lines(
+                    f"hint: each argument is one shape; to check a single shape with these sizes, write {shape}"
+                )
+            )
     return 1 if answer.conflict else 0
 
 

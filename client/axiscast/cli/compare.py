@@ -37,8 +37,10 @@ def _reject_op(context: click.Context, parameter: click.Parameter, name: str | N
 
 @click.command("compare", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
-@click.option("--shape", "target", help="Broadcast one SHAPE to this target shape, by the ops that take a target.")
-@click.option("--ops", help="Compare only these: names of ops or frameworks, such as torch,onnx.Add.")
+@click.option(
+    "--shape", "target", help="Broadcast a single SHAPE to this target shape. Only ops that take a target are compared."
+)
+@click.option("--ops", help="Compare only these ops or frameworks, such as torch,onnx.Add.")
 @click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @assume_option
 @warn_option

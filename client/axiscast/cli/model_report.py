@@ -27,8 +27,8 @@ def model_options(command: F) -> F:
         "--fail-on",
         type=click.Choice(get_args(FailOn)),
         help="For models: the least severe finding for which the exit status is 1. incompatible: a node always fails. "
-        "square (default): also accidental outer products. pinned: also free sizes that need one number. "
-        "depends: also nodes that broadcast only for some sizes.",
+        "square (default): also accidental outer products. pinned: also free sizes that must have one particular "
+        "value. depends: also nodes that broadcast only for some sizes.",
     )(command)
     command = click.option(
         "--example",

@@ -40,7 +40,7 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
     the service is unavailable, and 77 if it denies access.
     """
     if text is None and sys.stdin.isatty():
-        raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into it')
+        raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into this command')
     with backend_for(url) as backend:
         answer: WhyAnswer
         if text is not None:

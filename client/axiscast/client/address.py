@@ -54,7 +54,9 @@ class ServiceAddress:
         except httpx.InvalidURL as error:
             raise ValueError(f"url {url!r} is invalid: {error}") from None
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise ValueError(f"url {url!r} is not the address of a service: write http:// or https://, then a host")
+            raise ValueError(
+                f"url {url!r} is not the address of a service: write http:// or https://, followed by a host"
+            )
         fields = httpx.Headers({"User-Agent": "axiscast"})
         fields.update(headers)
         for name in ("Accept", "Accept-Encoding", "Content-Type", "Content-Length", "Transfer-Encoding"):

@@ -38,7 +38,9 @@ class BaseClient(Generic[AnyTransport]):
     ) -> None:
         check_options(url=url, timeout=timeout, retries=retries, headers=headers, api_key=api_key)
         if transport is not None and (verify is not True or proxy is not None):
-            raise ValueError("verify and proxy have no effect on a transport of your own: pass them to that transport")
+            raise ValueError(
+                "verify and proxy have no effect together with transport: pass them to your transport instead"
+            )
         self._address = ServiceAddress(url, headers, api_key)
         if transport is None:
             options = self._address.proxy_options(proxy, verify)

@@ -42,7 +42,7 @@ class ExpectedTensor(NamedTuple):
             return "a tensor is {}, but {} was requested".format(*layouts)
         count = prod(shape) if strides is None else strided_size(shape, strides)
         limit = prod(shape) if self.max_elements is None else self.max_elements
-        return f"the data of a tensor has {count} elements, more than {limit}" if count > limit else None
+        return f"the data of a tensor has {count} elements, more than the expected {limit}" if count > limit else None
 
 
 ANY_TENSOR = ExpectedTensor()
@@ -60,7 +60,9 @@ def check_consistency(answer: V, op: Any, inputs: int) -> V:
     """
     kind = op_class(str(op.get("name") if isinstance(op, Mapping) else op))
     if (answer.compatible is False) != (answer.conflict is not None):
-        raise InvalidAnswer("the response contradicts itself: `compatible` is false exactly if there is a conflict")
+        raise InvalidAnswer(
+            "the response contradicts itself: `compatible` must be false if and only if there is a conflict"
+        )
     count = 0 if answer.conflict else len(answer.outputs) if kind is None else kind.output_count(inputs)
     if len(answer.outputs) != count:
         raise InvalidAnswer(f"the response has {len(answer.outputs)} outputs, not {count}")

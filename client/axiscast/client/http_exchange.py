@@ -134,7 +134,7 @@ class HttpExchange:
                 raise
             raise httpx.ReadError(str(error)) from None  # the connection ended early: a network error, not invalid HTTP
         if self._framing_bytes > MAX_FRAMING_BYTES and self._body_bytes_left is None and not self.is_complete:
-            facts = f"{self._framing_bytes} bytes of header blocks and chunk framing beyond its data"
+            facts = f"{self._framing_bytes} bytes of header blocks and chunk framing, which is more than allowed"
             raise httpx.RemoteProtocolError(f"the response has {facts}")
 
     def _parse_with_h11(self, parser: h11.Connection) -> None:

@@ -133,5 +133,5 @@ def unexpected_status(status: int) -> UnexpectedStatus:
     """Return the exception for a response that has this status and no problem document."""
     status_line = f"{status} {httpx.codes.get_reason_phrase(status)}".strip()
     advice = "redirects are not followed" if 300 <= status < 400 else "a proxy may have sent it"
-    advice += ", or the URL is not that of an axiscast service"
-    return UnexpectedStatus(f"status {status_line} without a problem document: {advice}", status)
+    advice += ", or the URL is not the URL of an axiscast service"
+    return UnexpectedStatus(f"the response has status {status_line} but no problem document: {advice}", status)

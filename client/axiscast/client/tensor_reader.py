@@ -157,7 +157,7 @@ class TensorReader(Generic[T]):
         if expected is not None and count != len(expected):
             raise ValueError(f"{field} has {count} tensors, not {len(expected)}")
         if self._out is not None and count != len(self._out):
-            raise _OutMismatch(f"out has {len(self._out)} arrays for {count} outputs: pass one for each output")
+            raise _OutMismatch(f"out has {len(self._out)} arrays for {count} outputs: pass one array for each output")
         arrays = []
         for number in range(count):
             self._metadata_bytes = 0

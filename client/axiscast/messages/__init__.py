@@ -29,19 +29,19 @@ _Warn = Annotated[
     list[WarningKind],
     StopAtFirstError(),
     Field(
-        description="Additional warnings: `mutual-stretch`, `rank-promotion`. Correct code often has them. `square` is "
-        "always included. If omitted, no warnings are added.",
+        description="Additional warnings: `mutual-stretch`, `rank-promotion`. Correct code often triggers them. "
+        "`square` is always included. By default, no warnings are added.",
         examples=[["mutual-stretch", "rank-promotion"]],
     ),
 ]
 
 _OP_DESCRIPTION = (
-    "The op, or only its name if it needs no attribute. If omitted, numpy.broadcast_arrays. An alias of an op, such as "
-    "torch.mul, is also valid."
+    "The op, or only its name if it needs no attribute. An alias of an op, such as torch.mul, is also valid. The "
+    "default is numpy.broadcast_arrays."
 )
 _Assumptions = Annotated[
     Annotated[dict[str, Dimension], BeforeValidator(limit_names)] | None,
-    Field(description="The known range or size of a name.", examples=[{"N": "2.."}]),
+    Field(description="The known range or value of a named size.", examples=[{"N": "2.."}]),
 ]
 
 
@@ -55,22 +55,25 @@ class CheckRequest(RequestModel):
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
     )
     assume: _Assumptions = None
-    dtype: str | None = Field(default=None, description="If given, each output has `nbytes`.", examples=["float32"])
+    dtype: str | None = Field(
+        default=None, description="If the request has a dtype, each output has `nbytes`.", examples=["float32"]
+    )
     explain: StrictBool = Field(
         default=False,
-        description="Whether to add `diagram`, a drawing of the aligned axes in plain text. If omitted, false.",
+        description="Whether to add `diagram`, a drawing of the aligned axes in plain text. The default is false.",
     )
     warn: _Warn = []
 
 
-_ELEMENTS_DESCRIPTION = "The product of shape. A decimal string beyond 2^63-1, and null if it is unknown."
+_ELEMENTS_DESCRIPTION = "The product of the sizes: a decimal string if it exceeds 2^63-1, and null if it is unknown."
 
 
 class OutputShape(AnswerModel):
     """An output: its shape, and the mapping of its input's axes."""
 
     shape: ListOf[int | str] = Field(
-        description="Sizes. An unknown size is a name, a range or ?. A merged axis beyond 2^63-1 is a decimal string."
+        description="The sizes. An unknown size is a name, a range or ?. The size of a merged axis is a decimal "
+        "string if it exceeds 2^63-1."
     )
     input: int = Field(description="The number of the input that this output reads.")
     factors: ListOf[int | str] | None = Field(
@@ -79,7 +82,8 @@ class OutputShape(AnswerModel):
     axes: ListOf[int] = Field(description="`axes[d]` is the output axis that input axis `d` maps to.")
     broadcast_axes: ListOf[int] = Field(description="The output axes along which the input is replicated.")
     maybe_broadcast_axes: ListOf[int] = Field(
-        default_factory=list, description="The output axes along which the input is replicated for some of the sizes."
+        default_factory=list,
+        description="The output axes along which the input is replicated for some values of the unknown sizes.",
     )
     elements: int | str | None = Field(description=_ELEMENTS_DESCRIPTION)
     dims: ListOf[str] | None = Field(default=None, description="The names of the dimensions, if the op names them.")
@@ -91,7 +95,7 @@ class OutputShape(AnswerModel):
 class ResultShape(AnswerModel):
     """The shape of the operation's result, such as a matrix product, if it differs from the outputs' shapes."""
 
-    shape: ListOf[int | str] = Field(description="Sizes. An unknown size is a name, a range or ?.")
+    shape: ListOf[int | str] = Field(description="The sizes. An unknown size is a name, a range or ?.")
     elements: int | str | None = Field(description=_ELEMENTS_DESCRIPTION)
     nbytes: int | str | None = Field(
         default=None, description="The size of the dense result in bytes, if dtype is given."
@@ -116,7 +120,7 @@ class Hint(AnswerModel):
 
     text: str = Field(description="The change as text.")
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
-        default=None, description="The corrected op. Null if the hint is only a text."
+        default=None, description="The corrected op, or null if the hint contains only text."
     )
     inputs: ListOf[DimensionShape] = Field(default=[], description="The corrected shapes.")
 
@@ -129,12 +133,16 @@ class ConflictAnswer(AnswerModel):
     axis: int | None = Field(default=None, description="The lowest output axis with a conflict.")
     axes: ListOf[int | None] = Field(
         default=[],
-        description="The axis of each of `inputs`, if the conflict is not on an output axis, such as the sum of a "
-        "matrix product. `axis` is then null.",
+        description="The axis of each input in `inputs`, if the conflict is not on an output axis. An example is the "
+        "summed axis of a matrix product. `axis` is then null.",
     )
-    inputs: ListOf[int | None] = Field(default=[], description="The inputs in conflict. Null is the target attribute.")
-    sizes: ListOf[int | str] = Field(default=[], description="The size of each of `inputs` on that axis.")
-    hints: ListOf[Hint] = Field(default=[], description="Corrected requests, the most likely first.")
+    inputs: ListOf[int | None] = Field(
+        default=[], description="The numbers of the conflicting inputs. Null stands for the target attribute."
+    )
+    sizes: ListOf[int | str] = Field(
+        default=[], description="The size of each input in `inputs` on the conflicting axis."
+    )
+    hints: ListOf[Hint] = Field(default=[], description="Corrected requests, with the most likely request first.")
 
 
 class Warned(AnswerModel):
@@ -143,9 +151,9 @@ class Warned(AnswerModel):
     code: str = Field(
         description="`square`: an accidental outer product. Two inputs expand each other to axes of equal size, "
         "and one input lacks one of these axes, such as (5,) and (5, 1). `release-differs`: the release of the "
-        "framework differs from its documentation. An op can have further codes. If `warn` names them: "
-        "`mutual-stretch`: a two-sided broadcast, in which two inputs expand each other in another way; "
-        "`rank-promotion`: an input that is not a scalar gets new axes. A `square` gets neither of these."
+        "framework differs from its documentation. An op can have further codes. Two codes appear only if `warn` "
+        "contains them: `mutual-stretch`, another broadcast in which two inputs expand each other, and "
+        "`rank-promotion`, an input that gets new axes and is not a scalar. They are not added to a `square`."
     )
     message: str = Field(description="The cause, and what to do. In code, the inputs are called `a`, `b` and so on.")
     hint: Hint | None = Field(default=None, description="The request that was probably intended, if it is known.")
@@ -167,13 +175,15 @@ class Equation(AnswerModel):
     """A statement that two sizes are equal, or that an integer divides a size."""
 
     equal: tuple[Side, Side] | None = Field(default=None, description="Two equal sizes.")
-    divides: tuple[int, Side] | None = Field(default=None, description="The divisor, and the size that it divides.")
+    divides: tuple[int, Side] | None = Field(
+        default=None, description="The divisor, and the size that must be a multiple of the divisor."
+    )
 
 
 class Condition(AnswerModel):
     """A condition, which is met if at least one of its equations is true."""
 
-    any: ListOf[Equation] = Field(description="The equations, of which at least one must be true.")
+    any: ListOf[Equation] = Field(description="The equations. At least one of them must be true.")
     text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
@@ -181,15 +191,16 @@ class CheckAnswer(DrawnAnswer):
     """The response to a check request: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
     compatible: bool | None = Field(
-        description="true: the shapes broadcast for all values of the symbols; false: for no values; null: for some."
+        description="true: the shapes broadcast for all values of the symbols. false: they broadcast for no values. "
+        "null: they broadcast for some values."
     )
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
-        default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
+        default=None, description="The op whose rule was applied, if the request omitted the op or named an alias."
     )
     outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
     result: ResultShape | None = Field(
         default=None,
-        description="The shape of the result, if it differs from `outputs`. The outputs of a matrix product are its "
+        description="The shape of the result, if it differs from `outputs`. For a matrix product, `outputs` are the "
         "broadcast operands.",
     )
     conditions: ListOf[Condition] = Field(
@@ -198,7 +209,9 @@ class CheckAnswer(DrawnAnswer):
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason and hints, if shapes do not broadcast."
     )
-    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
+    warnings: ListOf[Warned] = Field(
+        default=[], description="Probable mistakes, and the warnings that `warn` requests."
+    )
     diagram: str | None = Field(default=None, description="With `explain`: a drawing of the aligned axes as text.")
 
 
@@ -215,7 +228,7 @@ class ProblemDetails(AnswerModel):
     status: int = Field(description="The HTTP status.", examples=[422])
     detail: str = Field(description="What is wrong in this request, and what is expected.")
     code: str = Field(
-        description="The kind of the problem, for programs. A newer service may have additional codes.",
+        description="The kind of the problem, as a code for programs. Newer services may have additional codes.",
         examples=["invalid-request"],
         json_schema_extra={"enum": [*PROBLEM_KINDS]},
     )
@@ -226,11 +239,14 @@ class ProblemDetails(AnswerModel):
     limit: int | None = Field(default=None, description="The limit that the request exceeds.")
     elements: int | str | None = Field(
         default=None,
-        description="The number of elements of an output that is too large. A decimal string beyond 2^63-1.",
+        description="The number of elements of an output that is too large. It is a decimal string if it exceeds "
+        "2^63-1.",
     )
     nbytes: int | str | None = Field(default=None, description="The size of this output in bytes.")
     supported: list[str] | None = Field(default=None, description="The supported media types.")
-    request_id: str | None = Field(default=None, description="For internal: the id of the request in the log.")
+    request_id: str | None = Field(
+        default=None, description="The id of the request in the log, if the code is `internal`."
+    )
 
 
 _FRAMEWORKS = {name[: dot.start()] for name in OPS for dot in re.finditer(r"\.", name)}
@@ -256,13 +272,15 @@ class CompareRequest(RequestModel):
         description="The shape of each input. Unknown sizes have the same forms as in a check.", examples=[[[1, 3]]]
     )
     shape: Dimensions | None = Field(
-        default=None, description="The target shape, for ops that take a target and a single input.", examples=[[2, -1]]
+        default=None,
+        description="The target shape, for a comparison of the ops that take a single input and a target.",
+        examples=[[2, -1]],
     )
     assume: _Assumptions = None
     warn: _Warn = []
     ops: Annotated[list[Annotated[str, AfterValidator(_op_or_framework)]], StopAtFirstError()] = Field(
         default=[],
-        description="Compare only these: names of ops or aliases, or frameworks such as torch. If omitted, every op.",
+        description="Compare only these ops, aliases or frameworks (such as torch). By default, every op is compared.",
         examples=[["torch", "onnx.Add"]],
     )
 
@@ -277,12 +295,14 @@ class Comparison(DrawnAnswer):
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of the framework with the same result.")
-    compatible: bool | None = Field(description="As in a check, like the other fields.")
+    compatible: bool | None = Field(description="The same field as in the response to a check.")
     outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
-    result: ResultShape | None = Field(default=None, description="As in a check.")
+    result: ResultShape | None = Field(default=None, description="The same field as in the response to a check.")
     conditions: ListOf[Condition] = Field(default=[], description="For symbolic shapes: the conditions.")
     conflict: ConflictAnswer | None = Field(default=None, description="The reason, if the shapes do not broadcast.")
-    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
+    warnings: ListOf[Warned] = Field(
+        default=[], description="Probable mistakes, and the warnings that `warn` requests."
+    )
 
 
 class CompareAnswer(AnswerModel):
@@ -293,7 +313,7 @@ class CompareAnswer(AnswerModel):
 
     results: ListOf[Comparison] = Field(description="The results, in the order of the catalogue.")
     left_out: ListOf[str] = Field(
-        default=[], description="The ops that are skipped, because a size is unknown and they take only known sizes."
+        default=[], description="The ops that were skipped, because they require known sizes and a size is unknown."
     )
 
 
@@ -341,12 +361,13 @@ class Step(AnswerModel):
         description="The op, the transposition or the reshape."
     )
     input: int | None = Field(
-        default=None, description="The number of the tensor that the step takes. If omitted, it takes all tensors."
+        default=None,
+        description="The number of the tensor that the step takes. If it is omitted, the step takes all tensors.",
     )
     inputs: list[int] | None = Field(
         default=None,
-        description="The numbers of the tensors that the step takes, if they are some of several. The result replaces "
-        "the first of them.",
+        description="The numbers of the tensors that the step takes, if it takes more than one but not all. The "
+        "result replaces the first of them.",
     )
 
 
@@ -365,5 +386,5 @@ class TranslateAnswer(DrawnAnswer):
     code: Code = Field(description="The steps as source code.")
     warnings: ListOf[Warned] = Field(
         default=[],
-        description="`release-differs`: the release of the framework fails in a step, or has another result.",
+        description="`release-differs`: the release of the framework fails in a step, or returns a different result.",
     )

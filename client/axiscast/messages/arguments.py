@@ -53,7 +53,7 @@ def check_request(
     if dtype is not None:
         question["dtype"] = read_dtype(dtype)
     if not isinstance(explain, bool):
-        raise TypeError(f"explain is True or False, not {explain!r:.40}")
+        raise TypeError(f"explain must be True or False, not {explain!r:.40}")
     if explain:
         question["explain"] = True
     return question
@@ -89,7 +89,7 @@ def translate_request(
     """Return the plain value of a TranslateRequest. Raises the same exceptions as `check_request`."""
     if not isinstance(to, str):
         name = getattr(to, "name", None) or (to.model_fields["name"].default if is_op_class(to) else "torch.expand")
-        raise TypeError(f'to is the name of an op, not {python_type_name(to)}: write to="{name}"')
+        raise TypeError(f'to must be the name of an op, not {python_type_name(to)}: write to="{name}"')
     op = resolve_op(op, attributes, ("to",))
     return {"op": plain_op(op), "inputs": map_inputs(shapes, read_sizes), "to": to}
 
@@ -97,7 +97,7 @@ def translate_request(
 def batch_requests(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the plain value of each request in a batch. Raises TypeError if `requests` is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
-        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {python_type_name(requests)}")
+        raise TypeError(f"requests must be a list of checks, such as [{_REQUEST}], not {python_type_name(requests)}")
     return read_located(enumerate(requests), _batch_question, "request {}")
 
 
@@ -108,7 +108,7 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     if isinstance(request, CheckRequest):
         return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
     if not isinstance(request, Mapping):
-        raise TypeError(f"a check is a map such as {_REQUEST}, not {python_type_name(request)}")
+        raise TypeError(f"a check must be a map such as {_REQUEST}, not {python_type_name(request)}")
     plain = dict(request)
     if "op" in plain:
         op = plain["op"]
@@ -117,7 +117,9 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     if "inputs" in plain:
         inputs = plain["inputs"]
         if isinstance(inputs, str) or not isinstance(inputs, Iterable):
-            raise TypeError(f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {python_type_name(inputs)}')
+            raise TypeError(
+                f'"inputs" must be a list of shapes, such as [(3, 1), (4,)], not {python_type_name(inputs)}'
+            )
         plain["inputs"] = map_inputs(inputs, read_dimensions)
     if "warn" in plain:
         plain["warn"] = read_names(plain["warn"], "warn")
@@ -144,7 +146,9 @@ def columns_request(op: OpLike, columns: Sequence[Any], attributes: Mapping[str,
 
     for name in ("warn", "dtype", "explain", "assume"):
         if name in attributes:
-            raise TypeError(f"check_columns has no keyword {name}: use check_batch, where each request can have it")
+            raise TypeError(
+                f"check_columns does not accept {name}: use check_batch, where each request can have {name}"
+            )
     inputs = map_inputs(columns, column)
     targets = {name: column(values) for name, values in attributes.items() if _is_column(values)}
     fixed = {name: values for name, values in attributes.items() if name not in targets}
@@ -180,15 +184,17 @@ def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options:
         if attributes:
             _refuse_misspelt(attributes, op.name, options)
             raise TypeError(
-                f"{_listed_names(attributes)} can't be given beside an op object: write it inside, "
-                f"{as_call(type(op), attributes)}, or give the op's name, {op.name!r}"
+                f"{_listed_names(attributes)} can't be combined with an op object: write it inside, "
+                f"{as_call(type(op), attributes)}, or pass the op's name, {op.name!r}"
             )
         return op
     if isinstance(op, str):
         name, values = op, dict(attributes or {})
     elif isinstance(op, Mapping):
         if not isinstance(op.get("name"), str):
-            raise TypeError('an op as a map has its name, such as {"name": "numpy.broadcast_to", "shape": (4, 3)}')
+            raise TypeError(
+                'an op that is a map must contain its name, such as {"name": "numpy.broadcast_to", "shape": (4, 3)}'
+            )
         name, values = op["name"], {**op, **(attributes or {})}
         del values["name"]
     else:
@@ -226,9 +232,11 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
         if kind is not None and key in kind.model_fields:
             continue
         if key in ("inputs", "shapes", "arrays", "args"):
-            raise TypeError(f"there is no keyword {key}: write the inputs one by one after the op, (3, 1), (4,)")
+            raise TypeError(
+                f"{key} is an unknown keyword: pass the inputs as separate arguments after the op, such as (3, 1), (4,)"
+            )
         if (close := close_matches(key, options, 1, 0.75)) and close[0] != key:
-            raise TypeError(f"there is no keyword {key}{did_you_mean(close)}")
+            raise TypeError(f"{key} is an unknown keyword{did_you_mean(close)}")
 
 
 def _no_op(value: Any) -> str:
@@ -238,7 +246,7 @@ def _no_op(value: Any) -> str:
         return f"{value.__name__} is the class of {name}, not an op: write {as_call(value, {})}"
     own = f"{str(getattr(value, '__module__', '')).partition('.')[0]}.{getattr(value, '__name__', '')}"
     return (
-        "the first argument is an op, such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
+        "the first argument must be an op such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
         f'such as "{own if op_class(own) else "numpy.broadcast_arrays"}" (`axiscast ops` lists them); '
         f"not {python_type_name(value)}"
     )

@@ -21,7 +21,7 @@ def parse_attribute(op: type[Op], name: str, text: str) -> Any:
     if name not in attributes:
         wire_name, close = op.model_fields["name"].default, did_you_mean(close_matches(name, attributes, 1))
         raise ValueError(
-            f"{wire_name} does not have this attribute{close} (it has {', '.join(attributes) or 'no attributes'})"
+            f"{wire_name} does not have this attribute{close} (valid attributes: {', '.join(attributes) or 'none'})"
         )
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
@@ -71,7 +71,7 @@ def parse_assumptions(text: str) -> dict[str, Any]:
     if text.lstrip().startswith("{"):
         return dict(_json_in(text, 'write N=2.., or JSON such as {"N":"2.."}'))
     if len(text) > MAX_SHAPE_CHARACTERS:
-        raise ValueError(f"has at most {MAX_SHAPE_CHARACTERS} characters")
+        raise ValueError(f"can have at most {MAX_SHAPE_CHARACTERS} characters")
     assumptions: dict[str, int | str] = {}
     for part in _NEXT_NAME.split(_BETWEEN.sub(" ", text).strip()):
         found = _ASSUMPTION.fullmatch(part)

@@ -28,16 +28,19 @@ class OpEntry(AnswerModel):
 
     name: str = Field(description="The name of the op in requests.")
     aliases: list[str] = Field(default=[], description="Other names of the op in requests.")
-    doc: str = Field(description="The meaning of the op in a sentence.")
+    doc: str = Field(description="A description of the op in one sentence.")
     attributes: dict[str, Any] = Field(
-        description="The JSON Schema of the attributes. `modes` of an attribute are the values of `mode` that take it."
+        description="The JSON Schema of the attributes. The `modes` of an attribute are the values of `mode` for "
+        "which the attribute is valid."
     )
-    target: str | None = Field(default=None, description="The attribute that is the target shape, if there is one.")
+    target: str | None = Field(
+        default=None, description="The name of the attribute that contains the target shape, if the op has a target."
+    )
     inputs: InputCount = Field(description="The number of inputs.")
     outputs: str = Field(description="The number of outputs as text.", examples=["as many as inputs"])
     link: str = Field(description="The URL of the definition.")
     reference: Reference = Field(description="The release that the op was tested against.")
-    example: dict[str, Any] = Field(description="A request of a check.")
+    example: dict[str, Any] = Field(description="An example of a check request.")
 
 
 class Catalogue(AnswerModel):

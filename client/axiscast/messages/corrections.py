@@ -73,9 +73,11 @@ def _attributes(fault: InvalidField) -> str | None:
         return None
     whole = _named(op["name"], {key: value for key, value in op.items() if key != "name"})
     if isinstance(whole, dict) and name not in whole and is_short(whole, 3):
-        return f"attributes belong beside the name of the op: move them out of {name}, and {fault.write(['op'], whole)}"
+        return (
+            f"attributes must be next to the name of the op: move them out of {name}, and {fault.write(['op'], whole)}"
+        )
     if name in ("attributes", "attrs", "params", "parameters", "kwargs", "args", "arguments", "options"):
-        return f"attributes belong beside the name of the op: move them out of {name}"
+        return f"attributes must be next to the name of the op: move them out of {name}"
     return None
 
 
@@ -84,11 +86,11 @@ def _op(fault: InvalidField) -> str | None:
     if fault.place[-1:] != ("op",) or fault.kind not in ("union_tag_not_found", "model_attributes_type"):
         return None
     if fault.found is None:
-        return 'must be the name of an op, not null: leave it out, or write for instance "op": "numpy.broadcast_arrays"'
+        return 'must be the name of an op, not null: omit it, or write for example "op": "numpy.broadcast_arrays"'
     op = op_in(fault.found)
     if op is None or not is_short(op, 3):
         return None
-    return f"an op is a name, or a map with a name: {fault.write(['op'], op)}"
+    return f"an op must be a name, or a map with a name: {fault.write(['op'], op)}"
 
 
 def _beside_op(fault: InvalidField) -> str | None:
@@ -129,7 +131,7 @@ def _other_name(fault: InvalidField) -> str | None:
     fields, name, found = fault.model.model_fields, fault.place[0], fault.found
     if "op" not in fields:
         if name == "op":
-            return "is an unknown field: a comparison checks all ops, so leave it out"
+            return "is an unknown field: a comparison checks all ops, so omit it"
         shape = _listed_sizes(found)
         if shape is not None and "shape" in fields and "shape" not in fault.request:
             return f"is an unknown field: {fault.write(['shape'], shape)}"
@@ -240,7 +242,7 @@ def _one_size(fault: InvalidField) -> str | None:
     if len(place) == 2 and isinstance(found, int) and sizes and is_short(sizes, 1):
         one, each = fault.notation.assignment(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
         choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
-        return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
+        return f"is a size, but each input must be a list of sizes: write {choice if len(sizes) > 1 else one}"
     written = f"write {json.dumps(shape)}" if isinstance(place[-1], int) else fault.write(place, shape)
     return f"must be a list of integers, not {json_type_name(found)}: {written}"
 
@@ -274,7 +276,7 @@ def _size(fault: InvalidField) -> str | None:
         return None  # the message about an invalid range is specific enough
     if fault.kind == "not_an_integer":
         shown = fault.found[:MAX_NAME_CHARACTERS]
-        return f"must be an integer, not a string: names and ? are for check and compare ({shown!r})"
+        return f"must be an integer, not a string: only check and compare accept names and ? ({shown!r})"
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:MAX_NAME_CHARACTERS]
     written = '"?"' if text.lower() in _UNKNOWN else f'"{name}"' if re.match("[A-Za-z_]", name) else ""
     return (
@@ -308,7 +310,7 @@ def _inside_each(fault: InvalidField) -> str | None:
         return None
     rows = fault.request.get("requests")
     if not isinstance(rows, list):
-        return "belongs inside a request, and columns do not take it: send a list of requests"
+        return "is not supported for columns: send a list of requests, and write the field inside a request"
     first = {**rows[0], field: fault.found} if rows and isinstance(rows[0], dict) else None
     written = f": {fault.write(['requests'], [first])}" if first and is_short(first, 3) else ""
     return f"belongs inside each request{written}"

@@ -34,10 +34,10 @@ class JsonNotation:
         if "requests" in examples:
             return 'must be a map: write {"requests": [...]} around the list'
         if isinstance(found, str) and found.lstrip().startswith("{"):
-            return "must be a map, not a string that holds one: encode it as JSON once, not twice"
+            return "must be a map, not a string that contains a map: encode it as JSON only once"
         required = {name: example for name, example in examples.items() if model.model_fields[name].is_required()}
         is_check = "explain" in model.model_fields and isinstance(found, list)
-        many = '; a list of checks goes to /v1/check/batch as {"requests": [...]}' if is_check else ""
+        many = '; send a list of checks to /v1/check/batch as {"requests": [...]}' if is_check else ""
         return f"must be a map, such as {json.dumps(required)}{many}"
 
 

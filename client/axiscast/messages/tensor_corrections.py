@@ -19,7 +19,7 @@ def tensor(fault: InvalidField) -> str | None:
     if fault.kind in ("model_type", "model_attributes_type") and len(place) == 2:
         example = json.dumps((fault.model.model_fields[str(place[0])].examples or [[{}]])[0][0])
         if "requests" in fault.model.model_fields:
-            rows = f'checks go into "requests": write "requests": {_rows(fault.request)}'
+            rows = f'checks belong in "requests": write "requests": {_rows(fault.request)}'
             return f"{rows}; columns are int64 tensors (n, rank), such as {example}"
         shape = _nested_shape(found)
         if shape is None or not is_short(found, 4):
@@ -32,7 +32,7 @@ def tensor(fault: InvalidField) -> str | None:
     if fault.kind == "missing" and place[2] == "shape" and (shape := _nested_shape(sent.get("data"))) is not None:
         return f"is missing: {fault.write(place, shape)}"
     if fault.kind == "extra_forbidden" and isinstance(found, list) and not {"data", "base64"} & sent.keys():
-        return f"is an unknown field: write data in place of {place[2]}"
+        return f"is an unknown field: write data instead of {place[2]}"
     return None
 
 
@@ -42,7 +42,9 @@ def _rows(value: Any) -> str:
     if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
         return '[{"inputs": [[3], [4]]}]'
     one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
-    return one if len(shapes) == 1 else f"{one} for one check of all, or {each} for one of each"
+    return (
+        one if len(shapes) == 1 else f"{one} for one check of all shapes, or {each} for a separate check of each shape"
+    )
 
 
 def _nested_shape(data: Any) -> list[int] | None:
@@ -76,12 +78,12 @@ def window(fault: InvalidField) -> str | None:
     if pairs and is_short(pairs):
         return f"must be {pair}: {fault.write(['window'], pairs)}"
     if fault.kind == "too_long" and isinstance(found, list) and len(found) == 3 and _are_integers(found):
-        return f"must be a pair, not a list of 3, as a window has no steps: write {json.dumps(found[:2])}"
+        return f"must be a pair, not a list of 3 numbers, because a window has no steps: write {json.dumps(found[:2])}"
     if fault.kind == "not_an_integer" and found is None and len(fault.place) == 3:
         end = "0" if fault.place[2] == 0 else "the size of the axis"
         return f"must be an integer, not null: write {end}"
     if fault.kind == "list_type":
-        return f"must be {pair}: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
+        return f"must be {pair}: [[0, 2]] for one axis, [[0, 2], [0, 3]] for two axes"
     if fault.kind in ("tuple_type", "too_long"):
         wrong = json_type_name(found) if fault.kind == "tuple_type" else f"a list of {len(found)}"
         return f"must be a pair, not {wrong}: write {_bounds_written(found)}"

@@ -28,17 +28,19 @@ class CheckBatchRequest(RequestModel):
 
     requests: Rows | None = Field(
         default=None,
-        description="Rows: a request of a check in each row, with any op.",
+        description="Rows: a check request in each row, with any op.",
         examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
     )
     op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
         default=None,
-        description="Columns: one op for all rows. An attribute that is a shape may be an int64 tensor (n, rank).",
+        description="Columns: the op, which is the same for all rows. An attribute that is a shape may be an int64 "
+        "tensor of shape (n, rank).",
         examples=["numpy.broadcast_arrays"],
     )
     inputs: ListOf[Tensor] | None = Field(
         default=None,
-        description="Columns: for each input, an int64 tensor (n, rank). Row r is the shape of the input in check r.",
+        description="Columns: for each input, an int64 tensor of shape (n, rank). Row r is the shape of the input in "
+        "check r.",
         examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
     )
     json_data: JsonData = "list"
@@ -56,9 +58,13 @@ class CheckBatchAnswer(AnswerModel):
     results: ListOf[CheckAnswer | Failed] | None = Field(
         default=None, description="Rows: the response or the problem of each row, in order."
     )
-    compatible: Tensor | None = Field(default=None, description="bool (n,): whether the shapes of each row broadcast.")
+    compatible: Tensor | None = Field(
+        default=None, description="A bool tensor (n,): whether the shapes of each row broadcast."
+    )
     outputs: ListOf[Tensor] | None = Field(
-        default=None, description="For each output, int64 (n, rank): its shape, or -1 for rows that do not broadcast."
+        default=None,
+        description="For each output, an int64 tensor of shape (n, rank) with its shape in each row, "
+        "or -1 in rows that do not broadcast.",
     )
     conflict_axis: Tensor | None = Field(default=None, description="int64 (n,): the lowest axis in conflict, or -1.")
 
@@ -82,7 +88,7 @@ def column(values: Any) -> Array:
 
     Raises ValueError if the value is not an integer array with two axes.
     """
-    form = "a column of shapes is an integer array (n, rank) with a shape in each row"
+    form = "a column of shapes must be an integer array of shape (n, rank) with one shape in each row"
     try:
         array = np.asarray(values)
     except ValueError:
@@ -123,7 +129,7 @@ class BackpropRequest(IntegerRequest):
     )
     layout: _Layout | None = Field(
         default=None,
-        description="If omitted, a gradient is strided if only the shape of its input is used, and in MessagePack also "
+        description="By default, a gradient is strided if only the shape of its input is used, and in MessagePack also "
         "if it is replicated. Otherwise, it is dense.",
     )
     json_data: JsonData = "list"
@@ -132,4 +138,4 @@ class BackpropRequest(IntegerRequest):
 class BackpropAnswer(AnswerModel):
     """The response to a backprop request."""
 
-    gradients: ListOf[Tensor] = Field(description="The gradient of each input, in order. It has the input's shape.")
+    gradients: ListOf[Tensor] = Field(description="The gradient of each input, in order, in the input's shape.")

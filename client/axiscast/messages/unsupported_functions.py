@@ -10,11 +10,11 @@ from ..ops.families import Multidirectional
 
 _COPIES = "repeats whole copies of an array along its axes: check {tile}"
 _REPEATS = "repeats each element, also along sizes above 1: check {into} if only a size 1 is repeated"
-_JOINS = "joins arrays whose other sizes must be equal, and broadcasts nothing: make them equal with {into} first"
-_RESHAPES = "changes the shape of one array and broadcasts nothing: check with the new shape as an input"
-_MOVES = "reorders the axes of one array and broadcasts nothing: check with the new shape as an input"
-_PICKS = "reads or writes elements by index, which is not a broadcast: check with the result's shape as an input"
-_REDUCES = "drops axes of one array and broadcasts nothing: check with the result's shape as an input"
+_JOINS = "joins arrays whose other sizes must be equal, and does not broadcast: make the sizes equal with {into} first"
+_RESHAPES = "changes the shape of one array and does not broadcast: use the new shape as an input of a check"
+_MOVES = "reorders the axes of one array and does not broadcast: use the new shape as an input of a check"
+_PICKS = "reads or writes elements by index, which is not a broadcast: use the result's shape as an input of a check"
+_REDUCES = "removes axes of one array and does not broadcast: use the result's shape as an input of a check"
 _COMPARES = "compares whole arrays and returns one bool: check {by_element} for the shape of an elementwise comparison"
 _LOSS = "returns one number by default: check {together} with the input and the target for the shape before it reduces"
 _BOUNDS = (
@@ -60,7 +60,7 @@ _WHAT: Mapping[str, str] = {
     "matmul": "multiplies stacks of matrices, but its rule is not known: {matmul} may be equivalent",
     **dict.fromkeys(
         ("addmm", "baddbmm", "addmv"),
-        "adds a product of matrices, which do not broadcast, to input 0, which does: check {matmul} for the product",
+        "adds a matrix product to input 0, and broadcasts only input 0: check {matmul} for the product",
     ),
     "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
 }  # fmt: skip
@@ -69,17 +69,17 @@ _WHAT: Mapping[str, str] = {
 The placeholders {into}, {together}, {by_element}, {matmul} and {tile} are replaced by the names of ops.
 """
 _OWN: Mapping[str, str] = {
-    "torch.equal": "compares two whole tensors and returns one bool, False if their shapes differ: check "
-    "torch.eq, which compares element by element",
+    "torch.equal": "compares two whole tensors and returns one bool (False if their shapes differ): check torch.eq, "
+    "which compares element by element",
     "tinygrad.repeat": _COPIES,
     "mlx.core.array_equal": _COMPARES,
-    "einops.rearrange": "moves, splits and merges axes and repeats nothing: check einops.repeat, which takes "
-    "a pattern of rearrange as it is",
-    "einops.reduce": "drops axes that the right side of its pattern lacks, and broadcasts nothing: check with the "
-    "reduced shape as an input",
+    "einops.rearrange": "moves, splits and merges axes, and does not repeat elements: check einops.repeat, which "
+    "accepts every pattern of rearrange",
+    "einops.reduce": "removes axes that the right side of its pattern lacks, and does not broadcast: use the reduced "
+    "shape as an input of a check",
     "einops.einsum": _WHAT["einsum"],
-    "jax.lax.select": "takes arrays of equal shapes, and a condition of this shape or a scalar: check jax.numpy.where, "
-    "which broadcasts",
+    "jax.lax.select": "takes arrays of equal shapes, and a condition that is a scalar or has the same shape: check "
+    "jax.numpy.where, which broadcasts",
     "jax.lax.clamp": "takes bounds that are scalars or have the shape of the operand: check jax.numpy.clip, which "
     "broadcasts",
     "jax.lax.dot": "multiplies vectors and matrices and does not broadcast: check jax.numpy.matmul for stacks",

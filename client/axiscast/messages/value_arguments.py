@@ -53,7 +53,7 @@ def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
     Raises the same exceptions as `read_sizes`.
     """
     if shape is None:
-        raise TypeError("a size is an integer, not None")
+        raise TypeError("a size must be an integer, not None")
     return list(map(_dimension, _listed(shape)))
 
 
@@ -64,14 +64,14 @@ def read_names(names: Collection[str], argument: str) -> list[str]:
     """Return the names in `warn` or `ops` as a list. Raises TypeError if the argument is not a collection of names."""
     if isinstance(names, str) or not isinstance(names, Collection):
         example = _NAMED_EXAMPLES[argument]
-        raise TypeError(f"{argument} is a list of names, such as {example}, not {python_type_name(names)}")
+        raise TypeError(f"{argument} must be a list of names, such as {example}, not {python_type_name(names)}")
     return list(names)
 
 
 def read_assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
     """Return the assumptions about symbolic sizes. Raises TypeError if the argument is not a map of sizes."""
     if not isinstance(assume, Mapping):
-        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {python_type_name(assume)}')
+        raise TypeError(f'assume must be a map such as {{"N": "2.."}}, not {python_type_name(assume)}')
     named = ((f"{name!r:.60}", size) for name, size in assume.items())
     return dict(zip(assume, read_located(named, _dimension, "assume[{}]"), strict=True))
 
@@ -87,7 +87,7 @@ def read_dtype(dtype: Any) -> str:
         dtype_from_name(name)
     except UnknownDtype:
         name = "float32"
-    raise TypeError(f'dtype is a name, not {python_type_name(dtype)}: write dtype="{name}"')
+    raise TypeError(f'dtype must be a name, not {python_type_name(dtype)}: write dtype="{name}"')
 
 
 def _dimension(size: SupportsIndex | str | None) -> int | str:
@@ -104,9 +104,9 @@ _DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
 def _listed(shape: SymbolicShapeLike) -> list[Any]:
     """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
     if isinstance(shape, str):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
+        raise TypeError(f"a shape must be a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
     if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or is_op_class(shape):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {python_type_name(shape)}")
+        raise TypeError(f"a shape must be a list of sizes such as (2, 3), not {python_type_name(shape)}")
     if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
         raise ValueError("a shape is expected, not an array: pass its .shape")
     if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
@@ -118,7 +118,9 @@ def _listed(shape: SymbolicShapeLike) -> list[Any]:
     inner: list[Any] = [item for item in listed if isinstance(item, (list, tuple))]
     if inner and len(inner) == len(listed):
         one_by_one = ", ".join(map(format_shape, inner[:4]))
-        raise TypeError(f"a shape holds sizes, not shapes: pass them one by one, {one_by_one:.200}")
+        raise TypeError(
+            f"a shape must contain sizes, not shapes: pass the shapes as separate arguments, {one_by_one:.200}"
+        )
     return listed
 
 
@@ -132,13 +134,13 @@ def _shape_written(text: str) -> str:
 
 def _size(value: SupportsIndex) -> int:
     if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept their bool as an integer
-        raise TypeError(f"a size is an integer, not {value}")
+        raise TypeError(f"a size must be an integer, not {value}")
     try:
         size = index(value)
     except TypeError:
-        raise TypeError(f"a size is an integer, not {_shown(value)}") from None
+        raise TypeError(f"a size must be an integer, not {_shown(value)}") from None
     if not -MAX_SIZE <= size <= MAX_SIZE:
-        raise ValueError("a size has at most 63 bits")
+        raise ValueError("a size can have at most 63 bits")
     return size
 
 

@@ -22,8 +22,8 @@ class WhyRequest(RequestModel):
 
     text: str = Field(
         max_length=MAX_CHARACTERS,
-        description=f"A message, a traceback or a piece of a log, of at most {MAX_CHARACTERS} characters. The last "
-        "error about shapes in it is read.",
+        description=f"An error message, a traceback or part of a log, with at most {MAX_CHARACTERS} characters. The "
+        f"last error about shapes in this text is explained.",
         examples=["ValueError: operands could not be broadcast together with shapes (3,4) (5,)"],
     )
 
@@ -39,4 +39,4 @@ class WhyAnswer(DrawnAnswer):
     check: CheckAnswer | None = Field(
         default=None, description="The response to a check with `op` and `inputs`, including a `diagram`."
     )
-    message: str = Field(description="What went wrong, or the subject of the error.")
+    message: str = Field(description="The cause or the subject of the error.")

@@ -19,5 +19,5 @@ def import_package(name: str, oldest: str, caller: str) -> Any:
         raise ImportError(f"{needs}: {install}") from None
     found = package.__version__
     if [int(part) for part in found.split(".")[:2]] < [int(part) for part in oldest.split(".")]:
-        raise ImportError(f"{needs}, and {found} is installed: {install}")
+        raise ImportError(f"{needs}, but {found} is installed: {install}")
     return package

@@ -120,7 +120,7 @@ class Op(_Model):
         __init__.__pydantic_base_init__ = True  # tells pydantic to validate without calling this __init__
 
         def __setattr__(self, attribute: str, value: Any) -> None:
-            raise AttributeError(f"an op can't be changed: create another {self.name}")
+            raise AttributeError(f"an op can't be changed: create a new {self.name}")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:

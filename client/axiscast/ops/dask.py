@@ -31,7 +31,7 @@ class broadcast_to(Unidirectional):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if min(unchecked_sizes(shapes[0], tuple(self.shape), keep=None), default=0) < 0:
-            return "Dask 2026.8 checks a negative size only when it computes: until then the array has this shape."
+            return "Dask 2026.8 checks a negative size only in `compute()`. Until then, the array has this shape."
         return None
 
 
@@ -62,7 +62,7 @@ class matmul(MatrixProduct):
             resolve(align_right((left[:-2], right[:-2])))
         except ShapeMismatch:
             return None
-        return "Dask 2026.8 compares these summed sizes only in `compute()`: until then the product has a shape."
+        return "Dask 2026.8 compares these summed sizes only in `compute()`. Until then, the product has a shape."
 
 
 ALIASES = {

@@ -67,7 +67,8 @@ class repeat(Op):
     )
     axes_lengths: Annotated[dict[str, Integer], BeforeValidator(limit_names)] = Field(
         default={},
-        description="The length of each new name, and of other names to check. The default is no length.",
+        description="The length of each new name. Lengths of other names are checked. By default, no lengths are "
+        "given.",
         examples=[{"c": 3}],
     )
 
@@ -84,7 +85,7 @@ class repeat(Op):
         for name, length in self.axes_lengths.items():
             if length < 0:
                 raise ShapeMismatch(
-                    "invalid-dimension", f"axes_lengths gives {name!r} the length {length}: it must be 0 or more."
+                    "invalid-dimension", f"axes_lengths gives {name!r} the length {length}: a length must be 0 or more."
                 )
         left, right = self._expanded(shape)
         sizes: dict[str, int] = {}
@@ -148,8 +149,8 @@ class repeat(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "invalid-dimension" and self._torch_takes(shapes):
             return (
-                "einops 0.8 does not check a negative length. PyTorch takes this one: it reads -1 as size 1, and does "
-                "not check others beside a 0. NumPy refuses it."
+                "einops 0.8 does not check negative lengths. PyTorch accepts this length, because it reads -1 as "
+                "size 1 and does not check a negative size if another size is 0. NumPy refuses it."
             )
         return None
 
@@ -196,18 +197,18 @@ class repeat(Op):
         own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
         for name in sorted(own - wanted):
-            raise invalid_pattern(f"{name!r} is on the left only, but repeat removes no axis: einops.reduce does")
+            raise invalid_pattern(f"{name!r} is only on the left, but repeat can't remove axes: use einops.reduce")
         new = [name for name in wanted - own if not is_fixed(name)]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
-                raise invalid_pattern("... is on the right only: write it on the left too")
+                raise invalid_pattern("... is only on the right: write it on the left too")
             raise invalid_pattern(f"{name!r} is new, but its length is missing", "axes_lengths")
         for name in sorted(name for name in self.axes_lengths if not is_name(name) or name not in own | wanted):
             raise invalid_pattern(f"{name!r} is not in the pattern", "axes_lengths")
         for group in left:
             unknown = [name for name in group if name not in self.axes_lengths]
             if len(unknown) > 1:
-                fault = f"({' '.join(group)}) needs all lengths except one"
+                fault = f"({' '.join(group)}) needs the lengths of all names except one"
                 raise invalid_pattern(fault, "axes_lengths")
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:

@@ -33,7 +33,7 @@ def parse_pattern(pattern: str) -> tuple[Groups, Groups]:
     """Return the left side and the right side of a pattern. Raises ShapeMismatch if einops refuses the pattern."""
     parts = pattern.split("->")
     if len(parts) != 2:
-        raise invalid_pattern("must have one ->, with names on both sides, such as 'h w -> h w c'")
+        raise invalid_pattern("must contain one ->, with names on both sides, such as 'h w -> h w c'")
     return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
 
 
@@ -78,7 +78,8 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> 
     if token.isdecimal():
         if is_left or not 0 < int(token) <= MAX_SIZE:
             raise invalid_pattern(
-                f"has {token[:20]} as an axis, but only the right side may have numbers, above 0: name it"
+                f"has {token[:20]} as an axis, but numbers are allowed only on the right side, and must be above 0: "
+                f"use a name"
             )
         return _unique(str(int(token)), seen)
     if not is_name(token):

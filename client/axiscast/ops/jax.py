@@ -171,10 +171,10 @@ MESSAGES = (
     ErrorMessage("Incompatible types for matmul arguments: <0> and <1>", "jax.numpy.matmul"),
     ErrorMessage(
         "dot_general requires contracting dimensions to have the same shape, got (<#0>,) and (<#1>,).",
-        about="A product of matrices failed: the axes that are summed have different sizes.",
+        about="A matrix product failed, because the summed axes have different sizes.",
     ),
     ErrorMessage(
         ": arrays must have the same number of dimensions, got {",
-        about="The functions of jax.lax take arrays of the same rank only. Those of jax.numpy add missing axes.",
+        about="The functions of jax.lax require arrays of the same rank. The functions of jax.numpy add missing axes.",
     ),
 )

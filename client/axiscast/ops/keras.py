@@ -65,7 +65,7 @@ class add(Elementwise):
         aligned = len(one) - len(other) + other.index(one[axis])
         same = not conflict and resolve(align_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
         where = "the last axis" if one[-1] == one[axis] else "axis 1"
-        message = f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where} of input 0, whose shape it gives."
+        message = f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where}, and returns the shape of input 0."
         return None if same else message
 
 
@@ -115,6 +115,7 @@ MESSAGES = (
     ),
     ErrorMessage(
         "Inputs have incompatible shapes. Received shapes <0> and <1>",
-        about="A Keras layer that merges its inputs could not broadcast them. The shapes are without the batch axis.",
+        about="A Keras layer that merges its inputs could not broadcast them. The shapes do not include the batch "
+        "axis.",
     ),
 )

@@ -46,8 +46,8 @@ class broadcast(Op):
         if len(shape) + len(added) != len(target):
             raise ShapeMismatch(
                 "axes-count",
-                f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} of input 0 of shape "
-                f"{format_shape(shape)}, and the output {format_shape(target)} has {len(target)}.",
+                f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} axes of input 0 of shape "
+                f"{format_shape(shape)}, but the output {format_shape(target)} has {len(target)} axes.",
             )
         check_mapping(added, target, "dimensions")
         check_sizes(target, "shape", self.name)

@@ -56,10 +56,12 @@ class maximum(Elementwise):
             return None  # the CPU kernel has nothing to broadcast
         name = self.alias or self.name
         if 0 in (*one, *other):
-            return f"MindSpore 2.10 fails when it runs this: its CPU kernel of {name} broadcasts no empty tensor."
+            return (
+                f"MindSpore 2.10 fails when it runs this: its CPU kernel for {name} does not broadcast empty tensors."
+            )
         most = 7 if name.endswith("minimum") else 8
         if max(len(one), len(other)) > most:
-            return f"MindSpore 2.10 fails when it runs this: its CPU kernel of {name} broadcasts at most {most} axes."
+            return f"MindSpore 2.10 fails when it runs this: its CPU kernel for {name} broadcasts at most {most} axes."
         return None
 
 
@@ -98,7 +100,7 @@ class matmul(MatrixProduct):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and shapes[0][-1] == 0 and 0 not in (lower(self, shapes).result or ()):
-            return "MindSpore 2.10 may give undefined values here, where a sum over no elements is 0."
+            return "MindSpore 2.10 may return undefined values here. The correct result of an empty sum is 0."
         return None
 
 
@@ -146,7 +148,7 @@ MESSAGES = (
     ),
     ErrorMessage(
         "For Expand, the expanded size of the tensor (<#>) must be equal to the existing size (<#>) which is not 1",
-        about="An expand failed: a size of the tensor is neither 1 nor that of the target.",
+        about="An expand failed: a size of the tensor is neither 1 nor the size of the target.",
     ),
     ErrorMessage(
         "For primitive [BroadcastTo]: input's rank should be less equal to the number of proposed_shape",

@@ -60,7 +60,7 @@ class broadcast_axis(Op):
     example_shapes = ((1, 3, 1),)
     axis: IntegerOrIntegers = Field(
         default=(),
-        description="The axis or the axes to expand, not negative. The default is no axis.",
+        description="The axis or the axes to expand, which must not be negative. By default, no axis is expanded.",
         examples=[[0, 2]],
     )
     size: DimensionOrDimensions = Field(
@@ -132,9 +132,7 @@ class broadcast_like(Op):
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         _check_counts(self.lhs_axes, self.rhs_axes, "lhs_axes", "rhs_axes")
         if not self.lhs_axes:
-            raise ShapeMismatch(
-                "axes-count", "lhs_axes and rhs_axes are empty. Name an axis in each, or leave both out."
-            )
+            raise ShapeMismatch("axes-count", "lhs_axes and rhs_axes are empty. Name an axis in each, or omit both.")
         terms = [[Term(0, axis, size)] for axis, size in enumerate(lhs)]
         for one, other in zip(self.lhs_axes, self.rhs_axes, strict=True):
             if not -len(lhs) <= one < len(lhs):
@@ -275,9 +273,11 @@ def _kernel_deviation(small: Shape, big: Shape) -> str | None:
     expanding_runs = sum(have != want for have, want in runs)
     loses = prod(have for have, _ in runs) != prod(small) or prod(want for _, want in runs) != prod(big)
     if len(runs) > _MAX_RUNS or (loses and expanding_runs):
-        return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not take such axes."
+        return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not support these axes."
     if expanding_runs > _MAX_EXPANDED and 0 not in big:
-        return f"MXNet 1.9.1 gives undefined values here: its CPU kernel expands at most {_MAX_EXPANDED} runs of axes."
+        return (
+            f"MXNet 1.9.1 returns undefined values here: its CPU kernel expands at most {_MAX_EXPANDED} runs of axes."
+        )
     return None
 
 
@@ -303,7 +303,9 @@ def _operands_deviation(shapes: tuple[Shape, ...]) -> str | None:
         if (left != right or one != other) and left * one > 1 and right * other > 1:
             runs, left, right = runs + 1, 1, 1
         left, right = left * one, right * other
-    return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not take such axes." if runs > _MAX_RUNS else None
+    return (
+        "MXNet 1.9.1 fails when it runs this: its CPU kernel does not support these axes." if runs > _MAX_RUNS else None
+    )
 
 
 def _expanded(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
@@ -318,14 +320,15 @@ def _check_counts(one: object, other: object, name: str, other_name: str) -> Non
     if len(first) != len(second):
         raise ShapeMismatch(
             "axes-count",
-            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)}, "
-            "but their numbers must be equal.",
+            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)} "
+            f"entries, but both must have the same number of entries.",
         )
 
 
 def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
     return ShapeMismatch(
-        "axis-out-of-range", f"{attribute} names axis {axis}, outside input {number} of shape {format_shape(shape)}."
+        "axis-out-of-range",
+        f"{attribute} names axis {axis}, which input {number} of shape {format_shape(shape)} does not have.",
     )
 
 
@@ -340,10 +343,11 @@ class np_where(Choice):
             return None
         if _expands_to_0(shapes):
             return (
-                "MXNet 1.9.1 ends the process, fails, or gives another shape, because an input is expanded to a size 0."
+                "MXNet 1.9.1 ends the process, fails, or returns a different shape, because an input is expanded to "
+                "a size 0."
             )
         if max(map(len, shapes)) > _MAX_RUNS:
-            return f"MXNet 1.9.1 fails when it runs this: its CPU kernel of where takes at most {_MAX_RUNS} axes."
+            return f"MXNet 1.9.1 fails when it runs this: its CPU kernel for where accepts at most {_MAX_RUNS} axes."
         return None
 
 
@@ -386,6 +390,6 @@ MESSAGES = (
     ErrorMessage("(s3 == 1 && s1 == s2): Operands could not be broadcast together.", "mxnet.np.where"),
     ErrorMessage(
         "Broadcasting axis must have size 1",
-        about="mxnet.broadcast_axis expands axes of size 1 only, and one that it names has another size.",
+        about="mxnet.broadcast_axis expands only axes of size 1, but a named axis has another size.",
     ),
 )

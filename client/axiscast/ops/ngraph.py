@@ -73,7 +73,8 @@ class BroadcastLike(Op):
     example_attributes = {"initial_broadcast_axes": (1,)}
     example_shapes = ((2,), (2, 3))
     initial_broadcast_axes: AxisSet = Field(
-        description="The axes of `like_arg` that `arg` lacks. () infers them by left alignment.", examples=[[1]]
+        description="The axes of `like_arg` that `arg` lacks. If it is (), left alignment determines these axes.",
+        examples=[[1]],
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -94,7 +95,7 @@ class BroadcastLike(Op):
         if conflict is None and shapes[0]:
             return (
                 "nGraph 0.26 accepts only a scalar arg here, because its constructor first validates with an empty "
-                "shape. The result is that of the documented rule."
+                "shape. This result follows the documented rule."
             )
         return None
 

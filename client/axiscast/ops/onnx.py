@@ -58,7 +58,10 @@ class Expand(Op):
     )
     example_attributes = {"shape": (2, 1, 6)}
     example_shapes = ((3, 1),)
-    shape: Dimensions = Field(description="The shape to broadcast with the input. Both expand.", examples=[[2, 1, 6]])
+    shape: Dimensions = Field(
+        description="The shape to broadcast with the input. The input and this shape can both expand.",
+        examples=[[2, 1, 6]],
+    )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         target = tuple(self.shape)
@@ -136,7 +139,7 @@ class PRelu(Elementwise):
             resolve(align_right(shapes))
         except ShapeMismatch:
             return None
-        return "onnxruntime 1.32 expands PRelu's X too, to a shape that onnx does not infer."
+        return "onnxruntime 1.32 also expands PRelu's X, to a shape that onnx does not infer."
 
 
 class MatMul(MatrixProduct):
@@ -178,7 +181,8 @@ class Gemm(Op):
         for c in added:
             if len(c) > 2:
                 raise ShapeMismatch(
-                    "rank-mismatch", f"Input 2 of shape {format_shape(c)} has {len(c)} axes, more than a product's 2."
+                    "rank-mismatch",
+                    f"Input 2 of shape {format_shape(c)} has {len(c)} axes, but a matrix product has only 2.",
                 )
         m, k = (1, 0) if self.transA else (0, 1)
         rows, columns = (1, 0) if self.transB else (0, 1)
@@ -229,7 +233,7 @@ MESSAGES = (
     ErrorMessage(
         _RUNNING + "<...>Can broadcast 0 by 0 or 1. <#> is invalid.",
         "onnx.{node}",
-        about="A size of 0 broadcasts with 0 or 1 only.",
+        about="A size of 0 broadcasts only with 0 or 1.",
     ),
     ErrorMessage(
         _RUNNING + "invalid expand shape",

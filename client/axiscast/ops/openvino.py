@@ -65,7 +65,7 @@ def _snippets(opset: str) -> tuple[str, ...]:
 def _unused(field: str, owner: str, mode: str) -> PydanticCustomError:
     """Return the validation error for an attribute that is given although the mode does not use it."""
     facts = {"field": field, "owner": owner, "mode": mode}
-    return PydanticCustomError("attribute_unused", "belongs to {owner}, not to {mode}: leave it out", facts)
+    return PydanticCustomError("attribute_unused", "is valid only with {owner}, not with {mode}: omit it", facts)
 
 
 class _Broadcast(Op):
@@ -77,7 +77,8 @@ class _Broadcast(Op):
     target_shape: Dimensions = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
     axes_mapping: Integers | None = Field(
         default=None,
-        description="explicit only: `axes_mapping[i]` is the output axis of input axis `i`, in ascending order.",
+        description="Only for mode explicit: `axes_mapping[i]` is the output axis of input axis `i`, in ascending "
+        "order.",
         examples=[[1]],
         json_schema_extra={"modes": ["explicit"]},
     )
@@ -86,7 +87,7 @@ class _Broadcast(Op):
     def _mapping_suits_the_mode(self) -> Self:
         if self.mode == "explicit" and self.axes_mapping is None:
             raise PydanticCustomError(
-                "attribute_needed", "is required in mode explicit: for example [1]", {"field": "axes_mapping"}
+                "attribute_needed", "is required in mode explicit: write for example [1]", {"field": "axes_mapping"}
             )
         if self.mode != "explicit" and self.axes_mapping is not None:
             raise _unused("axes_mapping", "mode explicit", self.mode)
@@ -125,7 +126,7 @@ class _Broadcast(Op):
             return f"{inferred} crashes on a scalar that is broadcast to the shape of a scalar."
         pairs = zip(reversed(shape), reversed(self.target_shape), strict=False)
         if self.mode == "bidirectional" and (1, 0) in pairs:
-            return f"{inferred} gives size 1 where 1 meets a 0 of a constant target."
+            return f"{inferred} returns size 1 if a size of the input is 1 and the size of a constant target is 0."
         return None
 
     def _inference_deviation(self, shape: Shape) -> str | None:
@@ -136,12 +137,12 @@ class _Broadcast(Op):
         if -1 in self.target_shape:
             return (
                 "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension: it accepts this in shape "
-                "inference, and fails or gives an empty tensor when it runs."
+                "inference, and fails or returns an empty tensor when it runs."
             )
         if self.axes_mapping is not None and len(set(self.axes_mapping)) < len(self.axes_mapping):
             return "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference; the values are undefined."
         if min(self.target_shape, default=0) < -1:
-            return "OpenVINO 2026.4 takes a size below -1 in a constant target for 0."
+            return "OpenVINO 2026.4 reads a size below -1 in a constant target as 0."
         return "OpenVINO 2026.4 accepts this in shape inference, and fails or returns undefined values when it runs."
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
@@ -178,11 +179,11 @@ class Broadcast1(_Broadcast):
     example_attributes = {"mode": "explicit", "target_shape": (1, 16, 50, 50), "axes_mapping": (1,)}
     example_shapes = ((16,),)
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
-        default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
+        default="numpy", description="The alignment rule. The default is numpy.", examples=["explicit"]
     )
     axis: Integer | None = Field(
         default=None,
-        description="pdpd only: the output axis of input axis 0. The default is 0, and -1 aligns right.",
+        description="Only for mode pdpd: the output axis of input axis 0. The default is 0, and -1 aligns right.",
         json_schema_extra={"modes": ["pdpd"]},
     )
 
@@ -217,7 +218,7 @@ class Broadcast3(_Broadcast):
     example_attributes = {"mode": "bidirectional", "target_shape": (2, 1)}
     example_shapes = ((1, 3),)
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
-        default="numpy", description="The rule of alignment. The default is numpy.", examples=["explicit"]
+        default="numpy", description="The alignment rule. The default is numpy.", examples=["explicit"]
     )
 
 
@@ -250,11 +251,12 @@ class Add1(Elementwise):
     example_attributes = {"auto_broadcast": "pdpd", "axis": 1}
     example_shapes = ((2, 64, 7, 7), (64,))
     auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
-        default="numpy", description="The rule of alignment. The default is numpy.", examples=["pdpd"]
+        default="numpy", description="The alignment rule. The default is numpy.", examples=["pdpd"]
     )
     axis: Integer | None = Field(
         default=None,
-        description="pdpd only: the axis of input 0 at which input 1 begins. The default is 0, and -1 aligns right.",
+        description="Only for pdpd: the axis of input 0 at which input 1 begins. The default is 0, and -1 aligns "
+        "right.",
     )
 
     @model_validator(mode="after")
@@ -272,7 +274,7 @@ class Add1(Elementwise):
                 raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input 0 of shape {format_shape(one)} has {len(one)} axes and input 1 of shape "
-                    f"{format_shape(other)} has {len(other)}: auto_broadcast none needs equal shapes.",
+                    f"{format_shape(other)} has {len(other)}: auto_broadcast none requires equal shapes.",
                 )
             every = tuple(range(len(one)))
             axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, one[axis]), Term(1, axis, other[axis]))) for axis in every)
@@ -297,11 +299,13 @@ class Add1(Elementwise):
         start = len(one) - len(other) if self.axis == -1 else self.axis or 0
         pairs = list(zip(one[max(start, 0) :], other, strict=False))
         if conflict is None and (0, 1) in pairs:
-            return "OpenVINO 2026.4 refuses this in mode pdpd, in which it does not expand a 1 of input 1 to a 0."
+            return (
+                "OpenVINO 2026.4 refuses this, because its mode pdpd does not expand a size 1 of input 1 to a size 0."
+            )
         is_inside = 0 <= start <= len(one) - len(other)
         taken = (own in (have, 1) and (have, own) != (0, 1) for have, own in pairs if (have, own) != (1, 0))
         if conflict and is_inside and all(taken):
-            return "OpenVINO 2026.4 takes a 0 of input 1 into a 1 of input 0 in mode pdpd."
+            return "OpenVINO 2026.4 accepts this: its mode pdpd combines a size 0 of input 1 with a size 1 of input 0."
         return None
 
 

@@ -66,7 +66,9 @@ class _Expand(UnidirectionalKeeping):
         own = self.shape[new:]
         fits = all(want < 0 or have in (1, want) for have, want in zip(shape, own, strict=True))
         if min(own, default=0) < -1 and fits:
-            return "Paddle 3.3 reads a size below -1, on an axis that the input has, as 0, whatever the input's size."
+            return (
+                "On an axis of the input, Paddle 3.3 reads a target size below -1 as 0, regardless of the input's size."
+            )
         return None
 
 
@@ -96,7 +98,7 @@ class expand_as(UnidirectionalLike):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
-            return "Paddle 3.3 does not compare sizes if a tensor is empty, and gives the shape of the second."
+            return "Paddle 3.3 does not compare sizes if a tensor is empty, and returns the shape of the second tensor."
         return None
 
 
@@ -209,7 +211,7 @@ MESSAGES = (
     ErrorMessage(
         "The value (<#>) of the non-singleton dimension does not match the corresponding value (<#>) in shape for "
         "expand_v2 op",
-        about="An expand failed: a size of the tensor is neither 1 nor that of the target.",
+        about="An expand failed: a size of the tensor is neither 1 nor the size of the target.",
     ),
     ErrorMessage(
         "The value (<#0>) of the non-singleton dimension does not match the corresponding value (<#1>) in shape for "

@@ -100,7 +100,7 @@ class broadcastToMatch(Op):
         if count == 1 and self.shape is None:
             return "poputil.broadcastToMatch with one input needs the attribute shape"
         if count in (2, 3) and self.shape is not None:
-            return f"poputil.broadcastToMatch takes shape with one input only, not with {count}: leave shape out"
+            return f"poputil.broadcastToMatch accepts shape only with one input, not with {count}: omit shape"
         return super().input_count_problem(count)
 
 
@@ -127,8 +127,8 @@ class canBroadcastToMatch(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and all(map(_passes, align_right(shapes).axes)):
             return (
-                "poplibs returns true here, because it tests a * b < a + b, which is true for a size 0 or an overflow. "
-                "Its broadcastToMatch throws. The result is that of the documented rule."
+                "poplibs returns true here, because it tests a * b < a + b, which is true for a size 0 or an "
+                "overflow. Its broadcastToMatch throws. This result follows the documented rule."
             )
         return None
 

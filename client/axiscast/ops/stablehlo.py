@@ -44,7 +44,7 @@ class broadcast_in_dim(Op):
             raise ShapeMismatch(
                 "axes-count",
                 f"broadcast_dimensions {shorten(mapping)} has {len(mapping)} entries for the {len(shape)} axes of "
-                f"input 0 of shape {format_shape(shape)}: each operand axis needs its output axis.",
+                f"input 0 of shape {format_shape(shape)}: each operand axis needs an output axis.",
             )
         check_mapping(mapping, target, "broadcast_dimensions")
         check_sizes(target, "shape", self.name)

@@ -69,7 +69,9 @@ class matmul(MatrixProduct):
     min_rank: ClassVar[int] = 2
     transposes = ("transpose_a", "transpose_b")
     link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
-    transpose_a: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
+    transpose_a: StrictBool = Field(
+        default=False, description="Whether input 0 is transposed: its shape is then (..., K, M)."
+    )
     transpose_b: StrictBool = Field(
         default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
     )
@@ -112,7 +114,7 @@ def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
     """Return a sentence if TensorFlow's CPU kernel for `where` does not accept tensors of these shapes, or None."""
     if max(map(len, shapes)) <= _MAX_CHOICE_RANK or any(0 in shape for shape in shapes):
         return None
-    return f"TensorFlow 2.21 fails when it runs this: its CPU kernel of where takes at most {_MAX_CHOICE_RANK} axes."
+    return f"TensorFlow 2.21 fails when it runs this: its CPU kernel for where accepts at most {_MAX_CHOICE_RANK} axes."
 
 
 def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
@@ -130,8 +132,8 @@ def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
     if runs <= _MAX_AXES:
         return None
     return (
-        f"TensorFlow 2.21 fails when it runs this: its CPU kernel takes at most {_MAX_AXES} axes, after neighbouring "
-        "axes that are broadcast alike are merged."
+        f"TensorFlow 2.21 fails when it runs this: its CPU kernel takes at most {_MAX_AXES} axes, after it merges "
+        f"neighbouring axes that are broadcast in the same way."
     )
 
 
@@ -185,7 +187,8 @@ MESSAGES = (
     ErrorMessage(
         "Matrix size-incompatible: In[0]: <0>, In[1]: <1>",
         "tensorflow.matmul",
-        about="The message does not say whether the call transposes an operand: it is read as one that does not.",
+        about="The message does not say whether the call transposes an operand. This explanation assumes that it "
+        "does not.",
     ),
     ErrorMessage("In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>", "tensorflow.matmul"),
     ErrorMessage("Cannot broadcast input shape <0> into final shape <=shape>", "tensorflow.broadcast_to"),

@@ -66,7 +66,9 @@ class matMul(MatrixProduct):
     min_rank: ClassVar[int] = 2
     transposes = ("transposeA", "transposeB")
     link = f"{_LINK}matMul"
-    transposeA: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
+    transposeA: StrictBool = Field(
+        default=False, description="Whether input 0 is transposed: its shape is then (..., K, M)."
+    )
     transposeB: StrictBool = Field(
         default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
     )

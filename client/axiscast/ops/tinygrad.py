@@ -38,7 +38,7 @@ class expand(UnidirectionalKeeping):
         rank = max(len(shapes[0]), len(self.shape))
         padded, target = ((1,) * (rank - len(sizes)) + tuple(sizes) for sizes in (shapes[0], self.shape))
         if min(unchecked_sizes(padded, target), default=0) < 0:
-            return "tinygrad 0.14 checks a size below -1 only when it computes: until then the tensor has this shape."
+            return "tinygrad 0.14 checks a size below -1 only when it computes. Until then, the tensor has this shape."
         return None
 
 

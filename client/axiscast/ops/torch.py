@@ -61,7 +61,10 @@ class _Expand(Op):
         sizes = unchecked_sizes(shape, tuple(self.size))
         is_checked = bool(shape) and -1 in sizes  # PyTorch refuses -1 on a new axis
         if min(sizes, default=0) < 0 and not is_checked and is_unchecked(sizes):
-            return "PyTorch 2.13 does not check this negative size, and beside a 0 makes a tensor of negative shape."
+            return (
+                "PyTorch 2.13 does not check this negative size. If another size is 0, it returns a tensor with a "
+                "negative size."
+            )
         return None
 
 
@@ -220,7 +223,7 @@ MESSAGES = (
         "Using a target size (<1>) that is different to the input size (<0>). This will likely lead to incorrect "
         "results",
         "torch.broadcast_tensors",
-        about="The loss broadcasts its input and target against each other, and is wrong unless all pairs are meant.",
+        about="The loss broadcasts its input and target against each other, which is wrong unless you want all pairs.",
     ),
     ErrorMessage("mat1 and mat2 shapes cannot be multiplied (<0x> and <1x>)", "torch.matmul"),
     ErrorMessage("multi_dot(): tensors <...> with shapes <0> and <1> cannot be multiplied", "torch.matmul"),

@@ -78,7 +78,8 @@ class broadcast(Op):
     )
     exclude: NamesOrText = Field(
         default=(),
-        description="Names that are not broadcast. A string stands for its characters. The default is none.",
+        description="Names of dimensions that are not broadcast. A string stands for its characters. By default, all "
+        "dimensions are broadcast.",
         examples=[["x"]],
     )
 
@@ -150,7 +151,7 @@ class broadcast(Op):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "axis-repeated" and self._passes(shapes):
-            return "xarray 2026.9 accepts this repeated name, because it inserts, moves and compares no axis here."
+            return "xarray 2026.9 accepts this repeated name, because it does not insert, move or compare an axis here."
         return None
 
     def _lowers_to(self, plan: Plan) -> bool:
@@ -190,7 +191,8 @@ class broadcast(Op):
         for number, names in enumerate(self.dims):
             if len(set(names)) < len(names):
                 raise ShapeMismatch(
-                    "axis-repeated", f"dims has a name twice for input {number}, {shorten(names)}. Rename one of them."
+                    "axis-repeated",
+                    f"dims repeats a name for input {number}: {shorten(names)}. Rename one of these dimensions.",
                 )
         for number, names in enumerate(self.dims):
             for name in names:
@@ -228,10 +230,10 @@ ALIASES = {**aliases(broadcast, "apply_ufunc", "xarray"), **aliases(broadcast, "
 MESSAGES = (
     ErrorMessage(
         "cannot reindex or align along dimension '<...>' because of conflicting dimension sizes: {<#>, <#>}",
-        about="Dimensions of the same name must have the same size: xarray expands none of them.",
+        about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
     ),
     ErrorMessage(
         "operands cannot be broadcast together with mismatched lengths for dimension '<...>': (<#0>, <#1>)",
-        about="Dimensions of the same name must have the same size: xarray expands none of them.",
+        about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
     ),
 )

@@ -31,8 +31,8 @@ class Add(Elementwise):
     example_shapes = ((2, 3), (2,))
     broadcast_dimensions: Integers = Field(
         default=(),
-        description="For each axis of the smaller operand, the axis of the larger one, in ascending order. For equal "
-        "ranks, name all axes or none. The default is none.",
+        description="For each axis of the smaller operand, the matching axis of the larger operand, in ascending "
+        "order. For equal ranks, name all axes or no axis. By default, no axis is named.",
         examples=[[1]],
     )
 
@@ -65,7 +65,7 @@ class Add(Elementwise):
             raise ShapeMismatch(
                 "axes-count",
                 f"{words} has {len(mapping)} entries for the {len(smaller)} axes of {format_shape(smaller)}: each "
-                "needs its axis of the larger operand.",
+                f"axis needs a matching axis of the larger operand.",
             )
         check_mapping(mapping, larger, "broadcast_dimensions")
         if list(mapping) != sorted(mapping):

@@ -386,7 +386,7 @@ def load_mode() -> tuple[Any, Mapping[Any, FunctionRole]]:
     except ImportError as error:
         raise ImportError(f"{needs}: {error}") from error
     if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_WATCHED_TORCH.split("."))):
-        raise ImportError(f"{needs}, and {torch.__version__} is installed: pip install 'torch>={OLDEST_WATCHED_TORCH}'")
+        raise ImportError(f"{needs}, but {torch.__version__} is installed: pip install 'torch>={OLDEST_WATCHED_TORCH}'")
     from .torch_ops import function_roles
 
     attributes = {

@@ -116,7 +116,7 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
     except Problem:
         raise
     except msgpack.StackError:
-        raise malformed_body("the MessagePack value is nested too deep") from None
+        raise malformed_body("the MessagePack value is nested too deeply") from None
     except UnicodeDecodeError:
         raise malformed_body("a MessagePack string is not UTF-8; send binary data as bin") from None
     except (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -146,7 +146,7 @@ def _reason(error: Exception) -> str:
 def _unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
     """Return a dict of the key-value pairs. Raises Problem if a key is not a string or occurs twice."""
     if len(items) > MAX_FIELDS:
-        raise malformed_body(f"a map has {len(items)} keys, and at most {MAX_FIELDS} are read")
+        raise malformed_body(f"a map has {len(items)} keys, but the limit is {MAX_FIELDS}")
     result: dict[str, Any] = {}
     for key, value in items:
         if not isinstance(key, str):
@@ -197,7 +197,7 @@ def _json_remedy(error: json.JSONDecodeError) -> str:
     if word and word[0] in _JSON_VALUES:
         return f"write {_JSON_VALUES[word[0]]} for {word[0]}"
     if not before and after[:1].isalpha():
-        return 'a body begins with {, such as {"inputs": [[3], [4]]}'
+        return 'a body must begin with {, such as {"inputs": [[3], [4]]}'
     if before.endswith(",") and after.startswith(("}", "]")):
         return f"remove the comma before {after[0]}"
     if word and before.endswith(("{", ",")) and after[word.end() :].lstrip().startswith(":"):
@@ -205,7 +205,7 @@ def _json_remedy(error: json.JSONDecodeError) -> str:
     if after.startswith(("//", "/*", "#")):
         return "remove the comment, which JSON does not allow"
     if after.startswith("("):
-        return "write [ ] for ( )"
+        return "write [ ] instead of ( )"
     if error.msg == "Extra data":
         return "send a single map, and nothing after it"
     if not after or error.msg.startswith("Unterminated"):

@@ -36,7 +36,9 @@ class Symbol(str):
         if span := _RANGE.fullmatch(text):
             symbol.low, symbol.high = int(span[1]), int(span[2] or MAX_SIZE)
             if not symbol.low <= symbol.high <= MAX_SIZE:
-                raise ValueError(f"the range {text} must run from a smaller to a larger size, up to 2^63-1")
+                raise ValueError(
+                    f"the range {text} must go from a smaller to a larger size, and sizes are at most 2^63-1"
+                )
         elif _NAME.fullmatch(text) and len(text) <= 100:
             symbol.name = text
         elif text != "?":
@@ -83,8 +85,8 @@ def _bounded(value: Any, lowest: int) -> int | Symbol:
 
 def _schema(lowest: int) -> WithJsonSchema:
     integer = {"type": "integer", "minimum": lowest, "maximum": MAX_SIZE}
-    symbol = {"type": "string", "pattern": _PATTERN, "description": "In check only: a name, a range such as 2.. or ?"}
-    unknown = {"type": "null", "description": "In check only: the same as ?"}
+    symbol = {"type": "string", "pattern": _PATTERN, "description": "Only in a check: a name, a range such as 2.. or ?"}
+    unknown = {"type": "null", "description": "Only in a check: the same as ?"}
     return WithJsonSchema({"anyOf": [integer, symbol, unknown]})
 
 
@@ -99,6 +101,6 @@ if TYPE_CHECKING:
 else:
     _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
     Dimensions = Annotated[tuple[_Attribute, ...], StopAtFirstError(), BeforeValidator(as_list)]
-    """A shape as an attribute. The op defines the meaning of negative sizes; only a check takes symbols."""
+    """A shape as an attribute. The op defines the meaning of negative sizes; only a check accepts symbols."""
     DimensionOrDimensions = one_or_list_of(_Attribute, int, str)
     """A size or a list of sizes."""

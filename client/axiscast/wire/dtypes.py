@@ -52,7 +52,7 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
         dtype = np.dtype(f"S{size}" if kind == "bytes" else f"<U{size}")
         if 0 < dtype.itemsize <= MAX_ITEM_BYTES:
             return dtype
-        raise UnknownDtype(f"an element of the dtype {kind}<N> has 1 to {MAX_ITEM_BYTES} bytes")
+        raise UnknownDtype(f"an element of the dtype {kind}<N> must have 1 to {MAX_ITEM_BYTES} bytes")
     if _TIMED.fullmatch(name):
         try:
             return np.dtype(name).newbyteorder("<")
@@ -117,7 +117,7 @@ def find_invalid_element(name: str, data: np.ndarray[Any, np.dtype[np.uint8]]) -
     """
     largest = _LARGEST_BYTE.get(name)
     if largest is not None and data.size and int(data.max()) > largest:
-        return f"an element of {name} is a byte from 0 to {largest}, and data contains {int(data.max())}"
+        return f"an element of {name} must be a byte from 0 to {largest}, but data contains {int(data.max())}"
     if name.startswith("str<") and data.size:
         points = data.view("<u4")
         if int(points.max()) > 0x10FFFF:

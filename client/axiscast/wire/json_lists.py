@@ -49,7 +49,7 @@ def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size
     name = name or _inferred(data)
     dtype = dtype_from_name(name)
     if flat_size is not None and not isinstance(data, list):
-        raise InvalidData("the data of a strided tensor is a flat list, or base64")
+        raise InvalidData("the data of a strided tensor must be a flat list or base64")
     values = data if flat_size is not None or _is_flat(data, shape, dtype.kind == "c") else _flatten(data, shape)
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
@@ -61,7 +61,7 @@ def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size
 
 def _wrong_count(count: int, shape: tuple[int, ...], wanted: int, strides: str = "") -> InvalidData:
     needs = f"the shape {format_shape(shape)}{strides} needs {wanted}"
-    return InvalidData(f"data holds {count_of(count, 'element')}, and {needs}")
+    return InvalidData(f"data has {count_of(count, 'element')}, but {needs}")
 
 
 def _is_flat(data: Any, shape: tuple[int, ...], pairs: bool) -> bool:
@@ -88,7 +88,7 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
                     raise _wrong_count(len(item), shape, size)
                 found = f"a list of {len(item)}" if isinstance(item, list) else json_type_name(item)
                 raise InvalidData(
-                    f"data does not match the shape {format_shape(shape)}: on axis {axis} it has {found}, and not "
+                    f"data does not match the shape {format_shape(shape)}: on axis {axis} it has {found} instead of "
                     f"a list of {size}. A flat list in C order is also valid"
                 )
             inner.extend(item)
@@ -122,13 +122,14 @@ def _inferred_element(value: Any) -> str:
         if 0 <= value < 2**64:
             return "uint64"
         raise InvalidData(
-            "dtype is missing, and an integer in data fits neither int64 nor uint64: write it with a point (1e20), or "
-            "give a dtype such as float64"
+            "dtype is missing, and an integer in data fits neither int64 nor uint64: write it as a float (1e20), or "
+            "send a dtype such as float64"
         )
     if type(value) is float or (isinstance(value, str) and value in _SPECIAL_FLOATS):
         return "float64"
     raise InvalidData(
-        f"dtype is missing, and only lists of booleans or of numbers need none; give one, such as {DTYPE_EXAMPLES}"
+        f"dtype is missing: it can be omitted only for lists of booleans or numbers, so send a dtype such as "
+        f"{DTYPE_EXAMPLES}"
     )
 
 
@@ -140,7 +141,9 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
     for number, value in enumerate(values):
         element = convert(value, dtype)
         if element is None:
-            raise InvalidData(f"element {number} of data is not {wanted} that {name} holds{_advice(value, kind)}")
+            raise InvalidData(
+                f"element {number} of data must be {wanted} that {name} can represent{_advice(value, kind)}"
+            )
         elements.append(element)
     if kind in "fc":
         wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
@@ -157,7 +160,7 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
         return np.array(elements, dtype)
     if wrong.any():
         bounds = f", {low} to {high}" if kind == "i" else ""
-        raise InvalidData(f"element {int(wrong.argmax())} of data lies outside the range of {name}{bounds}")
+        raise InvalidData(f"element {int(wrong.argmax())} of data is outside the range of {name}{bounds}")
     return array
 
 
@@ -174,7 +177,7 @@ def _advice(value: Any, kind: str) -> str:
     if kind in "fc" and _NUMBER.fullmatch(text):
         return f": write {text} without quotes"
     is_other = value is None or isinstance(value, (list, dict) if kind in "USM" else (list, dict, str))
-    special = ': write "NaN", "Infinity" or "-Infinity" for those' if kind in "fc" else ""
+    special = ': write "NaN", "Infinity" or "-Infinity" for these values' if kind in "fc" else ""
     return (f", but {json_type_name(value)}" if is_other else "") + special
 
 

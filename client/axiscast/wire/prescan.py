@@ -133,7 +133,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
                 values += item_values * size
                 left += item_values * size
                 if values > max_values:
-                    raise malformed_body(f"the body holds more than {max_values} values")
+                    raise malformed_body(f"the body has more than {max_values} values")
                 if left > len(body) - position:  # each value takes at least one byte
                     raise IndexError
                 continue
@@ -161,8 +161,8 @@ def _check_end(body: Buffer, position: int, text: int) -> None:
     if text > MAX_TEXT_BYTES:
         raise Problem(
             "body-too-large",
-            f"the body holds {text} bytes of strings, numbers and short tensors, and the limit is {MAX_TEXT_BYTES}: "
-            "send a smaller request, and the elements of a tensor as a single bin",
+            f"the body has {text} bytes of strings, numbers and short tensors, but the limit is {MAX_TEXT_BYTES}: "
+            f"send a smaller request, and the elements of a tensor as a single bin",
             limit=MAX_TEXT_BYTES,
         )
 
@@ -203,7 +203,7 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
     commas, colons, lists, maps, quotes = counts.values()
     if commas + colons + lists + maps > MAX_VALUES:
         remedy = "send tensors as base64 or as MessagePack"
-        raise malformed_body(f"the body may hold more than {MAX_VALUES} values; {remedy}")
+        raise malformed_body(f"the body may have more than {MAX_VALUES} values; {remedy}")
     nbytes = 2 * len(view) * (1 if plain else MEMORY_PER_TEXT_BYTE) + quotes * STRING_BYTES // 2
     nbytes += commas * NUMBER_BYTES + nulls * NULL_BYTES + lists * LIST_BYTES + maps * MAP_BYTES
     return nbytes, lists + maps
@@ -223,7 +223,7 @@ def check_json_bytes(nbytes: int) -> None:
     if nbytes > MAX_TEXT_BYTES:
         raise Problem(
             "body-too-large",
-            f"the body has {nbytes} bytes of JSON, and the limit is {MAX_TEXT_BYTES}: send tensors as MessagePack, "
-            "which may be longer",
+            f"the body has {nbytes} bytes of JSON, but the limit is {MAX_TEXT_BYTES}: send tensors as MessagePack, "
+            f"which has a higher limit",
             limit=MAX_TEXT_BYTES,
         )

@@ -18,17 +18,20 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "malformed-body": ProblemKind(
         400,
         "The body can't be read",
-        "Send JSON or MessagePack, and name the encoding in Content-Type. The detail says what could not be read.",
+        "Send JSON or MessagePack, and name the encoding in Content-Type. The `detail` field says what could not be "
+        "read.",
     ),
     "unauthenticated": ProblemKind(
-        401, "An API key is needed", "Send Authorization: Bearer KEY, with a key that the operator gave you."
+        401, "An API key is required", "Send Authorization: Bearer KEY, with a key that the operator gave you."
     ),
     "malformed-request": ProblemKind(
         400,
         "The request is not valid HTTP",
         "Check the client or the proxy: the request line and headers must follow HTTP/1.1 exactly and include Host.",
     ),
-    "not-found": ProblemKind(404, "The path does not exist", "Check the path. The detail suggests a similar path."),
+    "not-found": ProblemKind(
+        404, "The path does not exist", "Check the path. The `detail` field suggests a similar path."
+    ),
     "method-not-allowed": ProblemKind(405, "The method is not allowed here", "Use one of the methods in Allow."),
     "not-acceptable": ProblemKind(406, "No acceptable encoding", "Accept application/json or application/vnd.msgpack."),
     "request-timeout": ProblemKind(
@@ -51,14 +54,16 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
         "The request is for another host",
         "Use an allowed host name. The operator sets them in AXISCAST_ALLOWED_HOSTS.",
     ),
-    "invalid-request": ProblemKind(422, "The request is not valid", "Fix the field at pointer. The detail says how."),
+    "invalid-request": ProblemKind(
+        422, "The request is not valid", "Fix the field that `pointer` names. The `detail` field says how."
+    ),
     "unknown-op": ProblemKind(
-        422, "The op does not exist", "Use a similar op that the detail suggests. GET /v1/ops lists all ops."
+        422, "The op does not exist", "Use a similar op that the `detail` field suggests. GET /v1/ops lists all ops."
     ),
     "incompatible-shapes": ProblemKind(
         422,
         "The shapes do not broadcast",
-        "Read conflict: it has the axis, the sizes that differ there, and hints that broadcast.",
+        "Read the `conflict` field: it contains the axis, the sizes that differ on this axis, and corrected requests.",
     ),
     "invalid-tensor": ProblemKind(
         422, "A tensor is not valid", "Make dtype, shape, strides and data match each other."
@@ -66,13 +71,13 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "output-too-large": ProblemKind(
         422,
         "The output is too large",
-        "Request a window, layout strided or MessagePack. The field limit has the limit.",
+        "Request a window, the layout strided, or MessagePack. The `limit` field contains the limit.",
     ),
     "work-too-large": ProblemKind(
-        422, "The request is too much work", "Send a smaller request. The detail names the limit."
+        422, "The request is too much work", "Send a smaller request. The `detail` field states the limit."
     ),
     "not-strided": ProblemKind(
-        422, "The output can't be strided", "Request layout dense: no strides of the input describe this output."
+        422, "The output can't be strided", "Request the layout dense: no strides of the input describe this output."
     ),
     "untranslatable": ProblemKind(
         422,
@@ -87,13 +92,15 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "internal": ProblemKind(
         500,
         "The service failed",
-        "Report the request_id, which the log lists with the cause. You can send the request again.",
+        "Report the `request_id`: the service logs the cause under this id. You can send the request again.",
     ),
     "overloaded": ProblemKind(
-        503, "The service is busy", "Send it again after Retry-After seconds. Another replica may have capacity."
+        503,
+        "The service is busy",
+        "Send the request again after the seconds in the Retry-After header. Another replica may have capacity.",
     ),
     "shutting-down": ProblemKind(
-        503, "The service is shutting down", "Send it again: another process will receive it."
+        503, "The service is shutting down", "Send the request again: another process will receive it."
     ),
 }
 """The HTTP status, the title and the remedy for every problem code."""

@@ -133,7 +133,7 @@ def parse_shape(text: str) -> list[int | str]:
     notations (sizesOf in question.js).
     """
     if len(text) > MAX_SHAPE_CHARACTERS:
-        raise ValueError(f"a shape has at most {MAX_SHAPE_CHARACTERS} characters")
+        raise ValueError(f"a shape can have at most {MAX_SHAPE_CHARACTERS} characters")
     body = " ".join(text.split())
     for _ in range(2):  # the second pass removes inner brackets, as in torch.Size([8, 1])
         if brackets := _BRACKETS.fullmatch(body):
@@ -143,7 +143,7 @@ def parse_shape(text: str) -> list[int | str]:
     body = _TIMES.sub(lambda found: found[1] or "\u00d7", body.removesuffix(",").rstrip())
     parts = ["?" if part in ("None", "null") else part for part in (_COMMA if "," in body else _BY).split(body)]
     if not all(_INTEGER.fullmatch(part) or _SYMBOL.fullmatch(part) for part in parts):
-        raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and unknown sizes as N,?,2..8")
+        raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and unknown sizes as N, ? or 2..8")
     return [int(part) if _INTEGER.fullmatch(part) else part for part in parts]
 
 

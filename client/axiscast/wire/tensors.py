@@ -57,20 +57,23 @@ class Tensor(BaseModel):
 
     dtype: str | None = Field(
         default=None,
-        description=f"Such as {DTYPE_EXAMPLES}. If omitted, NumPy infers it from JSON lists of booleans or numbers.",
+        description=f"The dtype, such as {DTYPE_EXAMPLES}. If it is omitted, NumPy infers it from JSON lists of "
+        f"booleans or numbers.",
         examples=["float32"],
     )
-    shape: ShapeField = Field(description="Sizes; [] is a scalar.", examples=[[3]])
+    shape: ShapeField = Field(description="The sizes; [] is the shape of a scalar.", examples=[[3]])
     strides: Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(as_list)] | None = Field(
-        default=None, description="Elements to step on each axis, 0 on replicated axes. If omitted: dense, C order."
+        default=None,
+        description="The step along each axis in elements, which is 0 on replicated axes. By default, "
+        "the tensor is dense and in C order.",
     )
     data: Any = Field(
         default=None,
-        description="MessagePack: raw little-endian elements as a bin or a list of bins. "
-        "JSON: a list that is nested like shape, or flat in C order.",
+        description="In MessagePack: the raw little-endian elements as a bin or a list of bins. In JSON: a list that "
+        "is nested like shape, or flat in C order.",
         examples=[[1.0, 2.0, 3.0]],
     )
-    base64: str | None = Field(default=None, description="JSON: the raw elements in base64, instead of data.")
+    base64: str | None = Field(default=None, description="In JSON: the raw elements in base64, instead of data.")
 
     def decoded_bytes(self) -> int:
         """Return the maximum number of bytes that `to_array` allocates."""
@@ -98,23 +101,23 @@ class Tensor(BaseModel):
 
     def _to_array(self) -> Array:
         if len(self.shape) > MAX_AXES:
-            raise InvalidData(f"a tensor has at most {MAX_AXES} axes, and this one has {len(self.shape)}")
+            raise InvalidData(f"a tensor can have at most {MAX_AXES} axes, but this tensor has {len(self.shape)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise InvalidData(
                 f"strides has {count_of(len(self.strides), 'entry', 'entries')} for "
                 f"{count_of(len(self.shape), 'axis', 'axes')}: give one for each axis"
             )
         if self.strides is not None and min(self.strides, default=0) < 0:
-            raise InvalidData("strides are not negative: reverse the axis before you send it")
+            raise InvalidData("strides can't be negative: reverse the axis before you send it")
         if ("data" in self.model_fields_set) + (self.base64 is not None) != 1:
-            raise InvalidData("give either data or base64, once")
+            raise InvalidData("send data or base64, but not both")
         raw = self._raw()
         if raw is None:
             wanted = None if self.strides is None else strided_size(self.shape, self.strides)
             listed = list_to_array(self.data, self.dtype, self.shape, wanted)
             return tensor_view(listed.view(np.uint8), dtype_name(listed.dtype), self.shape, self.strides)
         if self.dtype is None:
-            raise InvalidData(f"dtype is missing: say what the bytes are, such as {DTYPE_EXAMPLES}")
+            raise InvalidData(f"dtype is missing: send the dtype of the bytes, such as {DTYPE_EXAMPLES}")
         return tensor_view(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
 
     def _dense_bytes(self) -> int | None:
@@ -139,11 +142,11 @@ class Tensor(BaseModel):
                     raise InvalidBase64(f"{fault}{_base64_remedy(text)}") from None
                 wrong, nbytes = f"has {count_of(len(text), 'character')}", self._dense_bytes()
                 if nbytes is None or len(text) == -(-4 * nbytes // 3):
-                    raise InvalidBase64(f"{wrong}: fill up a multiple of 4 with =") from None
+                    raise InvalidBase64(f"{wrong}: add = until the length is a multiple of 4") from None
                 needed = -(-nbytes // 3) * 4
-                short = ": the text seems cut short" if len(text) < needed else ""
+                short = ": the text may be truncated" if len(text) < needed else ""
                 raise InvalidBase64(
-                    f"{wrong}, and {needed} are needed for the {count_of(nbytes, 'byte')} of {self.dtype} "
+                    f"{wrong}, but {needed} are needed for the {count_of(nbytes, 'byte')} of {self.dtype} "
                     f"{format_shape(self.shape)}{short}"
                 ) from None
         return memoryview(raw).toreadonly()

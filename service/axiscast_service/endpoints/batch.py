@@ -42,7 +42,7 @@ async def post_check_batch(request: Request) -> Response:
     context = await receive(request, CheckBatchRequest)
     message = context.message
     if (message.requests is None) == (message.inputs is None) or (message.requests is not None and message.op):
-        raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
+        raise Problem("invalid-request", "send either requests (rows), or op and inputs (columns)", pointer="")
     if message.requests is not None:
         return await _rows(context, message.requests)
     columns = await context.run(columns_time_estimate(message.inputs or ()), answer_columns, message, context.reserve)

@@ -40,7 +40,7 @@ async def get_part(request: Request) -> Response:
     if page == "/docs":
         _check_docs_enabled(request)
     if path not in PARTS:
-        raise Problem("not-found", f"there is no such file here: see {page}")
+        raise Problem("not-found", f"this file does not exist: see {page}")
     key = (path, request.app.state.settings.docs)
     part = _PARTS.get(key)
     if part is None:
@@ -88,7 +88,7 @@ The ops are listed at {url}v1/ops.
 
 def _check_docs_enabled(request: Request) -> None:
     if not request.app.state.settings.docs:
-        raise Problem("not-found", "the documentation is turned off here: AXISCAST_DOCS")
+        raise Problem("not-found", "the setting AXISCAST_DOCS disables the documentation")
 
 
 @cache
@@ -122,7 +122,7 @@ def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
 
 _MAX_TITLE_QUERY = 500
 """The maximum length, in bytes, of a query whose shapes are shown in the title of the page."""
-_DESCRIPTION = "See what any framework's broadcast does with these shapes."
+_DESCRIPTION = "See what the broadcast of any framework does with these shapes."
 _TITLES = {"/": ("axiscast", _DESCRIPTION), "/docs": ("axiscast API", "The API of axiscast, to read and to try.")}
 
 
@@ -148,10 +148,10 @@ async def get_metrics(request: Request) -> Response:
     """Return the metrics of all workers in the Prometheus format."""
     metrics = request.app.state.metrics
     if metrics is None:
-        why = "they take the package prometheus-client: pip install prometheus-client"
+        why = "the package prometheus-client is missing: pip install prometheus-client"
         if not request.app.state.settings.metrics:
-            why = "they are turned off: AXISCAST_METRICS"
-        raise Problem("not-found", f"there are no metrics here: {why}")
+            why = "the setting AXISCAST_METRICS disables them"
+        raise Problem("not-found", f"metrics are unavailable: {why}")
     exposition = await threads_of(request).run_aside(metrics.exposition)
     return Response(exposition, headers={"Content-Type": _EXPOSITION, "Cache-Control": "no-store"})
 
@@ -161,7 +161,7 @@ async def get_problem(request: Request, code: str) -> Response:
     """Return the meaning of a problem and its fix, as HTML or text. The `type` of a problem links to this page."""
     if code not in PROBLEM_KINDS:
         raise Problem(
-            "not-found", f"there is no problem of this code{did_you_mean(close_matches(code, PROBLEM_KINDS))}"
+            "not-found", f"there is no problem with this code{did_you_mean(close_matches(code, PROBLEM_KINDS))}"
         )
     status, title, remedy = PROBLEM_KINDS[code]
     if "text/html" in request.headers.get("accept", ""):
@@ -180,8 +180,8 @@ def _problem_page(code: str) -> str:
 <p>{escape(remedy)}</p>
 <h2>Example</h2>
 <pre tabindex="0" role="region" aria-label="Example">{escape(example)}</pre>
-<p>The document also has <code>detail</code>, which describes the request. It often has <code>pointer</code>, the
-path of the invalid field.</p>
+<p>The document also has <code>detail</code>, which describes the problem in the request. It often has
+<code>pointer</code>, the path of the invalid field.</p>
 </main>
 <nav aria-label="Problems"><h2>All problems</h2><ul>{links}</ul></nav>"""
     return generated_page(code, f"{title}: what it means and how to fix it.", f"problem {code}", content, "../")
@@ -197,5 +197,5 @@ async def get_livez() -> Response:
 async def get_readyz(request: Request) -> Response:
     """Return status 200 while requests are accepted, or 503 after a shutdown has begun."""
     if request.app.state.drain.begun:
-        raise Problem("shutting-down", "this process is shutting down: ask another one")
+        raise Problem("shutting-down", "this process is shutting down: send the request to another process")
     return JSONResponse({"status": "ready"}, headers={"Cache-Control": "no-store"})

@@ -112,12 +112,14 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
             texts = [text for other, text in query if other == "input" or other in others]
             raise _problem(name, f": write input, once for each shape{_inputs_written(texts)}")
         if name == "op" and text.lstrip().startswith("{"):
-            raise _problem("op", f": is a name here{_op_written(text)}; its attributes are parameters of their own")
+            raise _problem(
+                "op", f": must be a name{_op_written(text)}; the attributes of the op are separate parameters"
+            )
         if name == "warn" and "," in text:
             written = "&".join(f"warn={word.strip()}" for word in text[:_SHOWN].split(","))
-            raise _problem("warn", f": names one warning, and may repeat: write {written}")
+            raise _problem("warn", f": must be one warning, and can be repeated: write {written}")
         if names[name] > 1 and name not in ("input", "warn"):
-            raise _problem(name, " is given twice; only input and warn may repeat")
+            raise _problem(name, " is given twice; only input and warn can be repeated")
     if "input" not in names:
         sizes = [name for name, text in query[:_SHOWN] if not text and _is_shape(name)]
         written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
@@ -132,19 +134,19 @@ def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> No
     wire_name = op.model_fields["name"].default
     missing = [field for field in attributes if op.model_fields[field].is_required() and field not in given]
     listed = f" ({', '.join(attributes)})" if attributes else ", which has none"
-    there = f": there are {', '.join(PARAMETERS)} and the attributes of {wire_name}{listed}"
+    there = f": valid parameters are {', '.join(PARAMETERS)} and the attributes of {wire_name}{listed}"
     owner = next((op_name for op_name, kind in OPS.items() if name in _attributes_of(kind)), None)
     if not given[name] and _is_shape(name):
         there = f": write input={name[:_SHOWN]} for another input"
     elif len(missing) == 1:
-        there = f" of {wire_name}: write {missing[0]}, which is missing, in place of {name[:_SHOWN]}"
+        there = f" of {wire_name}: write {missing[0]}, which is missing, instead of {name[:_SHOWN]}"
     elif close := did_you_mean(close_matches(name, [*attributes, *PARAMETERS], 1)):
         there = close
     elif "op" not in given and owner:
         there = f" without an op: write op={owner}&{name}={given[name][:_SHOWN]}"
     elif "op" not in given and name in ("target", "to", "target_shape", "output", "size"):
         there = f": write shape={given[name][:_SHOWN]}"
-    raise _problem(name, f": there is no such parameter{there}")
+    raise _problem(name, f": this parameter does not exist{there}")
 
 
 def _parse_input(text: str) -> list[int | str]:
@@ -157,11 +159,11 @@ def _parse_input(text: str) -> list[int | str]:
         several = [part for part in _SHAPE.findall(text) or _SEVERAL.split(text) if _is_shape(part)]
         if len(several) > 1:
             raise ValueError(
-                f"holds {len(several)} shapes: write one input for each{_inputs_written(several)}"
+                f"contains {len(several)} shapes: write one input for each{_inputs_written(several)}"
             ) from None
         whole = _POINT_ZERO.sub("", text)
         if whole != text and _is_shape(whole):
-            raise ValueError(f"sizes are integers: write {format_attribute(parse_shape(whole))}") from None
+            raise ValueError(f"sizes must be integers: write {format_attribute(parse_shape(whole))}") from None
         raise error
 
 

@@ -57,7 +57,7 @@ def reference() -> str:
 <main class="reference">
 {sections}
 </main>"""
-    description = "The rule of each framework's broadcast, op by op, with examples. /v1/ops has the same as data."
+    description = "The broadcasting rules of all frameworks, op by op, with examples. GET /v1/ops returns them as data."
     return generated_page("All ops", description, "ops", content, "", "ops.js")
 
 

@@ -92,10 +92,10 @@ async def _next_part(request: Request) -> tuple[bytes, bool]:
 
 
 def _too_large(nbytes: int | None, limit: int) -> Problem:
-    has = f"has {nbytes} bytes" if nbytes is not None else "is longer"
+    has = f"has {nbytes} bytes" if nbytes is not None else "is too long"
     return Problem(
         "body-too-large",
-        f"the body {has}; this service takes up to {limit}: send less at once, send replicated axes with stride 0, "
-        "or raise AXISCAST_MAX_BODY_BYTES",
+        f"the body {has}, but the limit of this service is {limit}: send a smaller request, send replicated axes "
+        f"with stride 0, or raise AXISCAST_MAX_BODY_BYTES",
         limit=limit,
     )

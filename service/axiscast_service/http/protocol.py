@@ -377,8 +377,8 @@ class HTTPProtocol(ReceivingConnection):
         seconds = self.hooks.request_seconds
         if self.parser.phase != "head":
             detail = (
-                f"the body is too slow: it must end or bring {FLOOR_BYTES} bytes in every {seconds} seconds; "
-                "send a smaller body, or raise AXISCAST_REQUEST_SECONDS"
+                f"the body arrives too slowly: it must end, or {FLOOR_BYTES} bytes of it must arrive, in every "
+                f"{seconds} seconds; send a smaller body, or raise AXISCAST_REQUEST_SECONDS"
             )
             self.refuse(Problem("request-timeout", detail))
         elif self.parser.rest:

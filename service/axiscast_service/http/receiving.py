@@ -64,7 +64,7 @@ class ReceivingConnection(ServerConnection):
         if self.hooks.budget.try_acquire(wanted - self.reserved):
             self.reserved = wanted
         else:
-            self.refuse(Problem("overloaded", "no memory is left for a request that arrives: try again shortly"))
+            self.refuse(Problem("overloaded", "no memory is available for another request: try again shortly"))
 
     def release_body(self) -> None:
         """Drop the stored parts of the body, and release the memory reservation."""

@@ -31,7 +31,8 @@ ConnectionT = TypeVar("ConnectionT")
 def unusable(what: str) -> ValueError:
     """Return an error that says why the installed uvicorn is unusable, and which releases work."""
     return ValueError(
-        f"uvicorn {version('uvicorn')} {what}, which the service needs: install a release from {TESTED_RELEASES}"
+        f"uvicorn {version('uvicorn')} {what}, so the service does not support it: install a release from "
+        f"{TESTED_RELEASES}"
     )
 
 
@@ -42,11 +43,11 @@ def verify_uvicorn() -> None:
         raise unusable(f"has no setting {' or '.join(missing)}")
     state = ServerState()
     if missing := [name for name in STATE if not hasattr(state, name)]:
-        raise unusable(f"keeps no {' or '.join(missing)} in its server state")
+        raise unusable(f"has no {' or '.join(missing)} in its server state")
     if not hasattr(uvicorn.Config("", log_config=None), "timeout_keep_alive"):
         raise unusable("has no timeout_keep_alive in its configuration")
     if not hasattr(Multiprocess, "handle_hup"):
-        raise unusable("handles SIGHUP in another way")
+        raise unusable("handles SIGHUP in an unknown way")
 
 
 def verify_connection(make: Callable[[], ConnectionT]) -> ConnectionT:
@@ -54,4 +55,4 @@ def verify_connection(make: Callable[[], ConnectionT]) -> ConnectionT:
     try:
         return make()
     except (AttributeError, KeyError, TypeError) as error:
-        raise unusable(f"makes connections in another way ({error})") from error
+        raise unusable(f"creates connections in an unknown way ({error})") from error

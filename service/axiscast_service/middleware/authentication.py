@@ -75,11 +75,11 @@ class ApiKeys:
 def _line_error(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
     """Return the reason why a line of the key file is invalid, or an empty string if the line is valid."""
     if not _NAME.fullmatch(name):
-        return "write name:key; the name may have letters, digits and ._-"
+        return "write name:key; the name can contain letters, digits and ._-"
     if len(key) < MIN_KEY_CHARACTERS:
         return f"the key of {name} has fewer than {MIN_KEY_CHARACTERS} characters: create one with openssl rand -hex 32"
     if not _KEY.fullmatch(key):
-        return f"the key of {name} may have only letters, digits and ._~+/-, and = at its end"
+        return f"the key of {name} can contain only letters, digits and ._~+/-, and = at its end"
     if digest in names or name in names.values():
         return f"the name or the key of {name} is a duplicate"
     return ""

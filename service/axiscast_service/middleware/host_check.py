@@ -75,5 +75,5 @@ def require_allowed_host(names: Collection[str], scope: Scope) -> None:
         raise Problem(
             "misdirected-request",
             f"the Host {host.decode('latin-1')[:_SHOWN]!r} is not allowed: use a name in AXISCAST_ALLOWED_HOSTS, or "
-            "add this one to it (* allows any)",
+            f"add this name to it (* allows any name)",
         )

@@ -31,13 +31,13 @@ def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
     if coding.strip(", ") not in ("", "identity"):
         raise Problem(
             "unsupported-media-type",
-            f"Content-Encoding {coding[:40]} is not supported: send the body without one (identity)",
+            f"Content-Encoding {coding[:40]} is not supported: send the body without a content encoding (identity)",
         )
     name = content_type.split(";")[0].strip().lower()
     if name not in ENCODINGS:
         what = f"Content-Type {name[:60]} is not supported" if name else "Content-Type is missing"
         default = " (curl's default)" if name == "application/x-www-form-urlencoded" else ""
-        advice = f"for JSON, add the header Content-Type: application/json; supported are {SUPPORTED}"
+        advice = f"to send JSON, add the header Content-Type: application/json; the supported types are {SUPPORTED}"
         raise Problem("unsupported-media-type", f"{what}{default}: {advice}", supported=list(ENCODINGS))
     return ENCODINGS[name]
 

@@ -57,6 +57,8 @@ class RequestIdMiddleware:
             if started:
                 raise  # the server then closes the connection, so that clients report an incomplete body
             problem = Problem(
-                "internal", f"the service failed; its log has the cause under {request_id}", request_id=request_id
+                "internal",
+                f"the service failed: its log has the cause under the id {request_id}",
+                request_id=request_id,
             )
             await response_of(problem, Request(scope))(scope, receive, send_marked)

@@ -137,15 +137,15 @@ class MemoryReservation:
         if wanted <= self.max_bytes:
             return Problem(
                 "overloaded",
-                f"this request needs {wanted} bytes of memory, and too few are free of the {limit} that all requests "
-                "in flight share: try again shortly",
+                f"this request needs {wanted} bytes of memory, but too few of the {limit} bytes that all requests in "
+                f"flight share are free: try again shortly",
                 limit=limit,
             )
         what, instead = _TOO_LARGE[code]
         return Problem(
             code,
-            f"{what} {wanted} bytes of memory, and all requests in flight share {limit}: {instead}, "
-            "or raise AXISCAST_MEMORY_BUDGET_BYTES",
+            f"{what} {wanted} bytes of memory, but all requests in flight share {limit} bytes: {instead}, or raise "
+            f"AXISCAST_MEMORY_BUDGET_BYTES",
             nbytes=wanted,
             limit=limit,
         )
@@ -158,11 +158,11 @@ def _counted(nbytes: int) -> int:
 
 _TOO_LARGE = {
     "body-too-large": (
-        "the body and its values take",
-        "send less at once, tensors as MessagePack, replicated axes with stride 0",
+        "the body and its values need",
+        "send a smaller request, tensors as MessagePack, or replicated axes with stride 0",
     ),
     "output-too-large": (
-        "this request and its answer take",
-        "ask for less at once, tensors as MessagePack, replicated axes strided",
+        "this request and its response need",
+        "request a smaller output, tensors as MessagePack, or the layout strided",
     ),
 }

@@ -93,8 +93,8 @@ class WorkerThreads:
         if self._queued and self._queued + milliseconds > QUEUE_MILLISECONDS:
             raise Problem(
                 "overloaded",
-                f"{self._queued / 1000:.1f} seconds of work are queued, and this request takes about "
-                f"{milliseconds / 1000:.1f}: try again shortly",
+                f"{self._queued / 1000:.1f} seconds of work are queued, and this request would take about "
+                f"{milliseconds / 1000:.1f} seconds: try again shortly",
             )
         self._queued += milliseconds
         try:

@@ -25,7 +25,7 @@ def common_need(finding: Finding) -> str:
     if finding.pins:
         return f"need {pin_equations(finding)}"
     needs = finding.tried.needs if finding.tried else ""
-    return f"need {needs}" if needs else "fit at some of the sizes that were tried"
+    return f"need {needs}" if needs else "fit for some of the tried sizes"
 
 
 def conditions_text(finding: Finding) -> str:

@@ -102,11 +102,11 @@ def _incompatible(finding: Finding) -> str:
         listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
         # The axis is counted from the last one, so that the number is the same for all operands.
         axis = conflict.axis - max(map(len, known_shapes(finding)))
-        at_sizes = f" at {failing_sizes(finding)}" if finding.tried else ""
+        at_sizes = f" for {failing_sizes(finding)}" if finding.tried else ""
         sizes = f"{', '.join(listed[:-1])} and {listed[-1]}"
         message = f"{operation_code(finding)} does not broadcast{at_sizes}: axis {axis} is {sizes}."
     elif finding.tried:
-        message = f"At {failing_sizes(finding)}: {message}"
+        message = f"For {failing_sizes(finding)}: {message}"
     if finding.tried is None:
         return " ".join([message, *(_hint_text(finding, hint) for hint in conflict.hints[:1])])
     # Hints are left out, because they would contain the numbers that were tried.
@@ -178,7 +178,7 @@ def _square(finding: Finding) -> str:
     remedy = f"Write {_changed_code(finding, square.fix)}." if square.fix else "Give all operands the same axes."
     sentences = [f"{_result(finding)}: {pairs}.", remedy]
     if square.explicit:
-        sentences.append(f"If you want all pairs: {_changed_code(finding, square.explicit)}.")
+        sentences.append(f"If you want all pairs, write {_changed_code(finding, square.explicit)}.")
     return " ".join(sentences)
 
 
@@ -205,7 +205,7 @@ def _mutual_stretch(finding: Finding) -> str:
     if not found:
         return _warning_message(finding, "mutual-stretch")
     pairs = all_pairs_text(found.axes, max(map(len, known_shapes(finding))))
-    return f"{_result(finding)}: {pairs}. If only one of them was meant to expand, the other one lacks an axis."
+    return f"{_result(finding)}: {pairs}. If only one of them should expand, the other input lacks an axis."
 
 
 def _warning_message(finding: Finding, code: str) -> str:
@@ -235,7 +235,7 @@ def _contradicted(finding: Finding) -> str:
 
 
 def _unchecked(finding: Finding) -> str:
-    at_sizes = f" at {failing_sizes(finding)}" if finding.tried else ""
+    at_sizes = f" for {failing_sizes(finding)}" if finding.tried else ""
     message = f"{_code_or_name(finding)} could not be checked{at_sizes}: {printable(finding.reason)}"
     return " ".join([message if finding.tried is None else f"{message.rstrip('.')}.", *trial_sentences(finding)])
 

@@ -27,7 +27,10 @@ RULES: dict[ReportKind, tuple[str, str]] = {
     "mutual-stretch": ("warning", "Two inputs that expand each other."),
     "rank-promotion": ("warning", "Inputs of different ranks."),
     "contradicted": ("warning", "A shape in the file that contradicts the shape inferred from the inputs."),
-    "pinned": ("warning", "A size that the file declares free, although the model runs with one number only."),
+    "pinned": (
+        "warning",
+        "A size that the file declares free, although the model runs with only one value of this size.",
+    ),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
 }
 """The severity level and the description of each kind of finding."""

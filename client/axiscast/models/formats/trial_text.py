@@ -18,14 +18,14 @@ def trial_sentences(finding: Finding) -> Iterator[str]:
     if finding.tried is not None and finding.tried.outcome == "fails":
         sets = finding.tried.sets
         subject = {1: "the only set", 2: "both sets"}.get(sets, f"all {sets} sets")
-        yield f"It fails at {subject} of sizes that {'was' if sets == 1 else 'were'} tried; --example tries another."
+        yield f"It fails for {subject} of tried sizes. Use --example to try other sizes."
 
 
 def partial_failure_text(finding: Finding) -> str:
     """Return a predicate for a node that fails for some sizes. It contains these sizes, and what the node needs."""
     needed = finding.tried.needs if finding.tried else ""
-    remedy = f"needs {printable(needed)}" if needed else "fits at other sizes"
-    return f"fails at {failing_sizes(finding)}, and {remedy}"
+    remedy = f"needs {printable(needed)}" if needed else "fits for other sizes"
+    return f"fails for {failing_sizes(finding)}, and {remedy}"
 
 
 def pin_equations(finding: Finding) -> str:

@@ -300,7 +300,7 @@ def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequ
                 continue
             batch, state_batch = shape[0 if has_batch_first else 1], state_shape[0 if has_batch_first else 1]
             if state_batch != batch:
-                return f"a batch of {batch} can't begin with a state for {state_batch}"
+                return f"a batch of {batch} can't begin with a state for a batch of {state_batch}"
     return ""
 
 

@@ -122,7 +122,9 @@ def _check_node_count(model: ModelProto) -> None:
         raise UnusableModel(f"has a function that calls itself: {decoded(error.args[1][0][1])[:100]!r}") from None
     total = _count_inlined(_count_ops(model.graph), inlined_nodes)
     if total > MAX_NODES:
-        raise UnusableModel(f"has some {total} nodes after inlining its functions, more than the limit of {MAX_NODES}")
+        raise UnusableModel(
+            f"has about {total} nodes after its functions are inlined, more than the limit of {MAX_NODES}"
+        )
 
 
 def _count_ops(owner: GraphProto | FunctionProto) -> Counter[FunctionKey]:

@@ -261,11 +261,11 @@ class _NodeReader:
         op = self.node.op_type
         if op in _VARIADIC:
             if count < 1:
-                raise _Unsupported(f"{op} takes one or more inputs, and this node has {count}")
+                raise _Unsupported(f"{op} takes one or more inputs, but this node has {count}")
             return
         expected = 3 if op in ("Where", "Gemm") else 2
         if count != expected:
-            raise _Unsupported(f"{op} takes {expected} inputs, and this node has {count}")
+            raise _Unsupported(f"{op} takes {expected} inputs, but this node has {count}")
 
     def _rule(self, shapes: list[list[SizeOrName]]) -> _Rule:
         """Return the broadcasting rule of the node. Raises _Unsupported if the rule is not supported."""
@@ -275,7 +275,7 @@ class _NodeReader:
                 return _equal_shapes_rule(shapes)
             if _FIRST_OPSET[op] == 7 and op not in ("PRelu", "Gemm"):
                 return self._rule_before_opset_7(*shapes)
-            raise _Unsupported(f"opset {opset} has no {op}, or one with another rule")
+            raise _Unsupported(f"opset {opset} does not define {op}, or defines it with a different rule")
         if op == "Expand":
             return _Rule({"name": "onnx.Expand", "shape": shapes[1]}, (0,), 1)
         transposed = {name: 1 for name in ("transA", "transB") if op == "Gemm" and integer_attribute(self.node, name)}
@@ -293,13 +293,15 @@ class _NodeReader:
         if all(size == 1 for size in second):
             return _Rule({"name": _ONE_WAY_RULE, "shape": first}, (1,), 0)
         if all(size == 1 or isinstance(size, str) for size in second):
-            raise _Unsupported("before opset 7 the rule depends on which sizes of input 1 are 1, and some are unknown")
+            raise _Unsupported(
+                "before opset 7, the rule depends on which sizes of input 1 are 1, but some of these sizes are unknown"
+            )
         axis = integer_attribute(self.node, "axis")
         start = len(first) - len(second) if axis is None else axis
         if axis is not None and axis < 0:
-            raise _Unsupported("before opset 7 the meaning of a negative axis is undefined")
+            raise _Unsupported("before opset 7, the meaning of a negative axis is undefined")
         if start >= 0 and any(theirs == 1 != own for own, theirs in zip(first[start:], second, strict=False)):
-            raise _Unsupported("before opset 7 the rule does not expand a size of 1, although models rely on it")
+            raise _Unsupported("before opset 7, the rule does not expand a size of 1, although models rely on it")
         new_axes = [axis for axis in range(len(first)) if not start <= axis < start + len(second)]
         return _Rule({"name": _EXACT_RULE, "shape": first, "broadcast_axes": new_axes}, (1,), 0)
 

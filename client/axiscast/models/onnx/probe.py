@@ -270,11 +270,11 @@ class Probe:
             return f"{self._ops[number]} {self.prepared.node_names.get(number, number)}"
 
         left_out = [
-            f"{name} was not tried with numbers, because {node(number)} fits only some of them"
+            f"{name} was not tried with numbers, because {node(number)} fits only for some numbers"
             for name, number in self.left_out.items()
         ]
         multiples = [
-            f"{name} was tried with multiples of {factor}, which {node(number)} needs"
+            f"{name} was tried only with multiples of {factor}, because {node(number)} needs such a size"
             for name, (factor, number) in self.factors.items()
         ]
         sums = [f"{name} was tried as {' + '.join(parts)}" for name, parts in self.sums.items()]

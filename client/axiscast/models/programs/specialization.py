@@ -33,8 +33,9 @@ def notes(program: Any, runs: Callable[[Any, InputAxis], bool] | None = None) ->
             equation = " == ".join(f"{name}.size({axis})" for name, axis in axes)
             inputs = " or ".join(dict.fromkeys(name for name, _ in broadcasts))
             yield (
-                f"{size} 1 is lost: the export requires {equation}, although the function broadcasts a 1 of {inputs}. "
-                f"Expand that input before the call, or export a second program with this size fixed to 1."
+                f"the exported program does not accept a {size} of 1: it requires {equation}, although the function "
+                f"broadcasts a size 1 of {inputs}. Expand this input before the call, or export a second program "
+                f"with this size fixed to 1."
             )
 
 
