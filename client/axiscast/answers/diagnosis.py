@@ -159,7 +159,7 @@ def _of_parts(diagnosis: Diagnosis) -> str:
     name = (op.alias or op.name) if op is not None else diagnosis.node
     sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis)]
     if inputs:
-        sentences.append(f"The message has the shapes {_joined([*map(format_shape, inputs)])}.")
+        sentences.append(f"The message contains the shapes {_joined([*map(format_shape, inputs)])}.")
     if op is None and is_einsum(name):
         sentences.append(
             f"The message does not have the equation: check it, as in `axiscast check 2,3 3,4 --op {name} --equation "
