@@ -69,7 +69,10 @@ def test_merged_axes_read_the_elements_of_their_factors() -> None:
 def test_a_conflict_has_its_fix_first_and_one_marked_column() -> None:
     svg = picture(axiscast.check("torch.add", (2, 64, 7, 7), (64,)))
     told = texts(svg)
-    assert told[:2] == ["✗ Does not broadcast", "Fix: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"]
+    assert told[:2] == [
+        "✗ Does not broadcast",
+        "Fix: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit",
+    ]
     assert svg.count('class="bad"') == 1
     marked = [
         text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}tspan") if "no" in text.get("class", "").split()
