@@ -32,7 +32,7 @@ def input_warnings(
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
     warnings: list[dict[str, Any]] = []
     if "mutual-stretch" in warn and (found := two_sided_of(alignment)):
-        remedy = "If only one of them was meant to expand, the other one lacks an axis."
+        remedy = "If only one of them should expand, the other input lacks an axis."
         message = f"{_meeting(found, shapes, alignment, outputs)} {remedy}"
         warnings.append({"code": found.kind, "message": message})
     if "rank-promotion" in warn:

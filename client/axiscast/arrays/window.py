@@ -86,4 +86,4 @@ def _pair(entry: Any) -> list[int]:
 
 def _type_error(entry: Any) -> TypeError:
     expected = "a window has a slice or a pair (start, stop) for each output axis"
-    return TypeError(f"{expected}, not {entry!r:.60}. It can't remove or add axes")
+    return TypeError(f"{expected}, not {entry!r:.60}. A window can't remove or add axes")

@@ -269,7 +269,7 @@ class CompareRequest(RequestModel):
     """A request that compares the results of all frameworks for the same shapes."""
 
     inputs: ListOf[DimensionShape] = Field(
-        description="The shape of each input. Unknown sizes have the same forms as in a check.", examples=[[[1, 3]]]
+        description="The shape of each input. Unknown sizes are written as in a check.", examples=[[[1, 3]]]
     )
     shape: Dimensions | None = Field(
         default=None,

@@ -18,7 +18,7 @@ __all__ = ["CheckedColumns"]
 Bounds = tuple[Integer, Integer]
 """The bounds [start, stop] of a window on one axis."""
 _Layout = Literal["dense", "strided"]
-JsonData = Annotated[Literal["list", "base64"], Field(description="The form of data in JSON. If omitted, list.")]
+JsonData = Annotated[Literal["list", "base64"], Field(description="The form of data in JSON. The default is list.")]
 Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input_type=list[CheckRequest])]
 """The check requests in a batch. Each request is validated later, so an invalid request does not affect the others."""
 
@@ -107,9 +107,12 @@ class BroadcastRequest(IntegerRequest):
     inputs: ListOf[Tensor] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
-    layout: _Layout = Field(default="dense", description="strided sends each distinct element once. If omitted, dense.")
+    layout: _Layout = Field(
+        default="dense", description="strided sends each distinct element only once. The default is dense."
+    )
     window: ListOf[Bounds] | None = Field(
-        default=None, description="[start, stop] on each output axis. The response has only this part of the output."
+        default=None,
+        description="[start, stop] for each output axis. The response contains only this part of the output.",
     )
     json_data: JsonData = "list"
 

@@ -31,7 +31,7 @@ class Relation(Enum):
 
     BROADCAST = ("the sizes must be equal or 1", lambda a, b: (a == b) | (a == 1) | (b == 1), AxisSize.NONUNIT)
     BROADCAST_TO = (
-        "the size of an input must equal the target's or be 1",
+        "the size of an input must be 1 or equal to the target's size",
         lambda a, b: (a == b) | (a == 1),
         AxisSize.TARGET,
     )

@@ -138,7 +138,7 @@ class Tensor(BaseModel):
                 raw += binascii.a2b_base64(piece, strict_mode=True)
             except ValueError:
                 if not len(piece) % 4 or not _BASE64.fullmatch(piece):
-                    fault = "holds characters or padding that base64 does not have"
+                    fault = "contains characters or padding that are invalid in base64"
                     raise InvalidBase64(f"{fault}{_base64_remedy(text)}") from None
                 wrong, nbytes = f"has {count_of(len(text), 'character')}", self._dense_bytes()
                 if nbytes is None or len(text) == -(-4 * nbytes // 3):
