@@ -59,9 +59,9 @@ clients-typescript: $(VENV)/clients.done
 	cd tests && $(abspath $(VENV))/bin/python -m clients typescript
 	cd tests && $(abspath $(VENV))/bin/python -m typed pyright
 
-# The examples, run with a service. They use curl and jq of the machine.
+# The examples, run with a service. They use curl, jq and go of the machine.
 examples: $(VENV)/clients.done
-	@cd examples/node && $(NPM) ci --ignore-scripts --silent
+	@for folder in node typescript; do (cd examples/$$folder && $(NPM) ci --ignore-scripts --silent) || exit 1; done
 	$(VENV)/bin/python -m pytest tests/run_examples.py
 
 # Longer fuzzing than in the suite: all parsers of input, guided by coverage, and then all endpoints by their schema.
@@ -207,7 +207,7 @@ lock: $(VENV)/clients.done
 	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 	$(LOCK) tests/package/requirements.in -o tests/package/requirements.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
-	for folder in tests/clients examples/node; do (cd $$folder && \
+	for folder in tests/clients examples/node examples/typescript; do (cd $$folder && \
 	  $(NPM) update --package-lock-only --omit-lockfile-registry-resolved && \
 	  $(abspath $(VENV))/bin/python -c "$$WITHOUT_HOSTS") || exit; done
 define WITHOUT_HOSTS

@@ -1,6 +1,6 @@
 """Tests of the examples: the commands in their README, and the workflow that checks a model.
 
-`make examples` runs them, with node from the Python index, and with curl and jq of the machine.
+`make examples` runs them, with node from the Python index, and with curl, jq and go of the machine.
 """
 
 from __future__ import annotations
@@ -21,6 +21,18 @@ COMMANDS = [part.partition("\n")[::2] for block in BLOCKS for part in re.split(r
 ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
+@pytest.fixture(scope="module")
+def typescript(service: Served) -> None:
+    """Generate the types of the TypeScript example, and check the example with them."""
+    folder = EXAMPLES / "typescript"
+    programs = folder / "node_modules" / ".bin"
+    generate = [programs / "openapi-typescript", f"{service.url}/openapi.json", "--output", "axiscast_api.ts"]
+    for command in (generate, [programs / "tsc"]):
+        done = run(command, cwd=folder, env=ENVIRONMENT)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("typescript")
 @pytest.mark.parametrize(("command", "output"), COMMANDS)
 def test_every_command_prints_what_stands_below_it(command: str, output: str, service: Served) -> None:
     asked = ["bash", "-c", command.replace("http://127.0.0.1:8000", service.url)]
@@ -29,10 +41,9 @@ def test_every_command_prints_what_stands_below_it(command: str, output: str, se
 
 
 def test_every_program_is_run() -> None:
-    programs = [
-        path for folder, ending in (("node", "*.js"), ("curl", "*.sh")) for path in EXAMPLES.glob(f"{folder}/{ending}")
-    ]
-    assert len(programs) == 4
+    patterns = ("node/*.mjs", "curl/*.sh", "go/*.go", "typescript/check.ts")
+    programs = [path for pattern in patterns for path in EXAMPLES.glob(pattern)]
+    assert len(programs) == 6
     for program in programs:
         assert any(str(program.relative_to(EXAMPLES)) in command for command, _ in COMMANDS), program
 
@@ -47,4 +58,4 @@ def test_the_step_of_the_workflow_fails_for_a_model_that_does_not_fit(tmp_path: 
         done = run(["bash", "-c", job["steps"][-1]["run"]], cwd=tmp_path, env=ENVIRONMENT)
         assert (done.returncode, done.stderr) == (status, "")
         assert ("::error file=models/bias.onnx," in done.stdout) == bool(status)
-    assert "reshape input 1 to (64, 1, 1)" in done.stdout
+    assert "Write x + bias[:, None, None]." in done.stdout

@@ -1,4 +1,4 @@
-// Sends a dense tensor and receives one: node dense.js URL
+// Sends a dense tensor and receives one: node dense.mjs URL
 import { decode, encode } from "@msgpack/msgpack";
 
 const row = new Float32Array([1, 2, 3]);

@@ -1,4 +1,4 @@
-// Receives a tensor of 12 TB as 24 bytes: its distinct elements and their strides. node strided.js URL
+// Receives a tensor of 12 TB as 24 bytes: its distinct elements and their strides. node strided.mjs URL
 import { decode, encode } from "@msgpack/msgpack";
 
 const column = new Float64Array([10, 20, 30]);

@@ -1,4 +1,4 @@
-// Reads a dense tensor of 100 MB while it arrives: node streamed.js URL
+// Reads a dense tensor of 100 MB while it arrives: node streamed.mjs URL
 import { encode } from "@msgpack/msgpack";
 
 const row = Float32Array.from({ length: 1000 }, (_, number) => number);
