@@ -98,7 +98,7 @@ arrays:
 	@$(PYTHON) -m venv $(VENV)-arrays
 	@$(VENV)-arrays/bin/python -m pip --disable-pip-version-check --quiet install -r tests/arrays.txt -e '.[service,dev]'
 	$(VENV)-arrays/bin/python -m pytest tests/real_arrays.py \
-	  "tests/project/test_words.py::test_every_python_example_prints_what_stands_below_it[docs/arrays.md]"
+	  "tests/project/test_words.py::test_every_python_example_prints_the_documented_output[docs/arrays.md]"
 
 # Comparison of all aliases with their functions: make aliases WITH="numpy=PYTHON torch=PYTHON", a Python for each framework.
 aliases: $(VENV)/dev.done

@@ -34,7 +34,7 @@ def typescript(service: Served) -> None:
 
 @pytest.mark.usefixtures("typescript")
 @pytest.mark.parametrize(("command", "output"), COMMANDS)
-def test_every_command_prints_what_stands_below_it(command: str, output: str, service: Served) -> None:
+def test_every_command_prints_the_documented_output(command: str, output: str, service: Served) -> None:
     asked = ["bash", "-c", command.replace("http://127.0.0.1:8000", service.url)]
     done = run(asked, cwd=EXAMPLES, env=ENVIRONMENT)
     assert (done.stderr, done.stdout) == ("", output)

@@ -136,7 +136,7 @@ def shapes(kind: str, head: bytes, body: bytes) -> list[list[int]]:
 
 @needs_wrk
 @pytest.mark.parametrize("kind", ["post", "get", "msgpack", "clash"])
-def test_no_question_is_asked_twice_and_clashes_alone_do_not_fit(kind: str) -> None:
+def test_no_request_is_repeated_and_only_conflicts_do_not_broadcast(kind: str) -> None:
     found = [shapes(kind, *request) for start in (1, 20_000) for request in asked(kind, start)]
     assert len(set(map(str, found))) == len(found)
     assert {len(inputs) for inputs in found} == {3, 4}
@@ -146,7 +146,7 @@ def test_no_question_is_asked_twice_and_clashes_alone_do_not_fit(kind: str) -> N
 
 
 @needs_wrk
-def test_a_tenth_of_zipf_is_one_question_and_no_two_heads_are_the_same() -> None:
+def test_a_tenth_of_zipf_is_one_request_and_no_two_header_blocks_are_equal() -> None:
     heads, bodies = zip(*asked("zipf", 7), strict=True)
     assert len(set(heads)) == len(heads)
     share = Counter(bodies).most_common(1)[0][1] / len(bodies)
@@ -160,7 +160,7 @@ def test_rolling(proxy: str) -> None:
     run("load/rolling.py", proxy, "--restarts", 1)
 
 
-def test_a_soak_is_measured_and_all_who_take_part_last_until_its_end(tmp_path: Path) -> None:
+def test_a_soak_is_measured_and_all_participants_run_until_its_end(tmp_path: Path) -> None:
     run("load/soak.py", "--seconds", 2, "-o", tmp_path / "soak.json")
     results = saved(tmp_path / "soak.json", 5)
     assert {"good", "attack answered", "abandoned", "slow"} <= set(results["seen"])
@@ -216,7 +216,7 @@ def test_one_response_with_another_status_ends_the_benchmark_of_checks(
         checks.ask(1, 1, checks.KINDS[kind], 1, 1)
 
 
-def test_the_document_shows_what_was_measured(tmp_path: Path) -> None:
+def test_the_document_shows_the_measurements(tmp_path: Path) -> None:
     """All plots and tables must be made from the current benchmarks/results."""
     run("draw.py", tmp_path)
     drawn = {path.stem: ElementTree.parse(path).getroot() for path in (tmp_path / "performance").iterdir()}
@@ -226,7 +226,7 @@ def test_the_document_shows_what_was_measured(tmp_path: Path) -> None:
     assert (tmp_path / "performance.md").read_text() == document
 
 
-def test_stalls_are_searched_for_and_replayed(tmp_path: Path) -> None:
+def test_stalls_are_found_and_replayed(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     small = ["--bytes", 2000, "--kinds", "hinted", "links", "text", "--repeats", 1]
     run("load/stalls.py", "--rounds", 5, "--top", 2, "--seconds", 2, *small, "-o", found)

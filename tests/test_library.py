@@ -26,7 +26,7 @@ def ways(request: pytest.FixtureRequest) -> Any:
     return axiscast if request.param == "in process" else request.getfixturevalue("client")
 
 
-def test_check_answers_with_shapes_and_axes(ways: Any) -> None:
+def test_check_returns_shapes_and_axes(ways: Any) -> None:
     answer = ways.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), dtype="float32")
     assert answer == axiscast.CheckAnswer(
         compatible=True,
@@ -37,7 +37,7 @@ def test_check_answers_with_shapes_and_axes(ways: Any) -> None:
     assert ways.check("torch.broadcast_tensors", (2, 3), (4,)).conflict.sizes == [3, 4]
 
 
-def test_check_answers_with_conditions_on_sizes_that_are_not_known(ways: Any) -> None:
+def test_check_returns_conditions_on_unknown_sizes(ways: Any) -> None:
     answer = ways.check("numpy.broadcast_arrays", ("N", 1), ("M", 5), assume={"N": "2.."})
     assert answer.compatible is None
     assert [condition.text for condition in answer.conditions] == ["N == M or M == 1"]
@@ -45,7 +45,7 @@ def test_check_answers_with_conditions_on_sizes_that_are_not_known(ways: Any) ->
     assert ways.check(numpy.broadcast_to(shape=("N", 3)), (3,), assume={}).compatible is True
 
 
-def test_check_draws_what_it_explains(ways: Any) -> None:
+def test_check_returns_a_diagram_with_explain(ways: Any) -> None:
     assert ways.check("numpy.broadcast_arrays", (2,), (3,), explain=True).diagram.splitlines() == [
         "axis     0",
         "input 0  2",
@@ -55,7 +55,7 @@ def test_check_draws_what_it_explains(ways: Any) -> None:
     ]
 
 
-def test_a_batch_has_an_answer_or_a_problem_for_each_request(ways: Any) -> None:
+def test_a_batch_returns_an_answer_or_a_problem_for_each_request(ways: Any) -> None:
     good, bad, unknown = ways.check_batch(
         [
             axiscast.CheckRequest(inputs=[(3, 1), (4,)]),
@@ -70,7 +70,7 @@ def test_a_batch_has_an_answer_or_a_problem_for_each_request(ways: Any) -> None:
     assert isinstance(unknown, axiscast.UnknownOp)
 
 
-def test_columns_are_answered_as_arrays(ways: Any) -> None:
+def test_columns_return_arrays(ways: Any) -> None:
     answer = ways.check_columns("numpy.broadcast_arrays", *COLUMNS)
     assert type(answer) is axiscast.CheckedColumns
     assert answer.compatible.tolist() == [True, True, False]
@@ -81,14 +81,14 @@ def test_columns_are_answered_as_arrays(ways: Any) -> None:
     assert ways.check_columns("numpy.broadcast_arrays", np.empty((0, 2), int)).outputs[0].shape == (0, 2)
 
 
-def test_frameworks_are_compared(ways: Any) -> None:
+def test_compare_returns_the_result_of_each_framework(ways: Any) -> None:
     verdicts = ways.compare((1, 3), shape=(2, -1))
     keeping = {verdict.op["name"] for verdict in verdicts if verdict.compatible}
     assert keeping >= {"mindspore.broadcast_to", "torch.expand", "paddle.expand"}
     assert keeping.isdisjoint({"numpy.broadcast_to", "jax.numpy.broadcast_to", "keras.ops.broadcast_to", "onnx.Expand"})
 
 
-def test_an_op_is_said_in_another_frameworks_words(ways: Any) -> None:
+def test_an_op_is_translated_to_another_framework(ways: Any) -> None:
     answer = ways.translate(openvino.Broadcast1(mode="explicit", target_shape=(2, 3), axes_mapping=(0,)), 2,
                             to="torch.expand")  # fmt: skip
     assert [step.op.model_dump() for step in answer.steps] == [
@@ -116,13 +116,13 @@ OVER_HTTP_ALONE = {
 }  # fmt: skip
 
 
-def test_every_code_is_one_of_both_ways_or_of_http_alone() -> None:
+def test_every_problem_code_is_shared_or_only_for_http() -> None:
     assert set(PROBLEM_KINDS) == {*REFUSED, *OVER_HTTP_ALONE}
     assert OVER_HTTP_ALONE.isdisjoint(REFUSED)
 
 
 @pytest.mark.parametrize("code", REFUSED)
-def test_a_refusal_is_the_same_exception(code: str, client: Client) -> None:
+def test_the_library_and_the_client_raise_the_same_exception(code: str, client: Client) -> None:
     refusals = []
     for ways in (axiscast, client):
         with pytest.raises(ServiceProblem) as refused:
@@ -146,7 +146,7 @@ def test_a_refusal_is_the_same_exception(code: str, client: Client) -> None:
         (lambda ways: ways.check_batch([{"op": 3, "inputs": []}]), TypeError),
     ],
 )
-def test_a_mistaken_argument_is_a_mistake_of_the_caller_both_ways(question: Any, kind: type, client: Client) -> None:
+def test_the_library_and_the_client_refuse_the_same_arguments(question: Any, kind: type, client: Client) -> None:
     messages = []
     for ways in (axiscast, client):
         with pytest.raises(kind) as mistaken:
@@ -173,7 +173,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("question", [*QUESTIONS, *((entry.example["op"]["name"],) for entry in list_ops().ops)])
-def test_an_answer_is_the_same_both_ways(question: tuple[Any, ...], client: Client) -> None:
+def test_the_library_and_the_client_return_the_same_answer(question: tuple[Any, ...], client: Client) -> None:
     op, *shapes = question
     if not shapes:  # the example of an op
         example = next(entry.example for entry in list_ops().ops if entry.name == op)
@@ -184,14 +184,14 @@ def test_an_answer_is_the_same_both_ways(question: tuple[Any, ...], client: Clie
         assert ours.model_dump(exclude_unset=True) == theirs.model_dump(exclude_unset=True)
 
 
-def test_each_public_function_shows_an_example_that_is_true() -> None:
+def test_each_public_function_has_a_correct_example() -> None:
     module = importlib.import_module("axiscast.library")
     for name in module.__all__:
         assert ">>> " in getattr(axiscast, name).__doc__, name
     assert doctest.testmod(module).failed == 0
 
 
-def test_a_function_is_one_whatever_was_imported_before() -> None:
+def test_a_function_is_the_same_object_after_any_import() -> None:
     done = run(
         [
             sys.executable,
@@ -233,14 +233,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("words", "make"), MISTAKES.items(), ids=range(len(MISTAKES)))
-def test_what_is_made_with_a_wrong_attribute_is_refused_in_the_words_of_a_request(words: str, make: Any) -> None:
+def test_an_op_with_an_invalid_attribute_is_refused_like_a_request(words: str, make: Any) -> None:
     with pytest.raises(axiscast.InvalidRequest) as caught:
         make()
     assert isinstance(caught.value, ValueError)
     assert str(caught.value).startswith(words)
 
 
-def test_attributes_go_by_name_and_a_request_is_for_an_op_that_there_is() -> None:
+def test_attributes_are_keywords_and_unknown_ops_are_refused() -> None:
     with pytest.raises(TypeError, match=r"torch\.expand takes its attributes by name: size"):
         torch.expand((2, 3))
     with pytest.raises(AttributeError, match=r"an op can't be changed: create a new torch\.expand"):

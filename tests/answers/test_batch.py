@@ -235,7 +235,7 @@ def test_rows_and_columns_in_json(http: httpx.Client) -> None:
     }
 
 
-def test_a_million_rows_at_once(client: Client) -> None:
+def test_a_million_rows_are_checked_in_one_request(client: Client) -> None:
     one, other = np.broadcast_to([8, 1, 6, 1], (10**6, 4)), np.tile([7, 1, 5], (10**6, 1))
     other[::1000, 2] = 0
     other[::5000, 0] = -7

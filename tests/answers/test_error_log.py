@@ -40,13 +40,13 @@ def test_each_message_is_found_once_whatever_the_pieces(length: int) -> None:
     ]
 
 
-def test_a_message_comes_as_soon_as_its_line_ends() -> None:
+def test_a_message_is_returned_as_soon_as_its_line_ends() -> None:
     log = ErrorLog()
     assert log.feed(NUMPY) == []
     assert log.feed("\n") == ["operands could not be broadcast together with shapes (3,4) (5,)"]
 
 
-def test_a_message_comes_with_its_traceback() -> None:
+def test_a_message_is_returned_with_its_traceback() -> None:
     (text,) = fed(f"before\n{TORCH}after\n", 10)
     assert "`x` and `self.bias`" in axiscast.why(text).message
 
@@ -72,7 +72,7 @@ def test_different_messages_are_counted_up_to_a_hundred() -> None:
     assert len(fed("\n".join(f"{NUMPY[:-6]} (5,) ({number},)" for number in range(300)), 2**16)) <= 100
 
 
-def test_the_topic_is_that_of_the_last_error_of_another_kind() -> None:
+def test_the_topic_is_taken_from_the_last_error_of_another_kind() -> None:
     log = ErrorLog()
     log.feed("IndexError: index 5 is out of bounds for axis 0 with size 3\n")
     log.feed("ValueError: cannot reshape array of size 6 into shape (4,2)\n", is_last=True)
@@ -80,6 +80,6 @@ def test_the_topic_is_that_of_the_last_error_of_another_kind() -> None:
     assert "reshape" in log.topic
 
 
-def test_a_very_long_traceback_is_not_taken_along() -> None:
+def test_a_very_long_traceback_is_omitted() -> None:
     (text,) = fed(TORCH.replace("    return", f"{'    frame' * 20_000}\n    return"), 10**6)
     assert len(text) < 200

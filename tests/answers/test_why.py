@@ -98,7 +98,7 @@ def test_nothing_is_invented_for_a_message_without_the_shapes(line: dict[str, An
 
 
 @pytest.mark.parametrize("line", [line for line in corpus() if line["op"] is None], ids=names)
-def test_a_message_of_no_op_names_none(line: dict[str, Any]) -> None:
+def test_a_message_without_an_op_names_no_op(line: dict[str, Any]) -> None:
     answer = axiscast.why(line["text"])
     assert (answer.op, answer.check) == (None, None)
     if line["about"] == "other":
@@ -124,7 +124,7 @@ def test_every_conflict_of_the_corpus_is_found_by_the_check() -> None:
     assert [call for call in fits if "oss" not in call] == []
 
 
-def test_each_wording_is_that_of_a_recorded_message() -> None:
+def test_each_wording_matches_a_recorded_message() -> None:
     """Julia was not run: its wording is from its source."""
     found = {reading.message.text for line in corpus() for reading in readings(single_blanks(line["text"]))}
     unseen = {message.text for message in list_error_messages()} - found
@@ -153,12 +153,12 @@ def test_a_message_of_several_lines_is_found_in_the_output_of_pytest() -> None:
     assert (answer.op.name, answer.inputs) == ("openvino.Add-1", [(3, 4), (5,)])
 
 
-def test_colors_of_a_terminal_are_no_part_of_a_message() -> None:
+def test_terminal_colors_are_not_part_of_a_message() -> None:
     text = "\x1b[31mValueError\x1b[0m: operands could not be broadcast together with \x1b[1mshapes (3,4) (5,)\x1b[0m"
     assert axiscast.why(text).inputs == [(3, 4), (5,)]
 
 
-def test_of_exceptions_that_follow_each_other_the_last_is_read() -> None:
+def test_the_last_of_several_exceptions_is_read() -> None:
     first = "operands could not be broadcast together with shapes (1,) (2,) (3,)"
     last = "could not broadcast input array from shape (4,) into shape (2,3)"
     middle = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
@@ -194,7 +194,7 @@ def test_sizes_alone_name_the_operands_of_the_traceback() -> None:
         'Error while processing repeat-reduction pattern "a -> -> b". Input tensor shape: (2,). Additional info: {}.',
     ],
 )
-def test_values_that_no_check_takes_are_no_error(text: str) -> None:
+def test_values_that_no_check_accepts_cause_no_error(text: str) -> None:
     assert axiscast.why(text).message
 
 
@@ -203,7 +203,7 @@ def test_a_dynamic_size_is_unknown() -> None:
     assert shapes(answer.inputs) == [["?", "4"], ["5"]]
 
 
-def test_a_number_of_more_digits_than_a_size_has_is_not_cut() -> None:
+def test_a_number_with_too_many_digits_is_not_cut() -> None:
     digits = "9" * 25
     for text in (
         f"The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension {digits}",
@@ -229,7 +229,7 @@ def test_symbolic_sizes_are_named() -> None:
         "arrays could not be broadcast to a common size: a has axes Base.OneTo(3) and b has axes Base.OneTo(4)",
     ],
 )
-def test_an_unknown_wording_about_broadcasting_is_said_to_be_one(text: str) -> None:
+def test_an_unknown_wording_about_broadcasting_is_reported_as_unknown(text: str) -> None:
     answer = axiscast.why(text)
     assert (answer.op, answer.inputs, answer.check) == (None, None, None)
     assert answer.message.startswith(
@@ -237,7 +237,7 @@ def test_an_unknown_wording_about_broadcasting_is_said_to_be_one(text: str) -> N
     )
 
 
-def test_what_is_not_a_text_is_refused() -> None:
+def test_a_value_that_is_not_text_is_refused() -> None:
     with pytest.raises(axiscast.errors.InvalidRequest, match="text: must be a string or an exception, not an integer"):
         axiscast.why(3)  # type: ignore[arg-type]
 
@@ -268,7 +268,7 @@ def slow_texts() -> dict[str, str]:
     return texts
 
 
-def test_a_text_made_to_be_slow_takes_time_linear_in_its_length() -> None:
+def test_an_adversarial_text_takes_linear_time() -> None:
     axiscast.why("warm")
     for name, text in slow_texts().items():
         long = text * (2**15 // len(text))
@@ -281,7 +281,7 @@ def test_a_text_made_to_be_slow_takes_time_linear_in_its_length() -> None:
         unhurried(is_linear, 0.15)
 
 
-def test_a_text_of_a_mebibyte_takes_seconds() -> None:
+def test_a_text_of_1_mib_takes_seconds() -> None:
     """Work that grows with the square of the length would take minutes."""
     text = "operands could not be broadcast together with shapes ((3,4) Incompatible shapes: [3] vs. "
 

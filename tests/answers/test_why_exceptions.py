@@ -84,7 +84,7 @@ def test_the_operands_are_named(name: str) -> None:
     assert message.startswith(start), message
 
 
-def test_op_inputs_and_check_are_those_of_the_text() -> None:
+def test_an_exception_gives_the_same_op_inputs_and_check_as_its_text() -> None:
     error = raised(lambda: x + layer.bias)
     answer, text = axiscast.why(error), axiscast.why(str(error))
     assert (answer.op, answer.inputs, answer.sizes, answer.check) == (text.op, text.inputs, text.sizes, text.check)
@@ -142,7 +142,7 @@ class OwnError(ValueError):
         return "operands could not be broadcast together with shapes (3,) (4,)"
 
 
-def test_no_code_of_the_user_is_run() -> None:
+def test_no_user_code_is_run() -> None:
     counted, array = Counted(), np.zeros((2, 64)).view(Array)
 
     def fail() -> Any:
@@ -161,7 +161,7 @@ def test_no_code_of_the_user_is_run() -> None:
     assert fail is not None
 
 
-def test_an_array_class_is_read_as_its_base_is() -> None:
+def test_an_array_subclass_is_read_like_its_base_class() -> None:
     array = np.zeros((2, 64)).view(Array)
     message = axiscast.why(raised(lambda: array + np.zeros(5))).message  # not in an assert, which pytest 8.0 moves
     assert message.startswith("array + np.zeros(5): array (2, 64) float64")
@@ -175,7 +175,7 @@ def test_values_are_never_printed() -> None:
     assert note.text not in message
 
 
-def test_an_exception_about_something_else_says_what_it_is_about() -> None:
+def test_an_exception_about_another_topic_is_explained() -> None:
     answer = axiscast.why(raised(lambda: four.reshape(5, 5)))
     assert (answer.op, answer.inputs, answer.check) == (None, None, None)
     assert "about a reshape" in answer.message
@@ -213,7 +213,7 @@ def test_names_inside_installed_code_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize("left", [f"{'-' * 1500}y", f"y{' * 1' * 450}", f"{'(' * 150}y{')' * 150}", f"{'y + ' * 600}y"])
-def test_an_expression_that_is_nested_very_deep_does_no_harm(left: str, tmp_path: Path) -> None:
+def test_a_deeply_nested_expression_causes_no_error(left: str, tmp_path: Path) -> None:
     file = tmp_path / "deep.py"
     file.write_text(f"def deep(y, four):\n    return ({left}) + four\n")
     module: dict[str, Any] = {}

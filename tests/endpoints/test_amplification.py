@@ -11,7 +11,7 @@ from conftest import Served
 from questions import JSON, post
 
 
-def test_overlapping_strides_are_answered_with_the_bytes_that_they_share(http: httpx.Client) -> None:
+def test_overlapping_strides_return_the_shared_bytes(http: httpx.Client) -> None:
     tensor = {"dtype": "int8", "shape": [20_000, 20_000], "strides": [1, 1], "data": bytes(39_999)}
     request = {"op": "numpy.broadcast_arrays", "inputs": [tensor], "layout": "strided"}
     answer = post(http, "/v1/broadcast", request)
@@ -77,7 +77,7 @@ LARGE: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize(("path", "request_", "code"), LARGE.values(), ids=LARGE)
-def test_a_request_for_much_is_refused_at_little_cost(
+def test_a_request_for_a_large_output_is_refused_at_little_cost(
     http: httpx.Client, service: Served, path: str, request_: Any, code: str
 ) -> None:
     before = service.memory("VmHWM")
@@ -87,13 +87,13 @@ def test_a_request_for_much_is_refused_at_little_cost(
     assert service.memory("VmHWM") - before < 100 * 2**20
 
 
-def test_a_long_shape_in_a_url_is_refused_at_once(http: httpx.Client) -> None:
+def test_a_long_shape_in_a_url_is_refused_immediately(http: httpx.Client) -> None:
     answer = http.get("/v1/check?input=1" + "+" * 30_000 + "1")
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid-request")
     assert answer.elapsed.total_seconds() < 5  # it took minutes of backtracking before it had a bound
 
 
-def test_rank_too_large_is_said_in_few_words(http: httpx.Client) -> None:
+def test_the_message_about_a_large_rank_is_short(http: httpx.Client) -> None:
     answer = post(http, "/v1/check", {"inputs": [[1] * 100_000], "explain": True}, Accept=JSON)
     assert answer.json()["conflict"]["code"] == "rank-too-large"
     assert len(answer.content) < 1000

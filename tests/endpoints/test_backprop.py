@@ -17,7 +17,7 @@ def test_a_gradient_is_summed_over_the_broadcast_axes(http: httpx.Client) -> Non
     assert answer.json() == {"gradients": [{"dtype": "float32", "shape": [3], "data": [11.0, 22.0, 33.0]}]}
 
 
-def test_a_lending_input_has_a_zero_gradient_of_any_size(http: httpx.Client) -> None:
+def test_an_input_used_only_for_its_shape_has_a_zero_gradient(http: httpx.Client) -> None:
     op = {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": [0]}
     gradient = {"dtype": "float64", "shape": [10**15], "strides": [0], "data": np.float64(0.5).tobytes()}
     answer = post(http, "/v1/backprop", {"op": op, "inputs": [[], [10**15]], "gradients": [gradient]})
@@ -54,15 +54,13 @@ LAYOUTS: dict[str, tuple[Any, Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("request_", "gradient", "expected"), LAYOUTS.values(), ids=LAYOUTS)
-def test_a_gradient_in_json_is_dense_unless_it_is_asked_otherwise(
+def test_a_gradient_in_json_is_dense_by_default(
     http: httpx.Client, request_: Any, gradient: Any, expected: list[Any]
 ) -> None:
     assert http.post("/v1/backprop", json=request_ | {"gradients": [gradient]}).json() == {"gradients": expected}
 
 
-def test_a_gradient_in_messagepack_is_strided_where_it_is_replicated_unless_it_is_asked_otherwise(
-    http: httpx.Client,
-) -> None:
+def test_a_replicated_gradient_in_messagepack_is_strided_by_default(http: httpx.Client) -> None:
     fives = FIVES | {"data": b"\5\6"}
     dense = {"dtype": "int8", "shape": [3, 2], "data": b"\5\6" * 3}
     for layout, expected in (None, fives), ("strided", fives), ("dense", dense):
@@ -70,7 +68,7 @@ def test_a_gradient_in_messagepack_is_strided_where_it_is_replicated_unless_it_i
         assert msgpack.unpackb(post(http, "/v1/backprop", request).content) == {"gradients": [expected]}
 
 
-def test_a_replicated_gradient_is_as_large_as_it_is_when_it_is_dense(http: httpx.Client) -> None:
+def test_the_limit_counts_a_replicated_gradient_as_dense(http: httpx.Client) -> None:
     gradient = {"dtype": "int8", "shape": [10**12], "strides": [0], "data": b"\5"}
     request = {"op": "numpy.broadcast_arrays", "inputs": [[10**12]], "gradients": [gradient]}
     in_json = post(http, "/v1/backprop", request, Accept=JSON)
@@ -92,7 +90,7 @@ def test_a_dense_gradient_that_is_replicated_streams(http: httpx.Client) -> None
     assert (dense["shape"], dense["data"] == b"abcdef" * (5 * 10**6)) == ([5 * 10**6, 3], True)
 
 
-def test_more_work_than_a_second_is_refused(http: httpx.Client) -> None:
+def test_more_than_a_second_of_work_is_refused(http: httpx.Client) -> None:
     overlapping = {"dtype": "int8", "shape": [40_000, 40_000], "strides": [1, 1], "data": bytes(79_999)}
     op = {"name": "numpy.broadcast_to", "shape": [40_000, 40_000]}
     answer = post(http, "/v1/backprop", {"op": op, "inputs": [[1]], "gradients": [overlapping]}, Accept=JSON)

@@ -43,7 +43,9 @@ BAD_BODIES = [
 
 
 @pytest.mark.parametrize(("value", "pointer", "said"), BAD_BODIES, ids=[said for _, _, said in BAD_BODIES])
-def test_a_bad_body_says_where_and_what_would_be_right(http: httpx.Client, value: Any, pointer: str, said: str) -> None:
+def test_the_message_about_an_invalid_body_has_the_location_and_the_fix(
+    http: httpx.Client, value: Any, pointer: str, said: str
+) -> None:
     for answer in (http.post("/v1/check", json=value), post(http, "/v1/check", value, Accept=JSON)):
         assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
         document = answer.json()
@@ -52,18 +54,18 @@ def test_a_bad_body_says_where_and_what_would_be_right(http: httpx.Client, value
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 100_000, b'{"inputs":[[NaN]]}'])
-def test_a_body_that_is_no_json_is_malformed(http: httpx.Client, content: bytes) -> None:
+def test_a_body_that_is_not_json_is_malformed(http: httpx.Client, content: bytes) -> None:
     answer = http.post("/v1/check", content=content, headers={"Content-Type": JSON})
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed-body")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xc1", b"\x81\xa1a", b"\x80\x80", b"\xd4\x01\x00", b"\x91" * 5000])
-def test_a_body_that_is_no_messagepack_is_malformed(http: httpx.Client, content: bytes) -> None:
+def test_a_body_that_is_not_messagepack_is_malformed(http: httpx.Client, content: bytes) -> None:
     answer = http.post("/v1/check", content=content, headers={"Content-Type": MSGPACK, "Accept": JSON})
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed-body")
 
 
-def test_nothing_and_no_method_are_problems_too(http: httpx.Client) -> None:
+def test_unknown_paths_and_methods_are_problems(http: httpx.Client) -> None:
     missing = http.get("/v2/check")
     assert (missing.status_code, missing.json()["code"]) == (404, "not-found")
     refused = http.delete("/v1/check")
@@ -72,7 +74,7 @@ def test_nothing_and_no_method_are_problems_too(http: httpx.Client) -> None:
     assert http.get("/v1/ops/nothing").json()["code"] == "not-found"
 
 
-def test_json_that_is_announced_as_too_long_is_refused_before_it_is_sent(service: Served) -> None:
+def test_json_with_a_too_large_content_length_is_refused_before_it_is_sent(service: Served) -> None:
     for path in ("check", "check/batch", "broadcast", "backprop", "compare", "translate", "why"):
         head = f"POST /v1/{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         with connect(service.port) as connection:

@@ -22,7 +22,7 @@ def test_json_tensors_in_and_out(http: httpx.Client) -> None:
     assert output["base64"] == "AADAPwAAwH8AAID/AADAPwAAwH8AAID/"
 
 
-def test_a_dense_messagepack_answer_is_one_valid_object_of_the_announced_length(http: httpx.Client) -> None:
+def test_a_dense_messagepack_response_is_one_valid_object_of_the_announced_length(http: httpx.Client) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [400_000, 3]}, "inputs": [ROW]}
     answer = post(http, "/v1/broadcast", request)
     assert int(answer.headers["content-length"]) == len(answer.content)
@@ -31,13 +31,13 @@ def test_a_dense_messagepack_answer_is_one_valid_object_of_the_announced_length(
     assert output["data"] == ROW["data"] * 400_000
 
 
-def test_a_strided_answer_costs_the_bytes_of_the_input(http: httpx.Client) -> None:
+def test_a_strided_response_has_the_bytes_of_the_input(http: httpx.Client) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [10**15, 3]}, "inputs": [ROW], "layout": "strided"}
     answer = msgpack.unpackb(post(http, "/v1/broadcast", request).content)
     assert answer == {"outputs": [{"dtype": "float32", "shape": [10**15, 3], "strides": [0, 1], "data": ROW["data"]}]}
 
 
-def test_a_window_is_a_box_of_an_output_that_no_machine_could_hold(http: httpx.Client) -> None:
+def test_a_window_works_for_an_output_larger_than_any_memory(http: httpx.Client) -> None:
     op = {"name": "numpy.broadcast_to", "shape": [2**62, 2**62, 3]}
     request = {"op": op, "inputs": [ROW], "window": [[2**61, 2**61 + 1], [5, 7], [1, 3]]}
     assert msgpack.unpackb(post(http, "/v1/broadcast", request).content)["outputs"] == [
@@ -52,14 +52,14 @@ def test_a_window_outside_the_output_is_refused(http: httpx.Client, window: Any)
     assert (answer["code"], answer["pointer"].startswith("/window")) == ("invalid-request", True)
 
 
-def test_incompatible_shapes_bear_the_conflict_that_check_gives(http: httpx.Client) -> None:
+def test_incompatible_shapes_have_the_same_conflict_as_in_a_check(http: httpx.Client) -> None:
     op = {"name": "numpy.broadcast_to", "shape": [2, 4]}
     answer = post(http, "/v1/broadcast", {"op": op, "inputs": [ROW]}, Accept=JSON)
     assert (answer.status_code, answer.json()["code"]) == (422, "incompatible-shapes")
     assert answer.json()["conflict"] == http.post("/v1/check", json={"op": op, "inputs": [[3]]}).json()["conflict"]
 
 
-def test_an_output_that_is_too_large_is_refused_with_the_way_out(http: httpx.Client) -> None:
+def test_an_output_that_is_too_large_is_refused_with_a_remedy(http: httpx.Client) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [10**12, 3]}, "inputs": [ROW]}
     answer = post(http, "/v1/broadcast", request, Accept="application/msgpack, application/json;q=0.1")
     document = msgpack.unpackb(answer.content)
@@ -69,14 +69,14 @@ def test_an_output_that_is_too_large_is_refused_with_the_way_out(http: httpx.Cli
     assert "window" in document["detail"]
 
 
-def test_a_json_answer_has_a_limit_of_its_own(http: httpx.Client) -> None:
+def test_a_json_response_has_its_own_limit(http: httpx.Client) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [2**20, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
     answer = http.post("/v1/broadcast", json=request)
     assert (answer.status_code, answer.json()["code"]) == (422, "output-too-large")
     assert "MessagePack" in answer.json()["detail"]
 
 
-def test_a_json_answer_nests_no_more_empty_lists_than_elements(http: httpx.Client) -> None:
+def test_a_json_response_has_a_limited_number_of_empty_lists(http: httpx.Client) -> None:
     request = {
         "op": {"name": "numpy.broadcast_to", "shape": [2**40, 0]},
         "inputs": [{"dtype": "int8", "shape": [0], "data": []}],

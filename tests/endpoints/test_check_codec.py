@@ -285,7 +285,7 @@ def test_the_fast_codec_reads_sizes_that_are_not_in_their_shortest_form() -> Non
 
 @pytest.mark.usefixtures("codecs")
 @pytest.mark.parametrize("media", list(Encoding))
-def test_a_value_that_is_nested_too_deep_is_refused_with_and_without_the_fast_codec(
+def test_a_value_that_is_nested_too_deeply_is_refused_with_and_without_the_fast_codec(
     media: Encoding, outcome_of_schema: Any
 ) -> None:
     deep = b"[" * 900 + b"]" * 900 if media is Encoding.JSON else b"\x91" * 1500 + b"\x90"

@@ -66,9 +66,7 @@ def test_the_openapi_document_has_the_response_to_the_first_example_of_each_oper
     assert shown == example_responses(http), "run python tests/openapi_examples.py"
 
 
-def test_every_code_of_a_problem_is_explained_where_its_type_leads_and_on_the_page_of_the_wire(
-    http: httpx.Client,
-) -> None:
+def test_every_problem_code_is_explained_at_its_type_url_and_in_wire_md(http: httpx.Client) -> None:
     page = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| ([0-9]{3}) \| (.+) \| (.+) \|$", page, re.MULTILINE)
     schemas = http.get("/openapi.json").json()["components"]["schemas"]
@@ -79,7 +77,7 @@ def test_every_code_of_a_problem_is_explained_where_its_type_leads_and_on_the_pa
     assert "did you mean overloaded?" in http.get("/problems/overload").json()["detail"]
 
 
-def test_every_reference_in_the_openapi_document_leads_somewhere(http: httpx.Client) -> None:
+def test_every_reference_in_the_openapi_document_resolves(http: httpx.Client) -> None:
     text = http.get("/openapi.json").text
     schemas = json.loads(text)["components"]["schemas"]
     references = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
@@ -87,7 +85,7 @@ def test_every_reference_in_the_openapi_document_leads_somewhere(http: httpx.Cli
     assert {"CheckRequest", "BroadcastRequest", "Tensor", "ProblemDetails"} <= references
 
 
-def test_the_openapi_document_is_one_that_clients_are_generated_from(http: httpx.Client) -> None:
+def test_clients_can_be_generated_from_the_openapi_document(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
     schemas = document["components"]["schemas"]
     assert {"NumpyBroadcastTo", "NgraphBroadcastLike", "MxnetBroadcastLike", "OpenvinoBroadcast1"} <= set(schemas)
@@ -122,7 +120,7 @@ def test_the_openapi_document_is_one_that_clients_are_generated_from(http: httpx
         assert word in document["info"]["description"]
 
 
-def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
+def test_the_pages_load_nothing_from_other_hosts(http: httpx.Client) -> None:
     for path in ("/", "/docs", "/ops"):
         page = http.get(path)
         assert page.status_code == 200
@@ -138,7 +136,7 @@ def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
     assert http.get("/docs/other.js").status_code == 404
 
 
-def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -> None:
+def test_the_files_of_the_page_exist_and_are_cached(http: httpx.Client) -> None:
     types = {"": "text/html", "css": "text/css", "js": "text/javascript", "json": "application/json"}
     left, seen = ["/", "/docs", "/ops", "/?input=8x1", "/openapi.json"], []
     for path in left:
@@ -169,7 +167,7 @@ ANSWERS = {
 """Of some ops answers in which they differ."""
 
 
-def test_the_page_of_ops_has_each_op_with_an_example_and_where_it_differs(http: httpx.Client) -> None:
+def test_the_ops_page_has_each_op_with_an_example_and_its_differences(http: httpx.Client) -> None:
     page = http.get("/ops").text
     articles = dict(re.findall(r'<article id="(.*?)" data-names=".*?">(.*?)</article>', page, re.DOTALL))
     assert list(articles) == list(OPS)
@@ -183,7 +181,7 @@ def test_the_page_of_ops_has_each_op_with_an_example_and_where_it_differs(http: 
     assert "Paddle 3.3 reads a target size below -1" in articles["paddle.expand"]
 
 
-def test_a_link_bears_the_title_of_its_question_and_nothing_else_of_what_it_says(http: httpx.Client) -> None:
+def test_a_link_sets_the_page_title_and_no_other_text(http: httpx.Client) -> None:
     plain = http.get("/").text
     titles = {
         "input=8x1&input=[N, 3]": "(8, 1) with (N, 3): numpy.broadcast_arrays · axiscast",
@@ -226,7 +224,7 @@ GALLERY = {
 }
 
 
-def test_each_question_of_the_gallery_has_an_answer(http: httpx.Client) -> None:
+def test_each_example_of_the_gallery_has_an_answer(http: httpx.Client) -> None:
     gallery = http.get("/").text.partition('id="gallery"')[2]
     links = {unescape(text): unescape(query) for query, text in re.findall(r'<li><a href="\?(.*?)">(.*?)</a>', gallery)}
     assert links.pop("Compare frameworks") == "op=compare&input=1,3&shape=2,-1"

@@ -110,31 +110,31 @@ def asked(*requests: tuple[str, dict[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES), ids=str)
-def test_a_tensor_with_a_size_of_0_is_the_same_in_json_and_in_messagepack(shape: tuple[int, ...]) -> None:
+def test_an_empty_tensor_is_the_same_in_json_and_messagepack(shape: tuple[int, ...]) -> None:
     if lists_in(shape) > MAX_LISTS - 1:
         pytest.skip("more lists than JSON holds: tests/endpoints/test_refusals.py")
     assert asked(*requests_of(shape, "float32")) > 0
 
 
 @pytest.mark.parametrize("dtype", ELEMENTS)
-def test_so_is_one_of_any_kind_of_element(dtype: str) -> None:
+def test_an_empty_tensor_of_any_dtype_is_the_same_in_json_and_messagepack(dtype: str) -> None:
     for shape in [(0, 30, 70, 70), (40, 0, 40, 40, 40), (2049, 0), (0,), (3, 0, 2)]:
         asked(*requests_of(shape, dtype))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([0, 0, 1, 2, 3, 50, 3000]), min_size=1, max_size=5).map(tuple))
-def test_so_is_one_of_any_shape(shape: tuple[int, ...]) -> None:
+def test_an_empty_tensor_of_any_shape_is_the_same_in_json_and_messagepack(shape: tuple[int, ...]) -> None:
     if prod(shape) + lists_in(shape) < MAX_LISTS / 4:
         asked(*(request for request in requests_of(shape, "float32") if request[0] == "/v1/broadcast" or 0 in shape))
 
 
 @pytest.mark.parametrize(("rows", "rank"), [(0, 0), (0, 4), (0, 64), (3, 0), (5000, 0)])
-def test_so_are_columns_without_sizes(rows: int, rank: int) -> None:
+def test_columns_without_sizes_are_the_same_in_json_and_messagepack(rows: int, rank: int) -> None:
     asked(("/v1/check/batch", batch_of(rows, rank)))
 
 
-def test_a_gradient_of_nothing_is_zeros_streamed_and_in_lists() -> None:
+def test_a_gradient_without_elements_is_zeros_in_both_encodings() -> None:
     to = {"name": "numpy.broadcast_to", "shape": [0, 30_000]}
     gradient = {"dtype": "float32", "shape": [0, 30_000], "data": []}
     asked(("/v1/backprop", {"op": to, "inputs": [[30_000]], "gradients": [gradient], "layout": "dense"}))

@@ -222,7 +222,7 @@ def answers() -> list[tuple[httpx.Response, httpx.Response]]:
 
 
 @pytest.mark.parametrize("number", range(len(MISTAKES)), ids=lambda number: str(MISTAKES[number][0][:2]))
-def test_a_mistaken_request_says_the_right_one(
+def test_the_message_about_an_invalid_request_has_the_corrected_request(
     answers: list[tuple[httpx.Response, httpx.Response]], number: int
 ) -> None:
     (refused, repaired), (_, status, pointer, said, _) = answers[number], MISTAKES[number]
@@ -244,7 +244,7 @@ ROWS: list[tuple[Any, str, Any]] = [
 
 @pytest.mark.parametrize(("row", "said", "repaired"), ROWS, ids=repr)
 @pytest.mark.parametrize("media_type", ["application/json", "application/vnd.msgpack"])
-def test_a_mistaken_row_says_the_right_one(
+def test_the_message_about_an_invalid_row_has_the_corrected_row(
     http: httpx.Client, row: Any, said: str, repaired: Any, media_type: str
 ) -> None:
     packed = (msgpack.packb if "msgpack" in media_type else lambda value: json.dumps(value).encode())(
@@ -257,7 +257,7 @@ def test_a_mistaken_row_says_the_right_one(
     assert second["compatible"] is True
 
 
-def test_many_parameters_are_judged_in_no_time() -> None:
+def test_many_parameters_are_checked_quickly() -> None:
     """The name of each is compared with tables, not with every other name."""
     query = [(f"shape{number}", "3") for number in range(5000)] + [("input", "3")] * 5000
     start = process_time()
@@ -286,7 +286,7 @@ LARGE: dict[str, tuple[type[BaseModel], Any]] = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_a_large_mistake_is_answered_at_little_cost(name: str) -> None:
+def test_a_large_invalid_request_is_answered_at_little_cost(name: str) -> None:
     model, value = LARGE[name]
     seconds = 9.0
     for _ in range(3):
@@ -299,6 +299,6 @@ def test_a_large_mistake_is_answered_at_little_cost(name: str) -> None:
 
 
 @pytest.mark.parametrize("op", ['{"a":' + "[" * 990, '{"name":"torch.expand"', "{", '{"name":1}', "[" * 5000])
-def test_an_op_in_a_url_that_is_no_name_is_refused(http: httpx.Client, op: str) -> None:
+def test_an_op_in_a_url_that_is_not_a_name_is_refused(http: httpx.Client, op: str) -> None:
     answer = http.get(CHECK, params={"input": "3", "op": op})
     assert (answer.status_code, answer.json()["pointer"]) == (422, "/op")

@@ -143,7 +143,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("fault", INVALID)
-def test_an_invalid_tensor_is_refused_in_words(fault):
+def test_an_invalid_tensor_is_refused_with_a_message(fault):
     tensor, *said = INVALID[fault]
     with pytest.raises(Problem) as refused:
         Tensor.model_validate(tensor).to_array("/inputs/3")
@@ -154,7 +154,7 @@ def test_an_invalid_tensor_is_refused_in_words(fault):
     assert len(problem["detail"]) < 300
 
 
-def test_the_stride_of_a_size_one_axis_is_never_stepped():
+def test_the_stride_of_an_axis_of_size_1_is_not_used():
     tensor = Tensor.model_validate({"dtype": "int16", "shape": [1, 2], "strides": [FAR, 1], "data": b"\1\0\2\0"})
     assert tensor.to_array("/inputs/0").tolist() == [[1, 2]]
 
@@ -165,7 +165,7 @@ def test_the_stride_of_a_size_one_axis_is_never_stepped():
     shape=st.lists(st.sampled_from([0, 1, 2, 3, 2**40, 2**62]), max_size=4),
     data=st.data(),
 )
-def test_a_tensor_reads_nothing_but_its_data(name, shape, data):
+def test_a_tensor_reads_only_its_own_data(name, shape, data):
     strides = data.draw(st.none() | st.lists(st.sampled_from([0, 1, 2, 5, 2**40, 2**62]), max_size=4))
     tensor = {"dtype": name, "shape": shape, "strides": strides, "data": data.draw(st.binary(max_size=40))}
     try:

@@ -25,7 +25,7 @@ ROWS = re.findall(
 
 
 @pytest.mark.parametrize(("value", "name", "status", "code"), ROWS, ids=[row[1] for row in ROWS])
-def test_the_list_of_limits_says_what_holds(value: str, name: str, status: str, code: str) -> None:
+def test_the_list_of_limits_has_the_values_in_the_code(value: str, name: str, status: str, code: str) -> None:
     if name.startswith("AXISCAST_"):
         actual = Settings.__dataclass_fields__[name.removeprefix("AXISCAST_").lower()].default
     else:
@@ -61,7 +61,7 @@ def test_each_limit_holds_on_both_sides(name: str) -> None:
         assert refusal(partial(ask, measure - 1)) == CODES[name]
 
 
-def test_a_request_that_never_fits_is_too_large_from_one_byte_on() -> None:
+def test_a_request_that_never_fits_is_too_large_by_one_byte() -> None:
     most = 3000 + FREE_BYTES
     for code, reserve in (
         ("body-too-large", MemoryReservation.reserve),
@@ -127,12 +127,12 @@ def conflicting(op: Any, *shapes: list[int]) -> str | None:
 
 
 @pytest.mark.parametrize(("code", "ask", "most"), OTHERS.values(), ids=OTHERS)
-def test_what_else_has_an_end_has_it_there(code: str, ask: Callable[[int], object], most: int) -> None:
+def test_other_limits_hold_at_the_documented_value(code: str, ask: Callable[[int], object], most: int) -> None:
     assert (refusal(partial(ask, most)), refusal(partial(ask, most + 1))) == (None, code)
 
 
 @pytest.mark.parametrize("name", [name for name, field in Settings.__dataclass_fields__.items() if field.type == "int"])
-def test_each_setting_has_its_least_value(name: str) -> None:
+def test_each_setting_has_a_minimum(name: str) -> None:
     variable, least = variable_of(name), Settings.__dataclass_fields__[name].metadata["least"]
     assert getattr(Settings.from_environment({variable: str(least)}), name) == least
     with pytest.raises(ValueError, match=f"{variable} must be"):

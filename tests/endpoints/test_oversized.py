@@ -81,7 +81,7 @@ def least_seconds(work: Callable[[], None]) -> float:
 
 
 @pytest.mark.parametrize(("code", "work"), OVERSIZED.values(), ids=OVERSIZED)
-def test_what_is_too_large_is_refused_in_5_ms_and_within_a_mebibyte(code: str, work: Callable[[], None]) -> None:
+def test_oversized_requests_are_refused_in_5_ms_and_1_mib(code: str, work: Callable[[], None]) -> None:
     with pytest.raises(Problem) as refused:
         work()
     assert refused.value.code == code

@@ -45,7 +45,7 @@ def slow_readers(port: int, number: int, tls: ssl.SSLContext | None) -> Iterator
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_slow_readers_of_the_documentation_take_no_memory_and_keep_no_caller_from_asking(
+def test_slow_readers_of_the_documentation_need_no_memory_and_block_no_client(
     encrypted: bool, pem: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "keys").write_text(f"alice:{KEY}\n")
@@ -65,14 +65,14 @@ def test_slow_readers_of_the_documentation_take_no_memory_and_keep_no_caller_fro
         assert wait_for(lambda: http.get(BUNDLE).status_code == 200)
 
 
-def test_a_slow_reader_of_the_documentation_is_cut() -> None:
+def test_a_slow_reader_of_the_documentation_is_disconnected() -> None:
     with served(request_seconds=1) as service, slow_readers(service.port, 1, None) as (reader,):
         time.sleep(4)
         with pytest.raises(ConnectionResetError):
             deque(iter(lambda: reader.recv(2**20), b""), maxlen=0)
 
 
-def test_the_bytes_arrive_whole_through_tls(pem: Path) -> None:
+def test_all_bytes_arrive_through_tls(pem: Path) -> None:
     """In parts: an answer that is held in one piece, and one that is a stream of pieces, each longer than a part."""
     tls = ssl.create_default_context(cafile=str(pem / "certificate"))
     with served() as plain, served(tls_certificate=pem / "certificate", tls_key=pem / "key") as encrypted:

@@ -18,7 +18,7 @@ def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> 
 
 
 @pytest.mark.parametrize("assume", ['{"N": "2..", "M": 2}', "N=2.., M=2", "N = 2..  M=2"])
-def test_what_is_known_of_names_is_written_in_a_url_as_on_the_command_line(http: httpx.Client, assume: str) -> None:
+def test_assumptions_in_a_url_are_written_as_on_the_command_line(http: httpx.Client, assume: str) -> None:
     answer = http.get("/v1/check", params=[("input", "N,3"), ("input", "M,3"), ("assume", assume)]).json()
     assert [condition["text"] for condition in answer["conditions"]] == ["N == 2"]
 
@@ -40,7 +40,7 @@ def test_a_terminal_gets_a_drawing_and_a_sentence(http: httpx.Client) -> None:
         assert "incompatible (size-mismatch): On output axis 0" in answer.text
 
 
-def test_an_answer_can_be_cached_and_asked_for_again(http: httpx.Client) -> None:
+def test_a_response_can_be_cached_and_revalidated(http: httpx.Client) -> None:
     first = http.get("/v1/check?input=3")
     assert "max-age" in first.headers["cache-control"]
     again = http.get("/v1/check?input=3", headers={"If-None-Match": first.headers["etag"]})
@@ -53,7 +53,7 @@ def test_an_answer_can_be_cached_and_asked_for_again(http: httpx.Client) -> None
     ("known", "status"),
     [("*", 304), ('"another", {tag}', 304), ("W/{tag}", 304), ('"*"', 200), ('"another"', 200), ("", 200)],
 )
-def test_a_cached_response_is_not_sent_again_under_any_form_of_if_none_match(
+def test_a_cached_response_is_not_sent_again_for_any_form_of_if_none_match(
     http: httpx.Client, path: str, known: str, status: int
 ) -> None:
     first = http.get(path)
@@ -105,13 +105,13 @@ BAD_QUERIES = [
 
 
 @pytest.mark.parametrize(("query", "code", "said"), BAD_QUERIES, ids=[query for query, _, _ in BAD_QUERIES])
-def test_a_bad_query_says_what_would_be_right(http: httpx.Client, query: str, code: str, said: str) -> None:
+def test_the_message_about_an_invalid_query_has_a_fix(http: httpx.Client, query: str, code: str, said: str) -> None:
     answer = http.get(f"/v1/check?{query}")
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert said in answer.json()["detail"]
 
 
-def test_null_is_an_unknown_size_on_every_way_in(http: httpx.Client) -> None:
+def test_null_is_an_unknown_size_in_every_request_form(http: httpx.Client) -> None:
     """As Keras writes one; and two of them may differ."""
     asked = {"op": {"name": "torch.expand", "size": [2, None]}, "inputs": [[None]]}
     expected = http.post("/v1/check", json={"op": {"name": "torch.expand", "size": [2, "?"]}, "inputs": [["?"]]}).json()
@@ -131,7 +131,7 @@ def test_null_is_an_unknown_size_on_every_way_in(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["translate", "broadcast", "backprop"])
-def test_null_is_not_a_size_where_sizes_are_integers(http: httpx.Client, path: str) -> None:
+def test_null_is_refused_if_sizes_must_be_integers(http: httpx.Client, path: str) -> None:
     tensor = {"dtype": "int8", "shape": [1], "data": [1]}
     fields = {"translate": {"to": "torch.expand"}, "broadcast": {}, "backprop": {"gradients": [tensor]}}[path]
     inputs = [tensor] if path == "broadcast" else [[1]]

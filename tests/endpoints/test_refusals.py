@@ -105,7 +105,7 @@ PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
 """The problems of requests with several figures in the message."""
 
 
-def test_a_refusal_says_how_much_there_is_and_may_be_and_what_to_do() -> None:
+def test_a_refusal_has_the_value_the_limit_and_the_remedy() -> None:
     found, wanted = [], []
 
     def note(work: Callable[[], object], members: dict[str, object]) -> None:

@@ -125,7 +125,7 @@ def answers() -> list[tuple[httpx.Response, httpx.Response | None]]:
 
 
 @pytest.mark.parametrize("number", range(len(BROKEN)), ids=lambda number: f"{BROKEN[number][0]} {BROKEN[number][1]}")
-def test_a_problem_points_at_the_fault_and_says_the_right_form(
+def test_a_problem_has_the_location_and_the_correction(
     answers: list[tuple[httpx.Response, httpx.Response | None]], number: int
 ) -> None:
     (said, repaired), (_, _, pointer, form, _) = answers[number], BROKEN[number]
@@ -139,12 +139,12 @@ def test_a_problem_points_at_the_fault_and_says_the_right_form(
     "found", [b"x", [b"x"], [[1]], [1] * 10**5, "x" * 10**5, 10**5000, 1.5, None, {"a": b"x"}], ids=type
 )
 @pytest.mark.parametrize("place", ["inputs", "input", "shape", "op", "attribute", "assume"])
-def test_what_json_can_not_write_is_not_written(place: str, found: Any) -> None:
+def test_values_that_json_cannot_represent_are_not_written(place: str, found: Any) -> None:
     broken = {"op": {**TO, "shape": found}} if place == "attribute" else {place: found}
     for value in (broken, {"inputs": [[3]]} | broken, {"inputs": found, "window": found} | broken):
         with suppress(Problem):  # any other exception is a failure of the service
             validate(CheckRequest, value)
 
 
-def test_there_are_thirty_of_them() -> None:
+def test_there_are_thirty_corrections() -> None:
     assert len(BROKEN) >= 30

@@ -26,7 +26,7 @@ def test_messagepack_has_the_same_fields(http: httpx.Client) -> None:
     assert post(http, "/v1/why", {"text": TEXT}).status_code == 200
 
 
-def test_what_the_text_does_not_hold_is_null(http: httpx.Client) -> None:
+def test_data_that_the_text_does_not_contain_is_null(http: httpx.Client) -> None:
     text = "RuntimeError: The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension 3"
     answer = http.post("/v1/why", json={"text": text}).json()
     assert (answer["op"], answer["inputs"], answer["check"], answer["sizes"]) == (None, None, None, [7, 64])
@@ -44,7 +44,9 @@ def test_what_the_text_does_not_hold_is_null(http: httpx.Client) -> None:
         ({"text": TEXT, "op": "numpy.add"}, "/op", "field"),
     ],
 )
-def test_a_mistake_is_a_problem_that_names_it(http: httpx.Client, body: object, pointer: str, words: str) -> None:
+def test_an_invalid_request_is_a_problem_that_names_the_field(
+    http: httpx.Client, body: object, pointer: str, words: str
+) -> None:
     answer = http.post("/v1/why", json=body)
     assert (answer.status_code, answer.json()["code"], answer.json()["pointer"]) == (422, "invalid-request", pointer)
     assert words in answer.json()["detail"]
@@ -55,7 +57,7 @@ def test_a_text_of_64_kib_is_read(http: httpx.Client) -> None:
     assert http.post("/v1/why", json={"text": text}).json()["op"] == {"name": "numpy.add"}
 
 
-def test_the_clients_answer_as_the_library_does(service: Served) -> None:
+def test_the_clients_return_the_same_answer_as_the_library(service: Served) -> None:
     with axiscast.Client(service.url) as client:
         assert client.why(TEXT) == axiscast.why(TEXT)
         with pytest.raises(axiscast.errors.InvalidRequest, match="65536"):
@@ -68,7 +70,7 @@ def test_the_clients_answer_as_the_library_does(service: Served) -> None:
     assert asyncio.run(answer()) == axiscast.why(TEXT)
 
 
-def test_the_longest_answer_reaches_a_client(service: Served) -> None:
+def test_the_longest_response_is_accepted_by_a_client(service: Served) -> None:
     shapes = " ".join(f"({', '.join(['1000000007'] * 60)})" for _ in range(32))
     text = f"operands could not be broadcast together with shapes {shapes} (2, 3)"
     with axiscast.Client(service.url) as client:

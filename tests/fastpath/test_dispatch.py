@@ -222,7 +222,7 @@ def test_no_traced_request_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch) 
         assert on_fast_path(service, REQUESTS, monkeypatch) == set()
 
 
-def test_no_request_takes_the_fast_path_beside_the_most_in_flight() -> None:
+def test_no_request_takes_the_fast_path_at_the_limit_of_requests_in_flight() -> None:
     with running(max_concurrent_requests=1) as service, Asking(service) as connection:
         assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 200 ")
         service.app.state.fast_path.in_flight[False] = 1
@@ -247,7 +247,7 @@ HOSTS = {
 }
 
 
-def test_both_ways_accept_the_same_host_names() -> None:
+def test_both_paths_accept_the_same_host_names() -> None:
     with both(allowed_hosts="there") as (short, long):
         for host, status in HOSTS.items():
             asked = get(QUERY).replace(b"Host: there", f"Host: {host}".encode())
@@ -257,7 +257,7 @@ def test_both_ways_accept_the_same_host_names() -> None:
             assert given.startswith(b"HTTP/1.1 %d " % status), host
 
 
-def test_both_ways_refuse_an_unknown_key(tmp_path: Path) -> None:
+def test_both_paths_refuse_an_unknown_key(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(f"one:{KEY}\n")
     asked = {
         "its key": get(QUERY, f"Authorization: Bearer {KEY}"),
@@ -297,7 +297,7 @@ def test_a_connection_closes_on_request(version: str) -> None:
                 assert connection.stream.read() == b""
 
 
-def test_a_request_that_expects_100_continue_takes_the_ordinary_way() -> None:
+def test_a_request_that_expects_100_continue_takes_the_normal_path() -> None:
     asked = post(SHAPES, JSON, "Expect: 100-continue")
     with running() as service, Asking(service) as connection:
         first = connection.ask(asked)
@@ -319,7 +319,7 @@ def test_a_connection_whose_only_request_took_the_fast_path_may_idle() -> None:
 
 
 @pytest.mark.parametrize(("fields", "status"), [(["Content-Type: image/png"], 415), ([JSON, "Accept: image/png"], 406)])
-def test_a_request_refused_by_its_headers_is_not_asked_for_its_body(fields: list[str], status: int) -> None:
+def test_the_body_of_a_request_refused_by_its_headers_is_not_requested(fields: list[str], status: int) -> None:
     asked = request("POST /v1/check", *fields, "Expect: 100-continue", "Content-Length: 9")
     with running() as service, Asking(service) as connection:
         assert connection.ask(asked).startswith(b"HTTP/1.1 %d " % status)
@@ -348,7 +348,7 @@ def test_no_request_takes_the_fast_path_once_a_shutdown_has_begun() -> None:
             assert connection.stream.read() == b""
 
 
-def test_with_an_access_log_each_request_is_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_access_log_has_a_line_for_each_request(capfd: pytest.CaptureFixture[str]) -> None:
     with running(access_log=True) as service:
         answers(service, {"": REQUESTS["GET"]})
     assert capfd.readouterr().err.count("route=/v1/check") == TIMES

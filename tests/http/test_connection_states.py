@@ -66,7 +66,7 @@ def test_sixteen_requests_per_turn_go_to_the_application() -> None:
     assert asyncio.run(run()) == [(0, 0), (16, 0), (32, 16), (40, 32), (40, 40)]
 
 
-def test_one_request_in_four_is_a_pipelined_one_while_others_arrive() -> None:
+def test_one_request_in_four_is_pipelined_while_others_arrive() -> None:
     async def run() -> list[int]:
         loop, shared = asyncio.get_running_loop(), RequestScheduler()
         asked: list[int] = []
@@ -97,7 +97,7 @@ def test_a_scheduled_connection_reads_one_buffer_and_is_scheduled_once() -> None
     asyncio.run(run())
 
 
-def test_a_request_is_awaited_until_its_body_has_come_and_not_while_it_is_in_flight() -> None:
+def test_a_request_is_awaited_until_its_body_has_arrived() -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
@@ -298,7 +298,7 @@ def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCapt
     assert "sent http.response.body out of order" in caplog.text
 
 
-def test_a_cancellation_after_the_response_loses_nothing_of_it() -> None:
+def test_a_cancellation_after_the_response_keeps_the_response() -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(START)
         await send(END)

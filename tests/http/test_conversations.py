@@ -67,7 +67,7 @@ async def converse(random: Random, shared: Hooks) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_conversation_is_never_stuck_and_leaves_nothing_behind(seed: int) -> None:
+def test_a_conversation_is_never_stuck_and_frees_its_resources(seed: int) -> None:
     async def run() -> None:
         shared = hooks()
         random = Random(seed)
@@ -100,7 +100,7 @@ BROKEN = (
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_malformed_request_gets_its_refusal_whatever_came_before_and_follows(seed: int) -> None:
+def test_a_malformed_request_is_refused_among_any_other_requests(seed: int) -> None:
     async def converse_badly(random: Random, shared: Hooks) -> None:
         requests = [request(random, number) for number in range(random.choice([0, 1, 3]))]
         left = bytearray(b"".join(each.data for each in requests) + random.choice(BROKEN))

@@ -74,7 +74,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
-def test_invalid_http_gets_one_response_and_a_close(gate: Served, data: bytes) -> None:
+def test_invalid_http_gets_one_response_before_the_close(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 400, "malformed-request")
 

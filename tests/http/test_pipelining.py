@@ -10,7 +10,7 @@ from conftest import SECONDS, Served
 from raw_http import BODY, BROADCAST, DUE, GET, LAST, POST, answers, ask, at_most, connect, read_all
 
 
-def test_pipelined_requests_are_answered_in_their_order(gate: Served) -> None:
+def test_pipelined_requests_are_answered_in_order(gate: Served) -> None:
     requests = [b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-ID: %d\r\n\r\n" % number for number in range(1000)]
     found = ask(gate.port, b"".join(requests) + LAST)
     assert [answer.headers["x-request-id"] for answer in found[:-1]] == [str(number) for number in range(1000)]

@@ -134,9 +134,7 @@ def test_a_stalled_long_body_gets_a_408(gate: Served, sent: int) -> None:
 
 @pytest.mark.parametrize("raw", [GET, b"GET / HTTP/1.1\r\n\r\n", POST + b"Content-Length: 999999\r\n\r\n" + BODY])
 @pytest.mark.parametrize("reset", [False, True])
-def test_nothing_of_a_connection_waits_for_the_collector_of_cycles(
-    here: tuple[int, Any], raw: bytes, reset: bool
-) -> None:
+def test_a_closed_connection_needs_no_garbage_collection(here: tuple[int, Any], raw: bytes, reset: bool) -> None:
     port, _ = here
     gc.collect()
     gc.disable()
@@ -152,7 +150,7 @@ def test_nothing_of_a_connection_waits_for_the_collector_of_cycles(
         gc.enable()
 
 
-def test_an_idle_connection_is_closed_but_not_while_a_head_arrives() -> None:
+def test_an_idle_connection_is_closed_unless_a_header_block_arrives() -> None:
     def idle(kept: float) -> None:
         with running(create_app(Settings(request_seconds=10 * LONGEST)), kept) as port:
             raw, seconds = trickle(port, GET)

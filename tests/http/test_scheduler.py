@@ -149,7 +149,7 @@ def written() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", TURNS)
-def test_each_request_of_a_turn_is_answered_once_and_in_its_order(written: dict[str, bytes], name: str) -> None:
+def test_each_request_of_a_turn_is_answered_once_and_in_order(written: dict[str, bytes], name: str) -> None:
     ids = TURNS[name][1] + [b"4"] * (name in FOLLOWED)
     assert re.findall(rb"HTTP/1.1 (\d+) ", written[name]) == [b"200"] * len(ids)
     assert re.findall(rb"x-request-id: (\d+)\r\n", written[name]) == ids

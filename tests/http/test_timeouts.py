@@ -113,7 +113,7 @@ def waited(gate: Served) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_incomplete_requests_have_their_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
+def test_incomplete_requests_are_closed_after_the_time_limit(waited: dict[Any, Any], name: str) -> None:
     assert SECONDS <= waited[name][1] < LONGEST
 
 

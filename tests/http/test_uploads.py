@@ -115,7 +115,9 @@ SIZES += [5 * WINDOW_BYTES, 16 * MiB + 12_345, 40 * MiB - 17]
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("framed", [announced, chunked])
-def test_random_bytes_come_back(parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], cut: Cut) -> None:
+def test_random_bytes_are_returned_unchanged(
+    parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], cut: Cut
+) -> None:
     for nbytes in (9 * MiB + 4321, 6 * MiB):
         body, data = body_of(nbytes)
         assert come_back(parser.port, framed(body, cut)) == data, nbytes
@@ -123,7 +125,7 @@ def test_random_bytes_come_back(parser: Served, framed: Callable[[bytes, Cut], I
 
 @pytest.mark.parametrize("framed", [announced, chunked])
 @pytest.mark.parametrize("nbytes", SIZES)
-def test_any_number_of_bytes_comes_back(
+def test_any_number_of_bytes_is_returned_unchanged(
     parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], nbytes: int
 ) -> None:
     body, data = body_of(nbytes)
@@ -131,7 +133,7 @@ def test_any_number_of_bytes_comes_back(
 
 
 @pytest.mark.parametrize("nbytes", [9 * MiB + 1, 12 * MiB - 1, 25 * MiB + 333])
-def test_the_clients_arrays_come_back(parser: Served, nbytes: int) -> None:
+def test_the_clients_arrays_are_returned_unchanged(parser: Served, nbytes: int) -> None:
     array = np.frombuffer(random_bytes(nbytes), np.uint8)
     with Client(parser.url) as client:
         (same,) = client.broadcast("numpy.broadcast_arrays", array)
@@ -147,7 +149,7 @@ def test_the_clients_arrays_come_back(parser: Served, nbytes: int) -> None:
         assert np.array_equal(again, array)
 
 
-def test_several_arrays_of_odd_sizes_come_back(parser: Served) -> None:
+def test_several_arrays_of_odd_sizes_are_returned_unchanged(parser: Served) -> None:
     arrays = [
         np.frombuffer(random_bytes(3 * MiB + 1 + seed), np.uint8)[seed:].reshape(3 * MiB + 1) for seed in range(3)
     ]
@@ -200,7 +202,7 @@ def test_a_buffer_is_cached_for_the_next_body_while_no_request_needs_its_memory(
     assert not budget.try_acquire(1)
 
 
-def test_of_buffers_that_are_free_together_one_is_cached() -> None:
+def test_only_one_of_several_free_buffers_is_cached() -> None:
     budget = MemoryBudget(64 * MiB)
 
     async def use() -> None:
@@ -214,7 +216,7 @@ def test_of_buffers_that_are_free_together_one_is_cached() -> None:
     asyncio.run(use())
 
 
-def test_buffers_that_are_not_cached_are_freed_at_once() -> None:
+def test_buffers_that_are_not_cached_are_freed_immediately() -> None:
     cache = MemoryBudget(64 * MiB).buffers
 
     async def use() -> None:

@@ -31,7 +31,7 @@ def test_a_uvicorn_without_a_setting_is_refused_with_the_versions_that_work(monk
         verify_uvicorn()
 
 
-def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uvicorn_with_an_unknown_server_state_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Another(ServerState):
         def __init__(self) -> None:
             super().__init__()
@@ -43,14 +43,14 @@ def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("arguments", [{}, {"config": 1, "server_state": 2, "app_state": {}, "more": 3}])
-def test_a_uvicorn_that_makes_connections_in_another_way_is_refused(arguments: dict[str, Any]) -> None:
+def test_a_uvicorn_that_creates_connections_in_an_unknown_way_is_refused(arguments: dict[str, Any]) -> None:
     from axiscast_service.http.protocol import HTTPProtocol
 
     with pytest.raises(ValueError, match="creates connections in an unknown way"):
         verify_connection(lambda: HTTPProtocol(**arguments))
 
 
-def test_no_private_name_of_another_library_is_used_but_in_one_file() -> None:
+def test_private_names_of_other_libraries_are_used_only_in_one_file() -> None:
     """Attributes with one underscore are only those of `self`, and no module of another library is changed."""
     for path in sorted(SERVICE.rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -66,7 +66,7 @@ def test_no_private_name_of_another_library_is_used_but_in_one_file() -> None:
                 assert path.name == "library_patches.py", f"{path.name}:{node.lineno}"
 
 
-def test_serve_ends_with_the_sentence() -> None:
+def test_serve_ends_with_the_error_message() -> None:
     program = (
         "import uvicorn.server as server; init = server.ServerState.__init__\n"
         "def without(self): init(self); del self.total_requests\n"

@@ -67,7 +67,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED)
-def test_anything_else_is_401_and_says_what_to_send(guarded: Served, headers: list[tuple[str, str]]) -> None:
+def test_any_other_key_is_refused_with_401_and_the_fix(guarded: Served, headers: list[tuple[str, str]]) -> None:
     answer = httpx.get(guarded.url + CHECK, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
     assert answer.headers["www-authenticate"] == "Bearer"
@@ -90,7 +90,7 @@ def test_anything_else_is_401_and_says_what_to_send(guarded: Served, headers: li
         "/v1",
     ],
 )
-def test_every_path_that_is_not_public_needs_a_key(guarded: Served, path: str) -> None:
+def test_every_private_path_requires_a_key(guarded: Served, path: str) -> None:
     with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=PATIENCE) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())  # httpx would tidy the path up
         assert connection.makefile("rb").readline().split()[1] == b"401"
@@ -115,7 +115,7 @@ def test_probes_and_pages_need_no_key(guarded: Served, path: str) -> None:
     assert httpx.get(guarded.url + path).status_code == 200
 
 
-def test_what_the_pages_load_needs_no_key(guarded: Served) -> None:
+def test_files_that_the_pages_load_need_no_key(guarded: Served) -> None:
     files = [
         file
         for path in ("/", "/docs", "/ops")
@@ -131,7 +131,7 @@ def test_what_the_pages_load_needs_no_key(guarded: Served) -> None:
     assert {"static/page.js", "static/elements.js"} <= set(files)
 
 
-def test_the_openapi_document_asks_for_the_key(guarded: Served, http: httpx.Client) -> None:
+def test_the_openapi_document_requires_the_key(guarded: Served, http: httpx.Client) -> None:
     document = httpx.get(f"{guarded.url}/openapi.json").json()
     assert document["security"] == [{"key": []}]
     assert document["components"]["securitySchemes"]["key"] == {"type": "http", "scheme": "bearer"}
@@ -141,13 +141,13 @@ def test_the_openapi_document_asks_for_the_key(guarded: Served, http: httpx.Clie
     assert "security" not in http.get("/openapi.json").json()
 
 
-def test_a_refusal_comes_in_messagepack_where_the_request_is(guarded: Served) -> None:
+def test_a_messagepack_request_is_refused_in_messagepack(guarded: Served) -> None:
     headers = {"Content-Type": "application/vnd.msgpack"}
     answer = httpx.post(f"{guarded.url}/v1/check", content=msgpack.packb({}), headers=headers)
     assert msgpack.unpackb(answer.content)["code"] == "unauthenticated"
 
 
-def test_the_refusal_comes_before_the_body_is_read(guarded: Served) -> None:
+def test_a_request_is_refused_before_its_body_is_read(guarded: Served) -> None:
     with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=PATIENCE) as connection:
         head = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
         connection.sendall(head.encode())
@@ -189,7 +189,7 @@ WEAK = {
 
 
 @pytest.mark.parametrize(("text", "said"), WEAK.items())
-def test_weak_keys_are_refused_by_a_message_without_the_key(tmp_path: Path, text: str, said: str) -> None:
+def test_the_message_about_a_weak_key_does_not_contain_the_key(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "keys"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match="API keys") as caught:
@@ -202,7 +202,7 @@ def test_weak_keys_are_refused_by_a_message_without_the_key(tmp_path: Path, text
 @pytest.mark.parametrize(
     ("file", "said"), [("absent", "No such file or directory"), (".", "Is a directory"), ("weak", "has fewer than 16")]
 )
-def test_the_service_does_not_start_without_its_keys_file(tmp_path: Path, file: str, said: str) -> None:
+def test_the_service_does_not_start_without_its_key_file(tmp_path: Path, file: str, said: str) -> None:
     (tmp_path / "weak").write_text("a:1234\n")
     command = [sys.executable, "-m", "axiscast", "serve", "--api-keys-file", str(tmp_path / file)]
     done = run(command)
@@ -215,7 +215,7 @@ def test_the_service_does_not_start_without_its_keys_file(tmp_path: Path, file: 
 # --- the clients ----------------------------------------------------------------------------------
 
 
-def test_the_clients_send_their_key(guarded: Served) -> None:
+def test_the_clients_send_the_api_key(guarded: Served) -> None:
     with Client(guarded.url, api_key=ALICE) as client:
         assert client.broadcast_to(np.array([1, 2]), (2, 2)).tolist() == [[1, 2], [1, 2]]
 
@@ -227,14 +227,14 @@ def test_the_clients_send_their_key(guarded: Served) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "secret-0123456789abcdef"])
-def test_a_refused_key_is_an_exception_of_its_own_and_is_not_in_it(guarded: Served, key: str | None) -> None:
+def test_a_refused_key_raises_its_own_exception_without_the_key(guarded: Served, key: str | None) -> None:
     with Client(guarded.url, api_key=key) as client, pytest.raises(Unauthenticated) as caught:
         client.can_broadcast((3,), (1,))
     assert (caught.value.status, caught.value.code) == (401, "unauthenticated")
     assert "secret" not in f"{caught.value!r} {caught.value} {caught.value.facts} {client!r} {vars(client)}"
 
 
-def test_a_large_upload_with_a_wrong_key_learns_why(guarded: Served) -> None:
+def test_a_large_upload_with_a_wrong_key_gets_the_reason(guarded: Served) -> None:
     with Client(guarded.url, api_key="secret-0123456789abcdef", retries=0) as client, pytest.raises(Unauthenticated):
         client.broadcast_to(np.zeros(2**22), (2, 2**22))
 
@@ -261,7 +261,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 
 
 @pytest.mark.parametrize("given", ["option", "environment"])
-def test_the_command_line_takes_the_key(guarded: Served, given: str) -> None:
+def test_the_command_line_accepts_the_key(guarded: Served, given: str) -> None:
     arguments = ["--api-key", ALICE] if given == "option" else []
     environment = os.environ | ({"AXISCAST_API_KEY": ALICE} if given == "environment" else {})
     command = [sys.executable, "-m", "axiscast", "check", "3", "1", "--url", guarded.url, *arguments]
@@ -270,7 +270,7 @@ def test_the_command_line_takes_the_key(guarded: Served, given: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "status"), [("", 2), ("secret-0123456789abcdef", 77), ("secret with spaces", 2)])
-def test_the_command_line_says_what_is_wrong_with_the_key(guarded: Served, key: str, status: int) -> None:
+def test_the_command_line_reports_an_invalid_key(guarded: Served, key: str, status: int) -> None:
     command = [sys.executable, "-m", "axiscast", "ops", "--url", guarded.url, "--api-key", key]
     done = run(command)
     assert done.returncode == status

@@ -43,7 +43,7 @@ def test_on_loopback_without_keys_only_loopback_names_are_allowed() -> None:
             assert status(service, "10.1.2.3", path) == 200
 
 
-def test_the_host_of_a_url_as_the_target_counts_and_not_the_host_field() -> None:
+def test_a_url_as_the_target_overrides_the_host_field() -> None:
     """RFC 9112, 3.2.2."""
     with served(allowed_hosts="there") as service:
         for target, host, expected in [
@@ -108,9 +108,7 @@ def test_other_names_are_allowed_if_listed_or_with_keys_or_a_wildcard(tmp_path: 
         ({"allowed_hosts": "a,b", "host": "0.0.0.0", "api_keys_file": "keys"}, "a,b"),
     ],
 )
-def test_the_default_follows_from_where_it_listens_and_whether_it_asks_for_keys(
-    settings: dict[str, str], hosts: str
-) -> None:
+def test_the_default_hosts_depend_on_the_address_and_the_keys(settings: dict[str, str], hosts: str) -> None:
     assert effective_hosts(Settings(**settings)) == hosts
 
 
@@ -124,7 +122,7 @@ def test_an_invalid_allowed_host_stops_the_start(listed: str) -> None:
         assert (done.returncode, "without a port" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
-def test_the_composed_service_answers_on_this_machine_and_to_its_own_health_check() -> None:
+def test_the_compose_service_responds_to_local_requests_and_health_checks() -> None:
     composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["axiscast"]
     assert parse_hosts(composed["environment"]["AXISCAST_ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
     assert composed["ports"] == ["127.0.0.1:8000:8000"]

@@ -34,7 +34,9 @@ ACCEPTS = [
 
 
 @pytest.mark.parametrize(("accept", "answered"), ACCEPTS, ids=[str(accept) for accept, _ in ACCEPTS])
-def test_accept_decides_and_otherwise_the_encoding_of_the_request(service: Served, accept: str, answered: str) -> None:
+def test_the_response_has_the_accepted_encoding_or_that_of_the_request(
+    service: Served, accept: str, answered: str
+) -> None:
     headers = {"Content-Type": "application/msgpack"} | ({"Accept": accept} if accept else {})
     request = httpx.Request("POST", f"{service.url}/v1/check", content=pack(NGRAPH), headers=headers)
     if accept is None:

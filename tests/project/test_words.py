@@ -86,7 +86,7 @@ def printed(command: str, environment: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page) and page != "examples/README.md"])
-def test_every_command_prints_what_stands_below_it(
+def test_every_command_prints_the_documented_output(
     page: str, service: Served, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -96,7 +96,7 @@ def test_every_command_prints_what_stands_below_it(
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)])
-def test_every_python_example_prints_what_stands_below_it(page: str, service: Served) -> None:
+def test_every_python_example_prints_the_documented_output(page: str, service: Served) -> None:
     found = examples(page)
     for example in found:
         example.source = example.source.replace(URL, service.url)

@@ -96,7 +96,7 @@ BODIES: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("media", Encoding)
 @pytest.mark.parametrize(("model", "value"), BODIES.values(), ids=BODIES)
-def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, media: Encoding) -> None:
+def test_a_body_needs_at_most_the_reserved_memory(model: Any, value: Any, media: Encoding) -> None:
     body = encode(value, media)
     if media is JSON and value is BODIES["wide characters"][1]:
         body = json.dumps(value, ensure_ascii=False).encode()
@@ -110,7 +110,7 @@ def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, me
 
 @pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "timedelta64[s]", "str<4>",
                                    "str<100>", "bytes<3>", "bytes<100>", None])  # fmt: skip
-def test_lists_become_an_array_within_what_is_reserved(dtype: str | None) -> None:
+def test_lists_become_an_array_within_the_reserved_memory(dtype: str | None) -> None:
     element: Any = 1
     if dtype is not None:
         element = {"b": True, "c": [1, 2], "d": "2020-01-01T00:00:00", "s": WIDE * 4}.get(dtype[0], 1)
@@ -124,18 +124,18 @@ def test_lists_become_an_array_within_what_is_reserved(dtype: str | None) -> Non
     assert peak <= tensor.decoded_bytes() + 5000 * prescan.NUMBER_BYTES  # flattening was reserved with the values
 
 
-def test_lists_of_long_items_take_three_times_their_width() -> None:
+def test_lists_of_long_items_need_three_times_their_width() -> None:
     tensor = Tensor(dtype="str<262144>", shape=(1000,), data=[""] * 1000)
     assert tensor.decoded_bytes() == 1000 * (3 * 2**20 + 80)
 
 
-def test_bytes_that_came_take_nothing_but_to_be_joined_or_decoded() -> None:
+def test_received_bytes_need_memory_only_to_be_joined_or_decoded() -> None:
     assert Tensor(dtype="int8", shape=(6,), data=b"abcdef").decoded_bytes() == 0
     assert Tensor(dtype="int8", shape=(6,), data=[b"abc", b"def"]).decoded_bytes() == 6
     assert Tensor(dtype="int8", shape=(6,), base64="YWJjZGVm").decoded_bytes() == 8
 
 
-def test_a_shape_that_no_list_has_takes_no_more_than_a_body_holds() -> None:
+def test_a_shape_that_no_list_has_needs_no_more_memory_than_the_body() -> None:
     for dtype in ("int8", "no-such-dtype"):
         assert Tensor(dtype=dtype, shape=(10**12,), data=[1]).decoded_bytes() <= 2**17 * 83
 
@@ -178,7 +178,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any) -> None:
+def test_an_answer_needs_at_most_the_reserved_memory(work: Any, model: Any, question: Any) -> None:
     request = validate(model, question)
     shown = {"exclude_none": True} if work is answer_translate else {"exclude_unset": True}
     request_size = validate_request(request.op, tuple(request.inputs)) if work is not answer_compare else None
@@ -193,7 +193,7 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
     assert taken(answer) <= reserved.most + SLACK
 
 
-def test_checks_of_many_inputs_leave_nothing_behind() -> None:
+def test_checks_of_many_inputs_free_all_memory() -> None:
     def work() -> None:
         for row in range(8):
             check_to_dict(PlainCheck([*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
@@ -201,7 +201,7 @@ def test_checks_of_many_inputs_leave_nothing_behind() -> None:
     assert kept(work) < SLACK
 
 
-def test_rows_take_no_more_than_is_reserved_for_them() -> None:
+def test_rows_need_at_most_the_reserved_memory() -> None:
     rows = [{"inputs": [[8, 1, 6, 1], [7, 1, 5]], "dtype": "int8"}] * 300 + [{"inputs": [[2, 3]] * 500}] * 4
     reserved = Reserved()
     assert taken(lambda: encode({"results": list(check_rows(rows, reserved))}, JSON)) <= reserved.most
@@ -221,7 +221,7 @@ SYMBOLIC_ROWS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("row", SYMBOLIC_ROWS.values(), ids=SYMBOLIC_ROWS)
-def test_symbolic_rows_take_what_is_reserved_for_them_and_not_much_less(row: dict[str, Any]) -> None:
+def test_symbolic_rows_need_most_of_the_reserved_memory(row: dict[str, Any]) -> None:
     reserved = Reserved()
     answers: list[Any] = []
     rows = [row] * 100
@@ -230,7 +230,7 @@ def test_symbolic_rows_take_what_is_reserved_for_them_and_not_much_less(row: dic
     assert peak <= reserved.most <= 4 * peak
 
 
-def test_rows_with_hints_take_no_more_than_is_reserved_for_them() -> None:
+def test_rows_with_hints_need_at_most_the_reserved_memory() -> None:
     rows = [{"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}] * 50
     reserved = Reserved()
     answers: list[Any] = []
@@ -239,7 +239,7 @@ def test_rows_with_hints_take_no_more_than_is_reserved_for_them() -> None:
     assert peak <= reserved.most
 
 
-def test_rows_with_warnings_take_no_more_than_is_reserved_for_them() -> None:
+def test_rows_with_warnings_need_at_most_the_reserved_memory() -> None:
     reserved = Reserved()
     answers: list[Any] = []
     peak = taken(
@@ -249,7 +249,7 @@ def test_rows_with_warnings_take_no_more_than_is_reserved_for_them() -> None:
     assert peak <= reserved.most
 
 
-def test_a_row_that_does_not_fit_spoils_no_other() -> None:
+def test_a_row_that_exceeds_the_memory_does_not_affect_the_others() -> None:
     rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 2000}, {"inputs": [[4]]}]
     first, second, third = check_rows(rows, MemoryReservation(MemoryBudget(2 * MiB)).reserve_response)
     assert (first["compatible"], third["compatible"]) == (True, True)
@@ -257,7 +257,7 @@ def test_a_row_that_does_not_fit_spoils_no_other() -> None:
 
 
 @pytest.mark.parametrize("inputs", [1, 2, 20])
-def test_columns_take_no_more_than_is_reserved_for_them(inputs: int) -> None:
+def test_columns_need_at_most_the_reserved_memory(inputs: int) -> None:
     column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
     request = validate(CheckBatchRequest, {"inputs": [column] * inputs})
     reserved = Reserved()
@@ -276,7 +276,7 @@ BACKPROPS = {
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32", "complex64", "complex128"])
 @pytest.mark.parametrize(("op", "shape", "gradients", "strides"), BACKPROPS.values(), ids=BACKPROPS)
-def test_a_backprop_takes_no_more_than_is_reserved_for_it(
+def test_a_backprop_needs_at_most_the_reserved_memory(
     op: str, shape: list[int], gradients: list[list[int]], strides: list[int] | None, dtype: str
 ) -> None:
     named: Any = {"name": op, "shape": gradients[0]}
@@ -312,7 +312,7 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
     assert peak <= reserved.most + SLACK
 
 
-def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
+def test_memory_is_reserved_for_a_strided_answer_that_is_copied() -> None:
     tensor = {"dtype": "int8", "shape": [1000, 2000], "data": bytes(2 * 10**6)}
     op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
     request = validate(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
@@ -323,7 +323,7 @@ def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64", "str<100000>"])
-def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: str) -> None:
+def test_a_gathered_window_needs_at_most_the_reserved_memory(dtype: str) -> None:
     size = 8 * MiB // dtypes.dtype_from_name(dtype).itemsize
     data = memoryview(bytes(size * dtypes.dtype_from_name(dtype).itemsize + 1))[1:]  # where it lies in a message
     tensor = {"dtype": dtype, "shape": [size], "data": data}
@@ -355,7 +355,7 @@ AT_ONCE: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("respond", "question"), AT_ONCE.values(), ids=AT_ONCE)
-def test_what_is_answered_at_once_with_nothing_reserved_takes_little(respond: Any, question: Any) -> None:
+def test_responses_without_a_reservation_need_little_memory(respond: Any, question: Any) -> None:
     body = encode(question, JSON)
     assert len(body) < 4096
     answers: list[object] = []
@@ -366,7 +366,7 @@ def test_what_is_answered_at_once_with_nothing_reserved_takes_little(respond: An
 @pytest.mark.parametrize("as_base64", [False, True])
 @pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
                                    "timedelta64[s]", "str<4>", "str<100>", "bytes<3>", "bytes<100>"])  # fmt: skip
-def test_a_json_answer_takes_no_more_than_is_reserved_for_it(dtype: str, as_base64: bool) -> None:
+def test_a_json_answer_needs_at_most_the_reserved_memory(dtype: str, as_base64: bool) -> None:
     kind = dtypes.dtype_from_name(dtype)
     raw = np.random.default_rng(0).integers(2**62, size=(5000, 1))
     if kind.kind == "U":

@@ -38,14 +38,14 @@ def test_a_client_that_trusts_the_certificate_is_answered(encrypted: Served, pem
     assert (output == [0, 1, 2]).all()
 
 
-def test_a_client_that_does_not_and_plain_http_are_not_answered(encrypted: Served) -> None:
+def test_an_untrusting_client_and_plain_http_get_no_response(encrypted: Served) -> None:
     with Client(encrypted.url, retries=0) as client, pytest.raises(ConnectionFailed, match="CERTIFICATE_VERIFY_FAILED"):
         client.can_broadcast((3,), (1,))
     with pytest.raises(httpx.TransportError):
         httpx.get(encrypted.url.replace("https", "http") + "/livez")
 
 
-def test_the_key_may_be_in_the_certificates_file_and_the_greeting_says_https(pem: Path) -> None:
+def test_the_certificate_file_may_contain_the_key(pem: Path) -> None:
     with served(tls_certificate=pem / "both") as running:
         greeting = running.end()
     assert f"axiscast on {running.url} " in greeting
@@ -85,7 +85,7 @@ def test_an_invalid_certificate_stops_the_start(pem: Path, certificate: str, key
     assert reason in str(caught.value)
 
 
-def test_the_service_says_so_and_does_not_start(pem: Path) -> None:
+def test_an_exposed_service_without_keys_does_not_start(pem: Path) -> None:
     arguments = ["--tls-certificate", str(pem / "certificate"), "--tls-key", str(pem / "another")]
     command = [sys.executable, "-m", "axiscast", "serve", *arguments]
     done = run(command)
@@ -98,7 +98,7 @@ def test_it_listens_on_loopback_by_default() -> None:
     assert Settings().host == "127.0.0.1"
 
 
-def test_the_documentation_can_be_turned_off() -> None:
+def test_the_documentation_can_be_disabled() -> None:
     def statuses(url: str) -> dict[str, int]:
         return {path: httpx.get(url + path).status_code for path in ("/docs", "/ops", "/openapi.json", "/", "/v1/ops")}
 

@@ -44,7 +44,7 @@ def listeners_of(service: Served) -> int:
     return sum(line[1].endswith(port) and line[3] == "0A" for line in lines)
 
 
-def test_a_killed_worker_loses_its_own_requests_alone_and_is_replaced() -> None:
+def test_a_killed_worker_loses_only_its_own_requests_and_is_replaced() -> None:
     with served(workers=2) as service:
         assert wait_for(lambda: listeners_of(service) == 2)  # else nobody may be left to answer
         seen: Counter[str] = Counter()
@@ -87,7 +87,7 @@ def test_a_full_disk_stops_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         assert httpx.get(f"{service.url}/metrics").status_code == 200
 
 
-def test_clients_that_reset_during_a_response_leave_nothing_behind(service: Served) -> None:
+def test_clients_that_reset_during_a_response_free_all_resources(service: Served) -> None:
     def files() -> int:
         return len(os.listdir(f"/proc/{service.process.pid}/fd"))
 

@@ -35,7 +35,7 @@ def lines(log: str, message: str = "answered") -> list[dict[str, Any]]:
     return [line for line in every if line["message"] == message]
 
 
-def test_a_request_is_a_line_of_json_and_nothing_else_is_written(tmp_path: Path) -> None:
+def test_a_request_is_one_json_line_in_the_log(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text(f"alice:{KEY}\n")
     with served(access_log="true", log_format="json", api_keys_file=keys) as running:
@@ -61,7 +61,7 @@ def test_a_request_is_a_line_of_json_and_nothing_else_is_written(tmp_path: Path)
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
-def test_nothing_that_a_client_sent_is_in_the_log(log_format: str, tmp_path: Path) -> None:
+def test_the_log_contains_no_data_from_clients(log_format: str, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text(f"alice:{KEY}\n")
     with served(access_log="true", log_format=log_format, api_keys_file=keys) as running:
@@ -110,7 +110,7 @@ def test_an_incomplete_response_is_logged() -> None:
     assert 0 < line["bytes"] < 2**33
 
 
-def test_without_an_access_log_a_request_leaves_no_line() -> None:
+def test_without_an_access_log_requests_are_not_logged() -> None:
     with served() as running:
         httpx.get(f"{running.url}/v1/check?input=3")
         log = log_of(running)
@@ -129,7 +129,7 @@ def ask(settings: Settings) -> httpx.Response:
     return asyncio.run(get())
 
 
-def test_a_log_that_can_not_be_written_fails_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_log_does_not_fail_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.StringIO):
         def write(self, text: str) -> int:
             raise OSError(28, "No space left on device")
@@ -139,7 +139,7 @@ def test_a_log_that_can_not_be_written_fails_no_request(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
-def test_the_cause_of_a_failure_is_in_the_log_alone(log_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cause_of_a_failure_is_only_in_the_log(log_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any) -> None:
         raise RuntimeError("the cause\nINFO: not a line of its own")
 
@@ -183,13 +183,13 @@ TRACEPARENTS = {
 
 
 @pytest.mark.parametrize(("header", "trace_id"), TRACEPARENTS.items())
-def test_a_trace_id_is_taken_from_a_sane_traceparent_only(header: str, trace_id: str | None) -> None:
+def test_a_trace_id_is_read_only_from_a_valid_traceparent(header: str, trace_id: str | None) -> None:
     headers = [(b"host", b"x"), (b"traceparent", header.encode())]
     assert trace_id_of({"headers": headers}) == trace_id
     assert trace_id_of({"headers": [*headers, headers[1]]}) is None
     assert trace_id_of({"headers": []}) is None
 
 
-def test_the_format_of_the_log_is_one_of_two() -> None:
+def test_the_log_has_one_of_two_formats() -> None:
     with pytest.raises(ValueError, match="AXISCAST_LOG_FORMAT must be text or json, not 'xml'"):
         Settings.from_environment({"AXISCAST_LOG_FORMAT": "xml"})

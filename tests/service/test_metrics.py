@@ -75,7 +75,7 @@ def test_each_request_is_counted_by_method_status_and_route(watched: Served) -> 
     assert 0 < sum(told(watched.url, "http_server_request_duration_seconds_sum").values()) < 2
 
 
-def test_unknown_paths_and_methods_are_one_value_each(watched: Served) -> None:
+def test_unknown_paths_and_unknown_methods_have_one_label_value_each(watched: Served) -> None:
     before = len(told(watched.url, COUNT))
     with httpx.Client(base_url=watched.url) as http:
         for number in range(20):
@@ -110,7 +110,7 @@ def test_a_stream_is_in_flight_until_its_last_byte(watched: Served) -> None:
     assert found[ACTIVE]["POST",] == 0
 
 
-def test_an_answer_that_nobody_reads_to_its_end_is_counted(watched: Served) -> None:
+def test_a_response_that_is_not_read_completely_is_counted(watched: Served) -> None:
     with stream(watched.url, 2**33) as answer:
         next(answer.iter_raw())
     assert wait_for(lambda: bool(told(watched.url, "axiscast_unfinished_answers_total")))
@@ -120,7 +120,7 @@ def test_an_answer_that_nobody_reads_to_its_end_is_counted(watched: Served) -> N
     assert found[ACTIVE]["POST",] == 0
 
 
-def test_the_page_for_operators_lists_every_metric_as_the_service_describes_it(service: Served) -> None:
+def test_the_operations_page_lists_every_metric_with_its_help_text(service: Served) -> None:
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (gauge|counter|histogram) \|(.*)\| (.+) \|$", page, re.MULTILINE)
     listed = {(name, kind, tuple(re.findall(r"\w+", labels)), text) for name, kind, labels, text in rows}
@@ -190,7 +190,7 @@ def ask(**settings: Any) -> httpx.Response:
     return asyncio.run(get())
 
 
-def test_metrics_that_are_turned_off_or_not_installed_are_404_and_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_or_missing_metrics_respond_404_at_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask().status_code == 200
     answer = ask(metrics=False)
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
@@ -211,7 +211,7 @@ def test_a_switch_is_true_or_false(word: str) -> None:
 # --- the exposition -------------------------------------------------------------------------------
 
 
-def test_the_memory_that_requests_hold_is_asked_for_when_prometheus_asks() -> None:
+def test_the_reserved_memory_is_measured_when_prometheus_requests_it() -> None:
     metrics, held = Metrics(), [0.0]
     assert b"axiscast_memory" not in metrics.exposition()
     metrics.watch_memory(lambda: held[0], 1000)
@@ -221,7 +221,7 @@ def test_the_memory_that_requests_hold_is_asked_for_when_prometheus_asks() -> No
     assert "axiscast_memory_held_ratio 0.64" in lines
 
 
-def test_one_full_worker_of_two_reads_as_full_whichever_is_asked() -> None:
+def test_either_worker_reports_the_memory_ratio_of_the_fullest_worker() -> None:
     """It is asked while the full one answers nobody: it has its long body to wait for."""
     nbytes = 8 * 2**20  # of 16 MiB, of which requests have three quarters
     head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/vnd.msgpack\r\n"
@@ -242,13 +242,13 @@ def test_one_full_worker_of_two_reads_as_full_whichever_is_asked() -> None:
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
-def test_promtool_finds_no_fault_in_the_exposition(service: Served) -> None:
+def test_promtool_accepts_the_exposition(service: Served) -> None:
     text = httpx.get(f"{service.url}/metrics").text
     checked = run(["promtool", "check", "metrics"], input=text)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_on_a_read_only_machine_the_error_says_what_several_workers_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_read_only_file_system_the_error_names_the_missing_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     from axiscast_service import serve
 
     def nowhere() -> str:
@@ -263,7 +263,7 @@ def test_on_a_read_only_machine_the_error_says_what_several_workers_need(monkeyp
         serve.verify_settings(Settings(workers=2))
 
 
-def test_a_connection_that_is_refused_before_it_is_a_request_is_counted(watched: Served) -> None:
+def test_a_connection_refused_before_its_request_is_counted(watched: Served) -> None:
     with socket.create_connection(("127.0.0.1", watched.port)) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")

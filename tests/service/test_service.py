@@ -21,7 +21,7 @@ def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:
             assert answer.headers["connection"] == "close"
 
 
-def test_more_requests_than_the_limit_are_asked_to_come_back() -> None:
+def test_requests_above_the_limit_get_a_retry_after_header() -> None:
     with (
         served(max_concurrent_requests=1) as small,
         socket.create_connection(("127.0.0.1", int(small.url[-5:]))) as held,

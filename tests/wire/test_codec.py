@@ -51,13 +51,13 @@ MESSAGE = {"op": "numpy.broadcast_to", "inputs": [[3], []], "explain": True, "no
     ],
     ids=["JSON", "MessagePack"],
 )
-def test_a_message_is_these_bytes(media, body):
+def test_a_message_is_encoded_as_these_bytes(media, body):
     assert encode(MESSAGE, media) == body
     for buffer in (body, bytearray(body), memoryview(body)):
         assert decode(buffer, media) == MESSAGE
 
 
-def test_every_name_of_messagepack_means_messagepack():
+def test_every_media_type_of_messagepack_is_accepted():
     names = {name: media.value for name, media in ENCODINGS.items()}
     assert names == {
         "application/json": "application/json",
@@ -67,13 +67,13 @@ def test_every_name_of_messagepack_means_messagepack():
     }
 
 
-def test_binary_data_passes_through_messagepack():
+def test_messagepack_preserves_binary_data():
     raw = bytes(range(256))
     assert decode(b"\x81\xa4data\xc5\x01\x00" + raw, MSGPACK) == {"data": raw}
 
 
 @pytest.mark.parametrize(("media", "shown"), [(JSON, "\ud800"), (MSGPACK, "?")], ids=["JSON", "MessagePack"])
-def test_an_answer_may_quote_half_a_surrogate_pair(media, shown):
+def test_a_response_may_contain_half_a_surrogate_pair(media, shown):
     assert decode(encode({"detail": "\ud800"}, media), media) == {"detail": shown}
 
 
@@ -123,7 +123,7 @@ def test_an_answer_may_quote_half_a_surrogate_pair(media, shown):
         pytest.param(b'{"a":1}', "looks like JSON: send Content-Type", id="JSON"),
     ],
 )
-def test_malformed_messagepack_is_refused_in_words(body, said):
+def test_malformed_messagepack_is_refused_with_a_message(body, said):
     assert said in refusal(body, MSGPACK)
 
 
@@ -163,17 +163,17 @@ def test_malformed_messagepack_is_refused_in_words(body, said):
         pytest.param(b"\x81\xa1a\x01", "looks like MessagePack: send Content-Type", id="MessagePack"),
     ],
 )
-def test_malformed_json_is_refused_in_words(body, said):
+def test_malformed_json_is_refused_with_a_message(body, said):
     assert said in refusal(body, JSON)
 
 
 @pytest.mark.parametrize(("opened", "closed"), [(b"[", b"]"), (b'{"[\\"{":', b"}")], ids=["lists", "maps"])
-def test_five_hundred_lists_or_maps_may_lie_inside_one_another(opened, closed):
+def test_five_hundred_lists_or_maps_may_be_nested(opened, closed):
     assert outcome(opened * 500 + b"0" + closed * 500, JSON) == "a value"
     assert "too deeply: the limit is 500 levels" in refusal(opened * 501 + b"0" + closed * 501, JSON)
 
 
-def test_a_refusal_echoes_no_more_than_the_head_of_a_key():
+def test_a_refusal_shows_only_the_beginning_of_a_key():
     key = "k" * 10**5
     assert len(refusal(b"\x82" + 2 * (msgpack.packb(key) + b"\x01"), MSGPACK)) < 200
     assert len(refusal(f'{{"{key}":1,"{key}":2}}'.encode(), JSON)) < 200
@@ -182,13 +182,13 @@ def test_a_refusal_echoes_no_more_than_the_head_of_a_key():
 @settings(max_examples=500)
 @given(st.binary(max_size=100), st.sampled_from(Encoding))
 @example(b"\xc7\x0c\xff\xff\xff\xff\xff" + b"\0" * 8, MSGPACK)  # a timestamp of too many nanoseconds
-def test_any_bytes_are_a_value_or_malformed(body, media):
+def test_any_bytes_are_decoded_or_refused(body, media):
     assert outcome(body, media) in ("a value", "malformed-body")
 
 
 @settings(max_examples=300)
 @given(st.data(), st.sampled_from(Encoding))
-def test_a_damaged_message_is_a_value_or_malformed(data, media):
+def test_a_damaged_message_is_decoded_or_refused(data, media):
     body = bytearray(encode(MESSAGE, media))
     for _ in range(data.draw(st.integers(1, 3))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
@@ -208,7 +208,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=200)
 @given(VALUES, st.sampled_from(Encoding))
-def test_decoding_gives_back_what_was_encoded(value, media):
+def test_decoding_inverts_encoding(value, media):
     assert decode(encode(value, media), media) == value
 
 
@@ -224,7 +224,7 @@ def depth(value):
 
 
 @given(TANGLED, st.text('[]{}"\\\\', max_size=4))
-def test_brackets_in_strings_are_not_deep(value, rest):
+def test_brackets_in_strings_do_not_count_as_nesting(value, rest):
     text = json.dumps(value)
     assert prescan.json_depth(text.encode()) == depth(value)
     assert prescan.json_depth(memoryview(text.encode() + b"]" * 9 + rest.encode())) >= depth(value)
@@ -245,7 +245,7 @@ def whole(body):
 
 @settings(max_examples=1000)
 @given(st.lists(st.sampled_from([bytes([first]) for first in range(256) if first not in NOT_SURVEYED]), max_size=40))
-def test_a_body_is_surveyed_to_where_msgpack_reads_it(pieces):
+def test_the_prescan_ends_where_msgpack_ends(pieces):
     body = b"".join(pieces)
     try:
         prescan.prescan_msgpack(body)
@@ -310,7 +310,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in FLOODS.items()])
-def test_a_flood_is_refused_before_it_takes_much_memory(body):
+def test_a_body_with_too_many_values_is_refused_before_it_needs_much_memory(body):
     tracemalloc.start()
     try:
         refusal(body, MSGPACK)
@@ -336,7 +336,7 @@ SMALLEST = {
 
 
 @pytest.mark.parametrize("item", SMALLEST.values(), ids=SMALLEST)
-def test_values_take_what_is_reserved_and_no_more_than_80_times_the_body(item):
+def test_values_need_at_most_the_reserved_memory_and_80_times_the_body(item):
     body, reserved = list_header(4000) + item * 4000, []
     peak = taken(lambda: decode(body, MSGPACK, reserved.append))
     assert peak <= sum(reserved)
@@ -344,7 +344,7 @@ def test_values_take_what_is_reserved_and_no_more_than_80_times_the_body(item):
 
 
 @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b"[", b'{"":'], ids=bytes.decode)
-def test_a_flood_of_json_is_refused_before_it_is_parsed(item):
+def test_json_with_too_many_values_is_refused_before_it_is_parsed(item):
     body = b"[" + item * (prescan.MAX_VALUES + 1)
     tracemalloc.start()
     try:

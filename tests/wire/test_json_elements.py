@@ -67,7 +67,7 @@ def test_every_value_is_an_element_or_is_refused(dtype: str | None) -> None:
     assert set(statuses) == {200, 422}
 
 
-def test_so_it_is_on_every_endpoint_in_both_encodings() -> None:
+def test_every_value_is_handled_on_every_endpoint_in_both_encodings() -> None:
     random = Random(20)
 
     def requests_of(dtype: str) -> list[tuple[str, dict[str, Any]]]:
@@ -129,7 +129,7 @@ def test_a_date_is_counted_exactly_or_refused(text: str, dtype: str, count: int 
     assert date_count(text, *np.datetime_data(np.dtype(dtype))) == count
 
 
-def test_dates_are_those_of_pythons_calendar() -> None:
+def test_dates_agree_with_pythons_calendar() -> None:
     random = Random(1)
     for _ in range(2000):
         day = date.fromordinal(random.randrange(1, date.max.toordinal() + 1))

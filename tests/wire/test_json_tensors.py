@@ -28,7 +28,7 @@ def values(array):
 @pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
 @pytest.mark.parametrize("layout", ["C", "one axis replicated", "size 0", "scalar"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "datetime64[25s]"])
-def test_every_dtype_passes_through_json_lists_by_value(name, layout, strided):
+def test_json_lists_preserve_the_values_of_every_dtype(name, layout, strided):
     array = LAYOUTS[layout](random_array(name, (4, 5, 6)))
     again = through_json(array, strided, as_base64=False)
     assert (again.dtype, again.shape, values(again)) == (array.dtype, array.shape, values(array))
@@ -36,7 +36,7 @@ def test_every_dtype_passes_through_json_lists_by_value(name, layout, strided):
 
 @pytest.mark.parametrize("count", [-(2**63) + 1, -(10**11) - 7, 0, 10**11 + 7, 2**63 - 1])
 @pytest.mark.parametrize("unit", ["W", "10D", "25s", "ns"])
-def test_a_date_passes_through_json_however_far_it_is(unit, count):
+def test_json_preserves_dates_of_any_year(unit, count):
     array = np.array([count]).view(f"M8[{unit}]")
     assert through_json(array, strided=False, as_base64=False).view(np.int64).tolist() == [count]
 
@@ -68,7 +68,7 @@ def test_a_date_passes_through_json_however_far_it_is(unit, count):
     ],
     ids=lambda value: value.dtype.name if isinstance(value, np.ndarray) else "as",
 )
-def test_a_json_list_is_written_so(array, data):
+def test_an_array_is_written_as_this_json_list(array, data):
     written = json.loads(b"".join(json_parts(array, strided=False, as_base64=False)))["data"]
     assert repr(written) == repr(data)  # -0.0 is not 0.0, and 1 is not True
 
@@ -106,7 +106,7 @@ def test_a_json_list_is_written_so(array, data):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_json_tensor_is_read_so(tensor, array):
+def test_a_json_tensor_is_read_as_this_array(tensor, array):
     read = received(tensor)
     assert (read.dtype, read.shape, values(read)) == (array.dtype, array.shape, values(array))
 
@@ -133,13 +133,13 @@ PLAIN = [True, False, 0, 1, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 0.5, -0.0
     ],
     ids=repr,
 )
-def test_a_dtype_that_is_left_out_is_the_one_that_numpy_infers(data, name, elements):
+def test_an_omitted_dtype_is_inferred_as_in_numpy(data, name, elements):
     shape = list(np.shape(data))
     read = received(json.dumps({"shape": shape, "data": data}))
     assert (read.dtype, repr(read.tolist())) == (np.dtype(name), repr(elements))
 
 
-def test_a_dtype_that_is_left_out_is_what_numpy_itself_makes_of_any_two_or_three_values():
+def test_an_omitted_dtype_equals_numpys_dtype_for_any_two_or_three_values():
     for values in [*product(PLAIN, repeat=2), *product(PLAIN, repeat=3)]:
         read, numpys = received(json.dumps({"shape": [len(values)], "data": values})), np.array(values)
         assert (read.dtype, bits(read)) == (numpys.dtype, bits(numpys)), values

@@ -76,7 +76,7 @@ SHAPES: dict[str, list[int | str] | None] = {
 
 
 @pytest.mark.parametrize(("text", "sizes"), SHAPES.items(), ids=[ascii(text)[:30] for text in SHAPES])
-def test_a_shape_is_taken_as_it_is_pasted(text: str, sizes: list[int | str] | None) -> None:
+def test_a_pasted_shape_is_accepted(text: str, sizes: list[int | str] | None) -> None:
     if sizes is None:
         with pytest.raises(ValueError, match=r"write a shape as|at most 2000 characters"):
             parse_shape(text)

@@ -13,7 +13,7 @@ from axiscast.wire.tensors import Tensor, json_parts, msgpack_parts
 @pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_dtype_and_layout_passes_to_the_bit(name, layout, strided):
+def test_every_dtype_and_layout_is_preserved_exactly(name, layout, strided):
     array = LAYOUTS[layout](random_array(name, (4, 5, 6)))
     for again in (through_msgpack(array, strided), through_json(array, strided, as_base64=True)):
         assert (again.dtype, again.shape, bits(again)) == (array.dtype, array.shape, bits(array))
@@ -22,7 +22,7 @@ def test_every_dtype_and_layout_passes_to_the_bit(name, layout, strided):
 
 @pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SMALL and dtype_of(name).str[0] == "<"])
-def test_big_endian_arrays_arrive_little_endian(name, strided):
+def test_big_endian_arrays_are_sent_little_endian(name, strided):
     little = random_array(name, (4, 5))
     big = little.byteswap().view(little.dtype.newbyteorder(">"))
     for again in (through_msgpack(big, strided), through_json(big, strided, as_base64=True)):
