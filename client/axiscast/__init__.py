@@ -108,10 +108,8 @@ def _suggestion(name: str) -> str:
         return ""
     if name in _CLIENT_METHODS:
         op = f"numpy.{name}" if f"numpy.{name}" in _import("ops").OPS else "numpy.broadcast_arrays"
-        return (
-            f": it is a method of clients, use axiscast.Client.in_process().{name}(...), "
-            f'or axiscast.check("{op}", ...) for shapes alone'
-        )
+        alone = f'axiscast.check("{op}", ...) for shapes alone'
+        return f": it is a method of clients, use axiscast.Client.in_process().{name}(...), or {alone}"
     from .ops.aliases import IMPORT_NAMES
     from .ops.help import python_name
     from .wire.wording import close_matches, did_you_mean

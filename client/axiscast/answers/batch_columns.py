@@ -19,7 +19,7 @@ from ..plan.column import Column, IntegerSizeRequired
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.cancellation import checkpoint
-from ..wire.prescan import ReserveMemory, unlimited_memory
+from ..wire.prescan import ReserveMemory, no_limit
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import Tensor
@@ -31,7 +31,7 @@ Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimited_memory) -> CheckedColumns:
+def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = no_limit) -> CheckedColumns:
     """Return the results of all rows. Raises Problem if the columns themselves are invalid.
 
     `reserve` is called with the bytes of the inputs before they are decoded, and with the bytes of the outputs before
@@ -47,7 +47,7 @@ def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimite
 
 
 def checked(
-    op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: ReserveMemory = unlimited_memory
+    op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: ReserveMemory = no_limit
 ) -> CheckedColumns:
     """Return the results of all rows of one op. The attributes named in `targets` are columns too.
 
@@ -120,11 +120,8 @@ def _op(plain: Any, targets: dict[str, Values]) -> Op:
     op = validate(CheckRequest, question).op
     for name, _, _ in op.symbols():
         if name not in targets:
-            raise Problem(
-                "invalid-request",
-                f"op/{name}: columns do not accept unknown sizes: send a batch of requests",
-                pointer=f"/op/{name}",
-            )
+            detail = f"op/{name}: columns do not accept unknown sizes: send a batch of requests"
+            raise Problem("invalid-request", detail, pointer=f"/op/{name}")
     return op
 
 

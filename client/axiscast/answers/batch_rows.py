@@ -8,7 +8,7 @@ from typing import Any
 from ..messages import CheckRequest
 from ..messages.notation import JsonNotation, RowNotation
 from ..messages.validation import validate
-from ..wire.prescan import ReserveMemory, unlimited_memory
+from ..wire.prescan import ReserveMemory, no_limit
 from ..wire.problems import Problem
 from .check import check_to_dict
 from .estimates import HINTS_BYTES, memory_estimate
@@ -17,7 +17,7 @@ from .plain_check import read_plain_check
 
 
 def check_rows(
-    requests: Sequence[Any], reserve: ReserveMemory = unlimited_memory, seconds: Callable[[], float] = lambda: 0
+    requests: Sequence[Any], reserve: ReserveMemory = no_limit, seconds: Callable[[], float] = lambda: 0
 ) -> Iterator[dict[str, Any]]:
     """Yield the response to each request as plain values: the response to the check, or {"error": problem}.
 
@@ -33,7 +33,7 @@ def check_rows(
 def check_row(
     number: int,
     request: Any,
-    reserve: ReserveMemory = unlimited_memory,
+    reserve: ReserveMemory = no_limit,
     is_late: bool = False,
     notation: JsonNotation | None = None,
 ) -> dict[str, Any]:

@@ -262,10 +262,8 @@ def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
         pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
         if all(_may_equal(size, wanted) for size, wanted in pairs):
             lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
-            yield (
-                ngraph.Broadcast(shape=target, broadcast_axes=lacking),
-                f"ngraph.Broadcast with broadcast_axes={list(lacking)}",
-            )
+            text = f"ngraph.Broadcast with broadcast_axes={list(lacking)}"
+            yield ngraph.Broadcast(shape=target, broadcast_axes=lacking), text
         if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
             yield (
                 openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes),

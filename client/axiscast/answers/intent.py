@@ -92,7 +92,5 @@ def has_operand_with_both_axes(shapes: Sequence[Sequence[object]], found: TwoSid
     True
     """
     rank = max(map(len, shapes))
-    return any(
-        all(axis >= rank - len(shape) and shape[axis - rank + len(shape)] != 1 for axis in found.axes)
-        for shape in shapes
-    )
+    rows = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
+    return any(all(row[axis] != 1 for axis in found.axes) for row in rows)

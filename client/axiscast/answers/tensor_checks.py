@@ -45,11 +45,8 @@ def validate_outputs(
 def _validate_window(window: Window, plan: Plan) -> None:
     shape = plan.outputs[0].shape
     if any(placement.shape != shape for placement in plan.outputs):
-        raise Problem(
-            "invalid-request",
-            "window: the outputs have different shapes, and a window needs outputs of the same shape",
-            pointer="/window",
-        )
+        detail = "window: the outputs have different shapes, and a window needs outputs of the same shape"
+        raise Problem("invalid-request", detail, pointer="/window")
     if len(window) != len(shape):
         raise Problem(
             "invalid-request",

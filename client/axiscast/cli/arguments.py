@@ -115,7 +115,7 @@ def _parse_assume_option(context: click.Context, option: click.Parameter, texts:
     return parse_argument(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
 
 
-assume_option = click.option(
+_assume_option = click.option(
     "--assume",
     multiple=True,
     metavar="NAME=SIZES",
@@ -123,7 +123,7 @@ assume_option = click.option(
     help="The possible sizes of a name, such as N=2.. or N=1..8. May be repeated.",
 )
 
-warn_option = click.option(
+_warn_option = click.option(
     "--warn",
     multiple=True,
     type=click.Choice(get_args(WarningKind)),
@@ -137,6 +137,12 @@ svg_option = click.option(
     metavar="FILE",
     help="Also write the drawing to an SVG file.",
 )
+
+
+def symbol_options(command: F) -> F:
+    """Add the options --assume and --warn to a command."""
+    return _assume_option(_warn_option(command))
+
 
 # --- parsing ---------------------------------------------------------------------------------------
 

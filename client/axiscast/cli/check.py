@@ -17,15 +17,14 @@ from ..models.report import FailOn
 from ..wire.problems import Problem
 from .arguments import (
     ShapeCommand,
-    assume_option,
     op_from_options,
     op_options,
     option_name,
     parse_shapes,
     service_options,
     svg_option,
+    symbol_options,
     validated_request,
-    warn_option,
 )
 from .backend import run_check
 from .model_report import model_options, report_models
@@ -36,8 +35,7 @@ from .terminal import color_answer, color_lines, write_svg
 @click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
 @op_options
 @click.option("--dtype", help="Also print the number of bytes of each output, for a dtype such as float32.")
-@assume_option
-@warn_option
+@symbol_options
 @click.option(
     "--batch",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -91,13 +89,8 @@ def check_command(
     models = [text for text in shapes if text.endswith(".onnx")]
     shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, "svg": svg, **attributes}
     shape_options = [option_name(name) for name, value in shape_values.items() if value is not None]
-    model_values: dict[str, Any] = {
-        "--all": all_nodes,
-        "--format": output_format,
-        "--fail-on": fail_on,
-        "--example": example,
-    }
-    model_values |= {"--no-probe": not probe, "--kinds": kinds}
+    model_values: dict[str, Any] = {"--all": all_nodes, "--format": output_format, "--fail-on": fail_on}
+    model_values |= {"--example": example, "--no-probe": not probe, "--kinds": kinds}
     given_model_options = [option for option, value in model_values.items() if value]
     if batch is not None:
         from .batch import check_lines

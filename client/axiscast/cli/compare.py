@@ -14,13 +14,12 @@ from ..answers.pictures import Comparisons
 from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,
-    assume_option,
     parse_shape_argument,
     parse_shapes,
     service_options,
     svg_option,
+    symbol_options,
     validated_request,
-    warn_option,
 )
 from .backend import backend_for
 from .terminal import color_lines, terminal_width, write_svg
@@ -42,8 +41,7 @@ def _reject_op(context: click.Context, parameter: click.Parameter, name: str | N
 )
 @click.option("--ops", help="Compare only these ops or frameworks, such as torch,onnx.Add.")
 @click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
-@assume_option
-@warn_option
+@symbol_options
 @svg_option
 @service_options
 def compare_command(

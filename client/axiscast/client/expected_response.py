@@ -115,11 +115,8 @@ def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, 
     if whole_op is not None:
         max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])
         outputs = [ExpectedTensor("int64", (rows, None), False, max_elements)] * whole_op.output_count(len(inputs))
-    return {
-        "compatible": [ExpectedTensor("bool", (rows,), False)],
-        "outputs": outputs,
-        "conflict_axis": [ExpectedTensor("int64", (rows,), False)],
-    }
+    compatible, conflict_axis = (ExpectedTensor(dtype, (rows,), False) for dtype in ("bool", "int64"))
+    return {"compatible": [compatible], "outputs": outputs, "conflict_axis": [conflict_axis]}
 
 
 def _distinct_elements(array: Array) -> int:

@@ -80,9 +80,8 @@ class WholeBodyReader(Generic[T]):
 
     def feed(self, chunk: Chunk) -> None:
         if len(self._body) + len(chunk) > self._max_bytes:
-            raise self._too_long or InvalidAnswer(
-                f"the response has more than {self._max_bytes} bytes, the limit for a response to this request"
-            )
+            limit = f"{self._max_bytes} bytes, the limit for a response to this request"
+            raise self._too_long or InvalidAnswer(f"the response has more than {limit}")
         self._body += chunk
 
     def finish(self) -> T:

@@ -130,9 +130,8 @@ class TensorReader(Generic[T]):
 
     def _start_steps(self) -> None:
         # The limits are necessary, because older msgpack releases allocate an array of the announced length at once.
-        self._unpacker = msgpack.Unpacker(
-            max_buffer_size=4 * MAX_METADATA_BYTES, max_bin_len=0, max_ext_len=0, max_array_len=1000, max_map_len=100
-        )
+        limits = {"max_bin_len": 0, "max_ext_len": 0, "max_array_len": 1000, "max_map_len": 100}
+        self._unpacker = msgpack.Unpacker(max_buffer_size=4 * MAX_METADATA_BYTES, **limits)
         self._steps = self._read_response()
         next(self._steps)
 

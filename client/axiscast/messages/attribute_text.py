@@ -20,9 +20,8 @@ def parse_attribute(op: type[Op], name: str, text: str) -> Any:
     attributes = [field for field in op.model_fields if field != "name"]
     if name not in attributes:
         wire_name, close = op.model_fields["name"].default, did_you_mean(close_matches(name, attributes, 1))
-        raise ValueError(
-            f"{wire_name} does not have this attribute{close} (valid attributes: {', '.join(attributes) or 'none'})"
-        )
+        known = ", ".join(attributes) or "none"
+        raise ValueError(f"{wire_name} does not have this attribute{close} (valid attributes: {known})")
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)

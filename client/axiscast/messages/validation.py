@@ -95,11 +95,8 @@ def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = 
     framework = _framework(name)
     known = advice_on(name[:MAX_NAME_CHARACTERS], framework)
     text = f": {known};" if known else did_you_mean(close_ops(name)) or _ops_note(framework)
-    return Problem(
-        "unknown-op",
-        f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{text} {(notation or JsonNotation()).catalogue}",
-        pointer=pointer,
-    )
+    catalogue = (notation or JsonNotation()).catalogue
+    return Problem("unknown-op", f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{text} {catalogue}", pointer=pointer)
 
 
 def _ops_note(framework: str | None) -> str:

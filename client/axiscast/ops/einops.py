@@ -27,10 +27,9 @@ from .einops_pattern import (
     MERGED_ELLIPSIS,
     Groups,
     expand_side,
+    fixed_length,
     invalid_pattern,
-    is_fixed,
     is_name,
-    length_of,
     parse_pattern,
 )
 from .error_messages import ErrorMessage
@@ -96,7 +95,8 @@ class repeat(Op):
             requirements += demands
         placed = tuple(name for group in left for name in group)
         names = [name for group in right for name in group]
-        new = {name: length_of(name) if is_fixed(name) else self.axes_lengths.get(name, 0) for name in names}
+        new = {name: self.axes_lengths.get(name, 0) for name in names}
+        new |= {name: fixed for name in names if (fixed := fixed_length(name)) is not None}
         axes = tuple(
             Axis(Relation.EQUAL, (Term(0, placed.index(name), sizes[name]),))
             if name in sizes
@@ -198,7 +198,7 @@ class repeat(Op):
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
         for name in sorted(own - wanted):
             raise invalid_pattern(f"{name!r} is only on the left, but repeat can't remove axes: use einops.reduce")
-        new = [name for name in wanted - own if not is_fixed(name)]
+        new = [name for name in wanted - own if fixed_length(name) is None]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
                 raise invalid_pattern("... is only on the right: write it on the left too")

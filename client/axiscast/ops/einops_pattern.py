@@ -18,14 +18,13 @@ Groups = tuple[tuple[str, ...], ...]
 _TOKEN = re.compile(r"[()]|[^ ()]+")
 
 
-def length_of(name: str) -> int:
-    """Return the fixed length in a name that `sides` returned: 3 for "3'1", the name of the second 3 in a pattern."""
-    return int(name.partition("'")[0])
+def fixed_length(name: str) -> int | None:
+    """Return the fixed length in a name that `sides` returned: 3 for "3'1", the name of the second 3 in a pattern.
 
-
-def is_fixed(name: str) -> bool:
-    """Return whether a name that `sides` returned stands for a fixed length."""
-    return name.partition("'")[0].isdecimal()
+    For any other name, return None.
+    """
+    number = name.partition("'")[0]
+    return int(number) if number.isdecimal() else None
 
 
 @lru_cache(256)

@@ -66,9 +66,6 @@ def _without_expanded_axes(plan: Plan) -> Plan:
 
 
 def _without_expanded(output: Placement) -> Placement:
-    kept = [
-        (size, axis)
-        for size, axis in zip(output.input_shape, output.output_axes, strict=True)
-        if size == output.output_shape[axis]
-    ]
+    pairs = zip(output.input_shape, output.output_axes, strict=True)
+    kept = [(size, axis) for size, axis in pairs if size == output.output_shape[axis]]
     return replace(output, input_shape=tuple(size for size, _ in kept), output_axes=tuple(axis for _, axis in kept))

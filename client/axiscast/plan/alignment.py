@@ -342,6 +342,5 @@ def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None
             )
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:
-            raise ShapeMismatch(
-                "axis-repeated", f"{attribute} {shorten(mapping)} names axis {axis} twice. Name each axis once."
-            )
+            fault = f"{attribute} {shorten(mapping)} names axis {axis} twice"
+            raise ShapeMismatch("axis-repeated", f"{fault}. Name each axis once.")

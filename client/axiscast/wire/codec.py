@@ -10,16 +10,7 @@ from typing import Any, NoReturn
 
 import msgpack
 
-from .prescan import (
-    Bins,
-    Buffer,
-    ReserveMemory,
-    json_depth,
-    malformed_body,
-    prescan_json,
-    prescan_msgpack,
-    unlimited_memory,
-)
+from .prescan import Bins, Buffer, ReserveMemory, json_depth, malformed_body, no_limit, prescan_json, prescan_msgpack
 from .problems import Problem
 
 MAX_KEY = 1000
@@ -82,7 +73,7 @@ def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> byte
     return b"".join(pieces)
 
 
-def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = unlimited_memory, is_answer: bool = False) -> Any:
+def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = no_limit, is_answer: bool = False) -> Any:
     """Decode a body and return its plain value. Long MessagePack bins become views of the body.
 
     Before any values are created, `reserve` is called with the maximum number of bytes that the values need. If

@@ -59,9 +59,8 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
         except (TypeError, ValueError, OverflowError):
             pass
     close = did_you_mean(_suggested_names(name))
-    raise UnknownDtype(
-        f"the dtype is unknown{f'{close} Write' if close else '; write'} a name such as {DTYPE_EXAMPLES}"
-    )
+    advice = f"{close} Write" if close else "; write"
+    raise UnknownDtype(f"the dtype is unknown{advice} a name such as {DTYPE_EXAMPLES}")
 
 
 def _suggested_names(name: str) -> list[str]:

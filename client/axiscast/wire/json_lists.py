@@ -127,10 +127,8 @@ def _inferred_element(value: Any) -> str:
         )
     if type(value) is float or (isinstance(value, str) and value in _SPECIAL_FLOATS):
         return "float64"
-    raise InvalidData(
-        f"dtype is missing: it can be omitted only for lists of booleans or numbers, so send a dtype such as "
-        f"{DTYPE_EXAMPLES}"
-    )
+    reason = "dtype is missing: it can be omitted only for lists of booleans or numbers"
+    raise InvalidData(f"{reason}, so send a dtype such as {DTYPE_EXAMPLES}")
 
 
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:

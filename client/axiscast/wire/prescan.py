@@ -32,7 +32,7 @@ ReserveMemory = Callable[[int], object]
 """A function that is called with a number of bytes before they are allocated. It raises Problem if memory is short."""
 
 
-def unlimited_memory(nbytes: int) -> None:
+def no_limit(nbytes: int) -> None:
     """Accept any number of bytes. This function is the default if a caller reserves no memory."""
 
 

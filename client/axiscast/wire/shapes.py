@@ -32,9 +32,8 @@ def as_list(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return list(value)
-    raise PydanticCustomError(
-        "not_a_list", "must be a list of integers such as [2, 3], not {found}", {"found": json_type_name(value)}
-    )
+    facts = {"found": json_type_name(value)}
+    raise PydanticCustomError("not_a_list", "must be a list of integers such as [2, 3], not {found}", facts)
 
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import ClientDisconnect, Request
 
-from axiscast.wire.prescan import Buffer, ReserveMemory, unlimited_memory
+from axiscast.wire.prescan import Buffer, ReserveMemory, no_limit
 from axiscast.wire.problems import Problem
 
 from ..http.hooks import BODY_READ_BYTES
@@ -65,7 +65,7 @@ async def _receive_into_buffer(
     reserve: ReserveMemory = memory.reserve
     if buffer is not None:
         memory.reserve(TRANSIT_BYTES + buffer.nbytes)
-        reserve = unlimited_memory
+        reserve = no_limit
     else:
         memory.reserve(TRANSIT_BYTES + length)  # a body that can't fit is refused immediately
         memory.release(length)  # a slow client reserves memory only for the bytes that it has sent

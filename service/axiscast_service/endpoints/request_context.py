@@ -13,7 +13,7 @@ from starlette.responses import Response
 from axiscast.answers.estimates import body_time_estimate
 from axiscast.messages.validation import validate
 from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
-from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, unlimited_memory
+from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, no_limit
 
 from ..middleware.negotiation import best_offer, encoding_of_type, request_encoding, response_type
 from ..runtime.budget import MemoryReservation
@@ -100,7 +100,7 @@ def threads_of(request: Request) -> WorkerThreads:
     return threads
 
 
-def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
+def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = no_limit) -> M:
     """Return the message that is encoded in a body. Raises Problem if the body is not valid."""
     return validate(model, decode(body, media, reserve))
 

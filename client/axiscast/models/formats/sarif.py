@@ -69,13 +69,8 @@ def _results(report: Report, repository: Repository) -> Iterator[dict[str, Any]]
 
 
 def _result(rule: str, message: str, location: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "ruleId": rule,
-        "ruleIndex": _RULE_NUMBERS[rule],
-        "level": _ALL_RULES[rule][0],
-        "message": {"text": message},
-        "locations": [location],
-    }
+    result = {"ruleId": rule, "ruleIndex": _RULE_NUMBERS[rule], "level": _ALL_RULES[rule][0]}
+    return {**result, "message": {"text": message}, "locations": [location]}
 
 
 def _physical_location(file: str, line: int | None) -> dict[str, Any]:

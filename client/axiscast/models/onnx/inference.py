@@ -15,18 +15,10 @@ from onnx.shape_inference import InferenceError, infer_shapes
 
 from ..display import printable
 from ..size_expressions import as_name, canonical, names_in
+from . import stated_shapes
 from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
-from .stated_shapes import (
-    NAMED_BY_ONNX,
-    Contradiction,
-    StatedShapes,
-    copy_shapes,
-    find_contradictions,
-    forget_shapes,
-    mark_by_file,
-    restore_shapes,
-)
+from .stated_shapes import NAMED_BY_ONNX, Contradiction, StatedShapes
 
 MAX_VECTOR_ELEMENTS = 2**20
 """The maximum number of elements in a vector for which onnx propagates values. One vector takes 140 MB and 0.2 s."""
@@ -99,7 +91,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     known = {name: assume[as_name(name)] for name in names if as_name(name) in assume} | dict(assume)
     size_names = _normalize_sizes(graphs, known)
     names |= _name_free_sizes(model.graph, size_names, assume)
-    stated = [forget_shapes(graph) for graph in graphs]
+    stated = [stated_shapes.forget_shapes(graph) for graph in graphs]
     if opset >= EXPAND_OPSET:
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
@@ -193,18 +185,18 @@ def infer_model(prepared: PreparedModel) -> InferredModel:
     try:
         inferred, faults = _infer(model, prepared.node_names)
         inferred_graphs = list(all_graphs(inferred.graph))
-        shapes = [copy_shapes(graph) for graph in inferred_graphs]
+        shapes = [stated_shapes.copy_shapes(graph) for graph in inferred_graphs]
         contradictions = [
             contradiction
             for each in zip(inferred_graphs, shapes, prepared.stated, strict=True)
-            for contradiction in find_contradictions(*each)
+            for contradiction in stated_shapes.find_contradictions(*each)
         ]
         graph_triples = zip(graphs, inferred_graphs, prepared.stated, strict=True)
-        uses_stated = [restore_shapes(*triple, input_names) for triple in graph_triples]
+        uses_stated = [stated_shapes.restore_shapes(*triple, input_names) for triple in graph_triples]
         if any(uses_stated):
             inferred, faults = _infer(model, prepared.node_names)
             for graph, before in zip(all_graphs(inferred.graph), shapes, strict=True):
-                mark_by_file(graph, before, input_names)
+                stated_shapes.mark_by_file(graph, before, input_names)
     except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
     return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
@@ -220,9 +212,8 @@ def _infer(model: ModelProto, node_names: Mapping[str, str]) -> tuple[ModelProto
     try:
         return infer_shapes(model, data_prop=propagate_values), list(_parse_faults(message))
     except InferenceError as error:
-        named = re.sub(
-            "node name: ([0-9]+)", lambda match: f"node name: {node_names.get(match[1], match[1])}", str(error)
-        )
+        label = "node name: "
+        named = re.sub(f"{label}([0-9]+)", lambda match: label + node_names.get(match[1], match[1]), str(error))
         raise InferenceError(named) from None
 
 

@@ -269,13 +269,10 @@ class Probe:
         def node(number: str) -> str:
             return f"{self._ops[number]} {self.prepared.node_names.get(number, number)}"
 
-        left_out = [
-            f"{name} was not tried with numbers, because {node(number)} fits only for some numbers"
-            for name, number in self.left_out.items()
-        ]
-        multiples = [
-            f"{name} was tried only with multiples of {factor}, because {node(number)} needs such a size"
-            for name, (factor, number) in self.factors.items()
-        ]
+        notes = []
+        for name, number in self.left_out.items():
+            notes.append(f"{name} was not tried with numbers, because {node(number)} fits only for some numbers")
+        for name, (factor, number) in self.factors.items():
+            notes.append(f"{name} was tried only with multiples of {factor}, because {node(number)} needs such a size")
         sums = [f"{name} was tried as {' + '.join(parts)}" for name, parts in self.sums.items()]
-        return (*left_out, *multiples, *sums)
+        return (*notes, *sums)
