@@ -1,0 +1,56 @@
+"""Functions for tests of listening sockets: connections, their counts and TLS handshakes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import served
+
+LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+LONGEST = 30
+LOOP = "axiscast_service.http.listener:Loop"
+
+
+def sockets_of(pid: int) -> int:
+    links = [link for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    return sum(os.readlink(link).startswith("socket:") for link in links)
+
+
+def listening(port: int) -> int:
+    """How many sockets listen on a port."""
+    rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
+    return sum(row[3] == "0A" and row[1].endswith(f":{port:04X}") for row in rows)
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
+
+
+def encrypted(pem: Path, **settings: object) -> Any:
+    return served(tls_certificate=pem / "certificate", tls_key=pem / "key", **settings)
+
+
+def trusting(pem: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(pem / "certificate"))
+
+
+def hello(pem: Path) -> bytes:
+    """What a caller sends first of a handshake."""
+    sent = ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        trusting(pem).wrap_bio(ssl.MemoryBIO(), sent, server_hostname="127.0.0.1").do_handshake()
+    return sent.read()
