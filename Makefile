@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots lines docs wheel sdist smoke package audit links release-check repository image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots lines interface docs wheel sdist smoke package audit links release-check repository image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -129,6 +129,10 @@ AT ?= HEAD
 BESIDE ?=
 lines:
 	@$(PYTHON) benchmarks/lines.py $(AT) $(BESIDE)
+
+# The snapshot of the public interface, after a change that docs/versions.md allows or CHANGELOG.md notes.
+interface: $(VENV)/dev.done
+	$(VENV)/bin/python tests/project/public_interface.py
 
 # The documentation as a site in site/html. zensical has its own environment.
 docs: $(VENV)-docs/docs.done
