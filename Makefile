@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots lines interface docs wheel sdist smoke package audit links release-check repository image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -119,6 +119,10 @@ bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1 --sustained 1
 	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
+
+# The pictures in README.md and docs/, each from the command above it.
+pictures: $(VENV)/dev.done
+	$(VENV)/bin/python docs/draw_pictures.py
 
 # A screenshot of each state of the page, in site/page. It needs Chromium.
 page-shots: $(VENV)/dev.done

@@ -128,6 +128,11 @@ def load_ipython_extension(shell: Any) -> None:
     load(shell)
 
 
+def unload_ipython_extension(shell: Any) -> None:
+    """Stop explaining shape errors, after `%unload_ext axiscast`."""
+    shell.set_custom_exc((), None)
+
+
 if not TYPE_CHECKING:  # for type checkers, every misspelt name would otherwise have the type Any
     __getattr__ = _find_attribute
 

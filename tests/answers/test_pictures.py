@@ -131,8 +131,10 @@ def test_the_drawing_is_no_part_of_the_answer(backend: Any) -> None:
 
 def test_nothing_is_drawn_before_it_is_printed(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    describe: Callable[..., Any] = drawing.describe
-    monkeypatch.setattr("axiscast.answers.pictures.describe", lambda *given: calls.append(given) or describe(*given))
+    describe: Callable[..., Any] = drawing.describe_drawing
+    monkeypatch.setattr(
+        "axiscast.answers.pictures.describe_drawing", lambda *given: calls.append(given) or describe(*given)
+    )
     answers = [
         backend.check("numpy.add", (3, 1), (4,)),
         backend.translate("numpy.broadcast_to", (3,), to="torch.expand", shape=(2, 3))

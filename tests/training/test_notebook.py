@@ -30,3 +30,10 @@ def test_an_error_is_shown_with_its_explanation() -> None:
         shell.handler(shell, type(error), error, error.__traceback__, tb_offset=None)
     assert shell.kinds == (Exception,)
     assert shell.shown.__notes__[0].startswith("axiscast: x + y: x (2, 3) float64, y (4,) float64. ")
+
+
+def test_the_extension_can_be_unloaded() -> None:
+    shell = Shell()
+    axiscast.load_ipython_extension(shell)
+    axiscast.unload_ipython_extension(shell)
+    assert (shell.kinds, shell.handler) == ((), None)

@@ -17,7 +17,7 @@ from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve_axes
 from ..wire.problems import Problem
-from .drawing import describe
+from .drawing import describe_drawing
 from .drawing_text import drawing_as_text
 from .hints import Lower, find_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
@@ -83,7 +83,7 @@ def check_to_dict(
         warnings.append({"code": "release-differs", "message": deviation})
     response["warnings"] = warnings
     if request.explain and rank <= MAX_RANK:
-        response["diagram"] = drawing_as_text(describe(op, shapes, conflict or plan or lower(op, shapes)))
+        response["diagram"] = drawing_as_text(describe_drawing(op, shapes, conflict or plan or lower(op, shapes)))
     return response
 
 

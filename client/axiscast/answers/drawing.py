@@ -49,7 +49,7 @@ class Drawing(NamedTuple):
     """The size that the inputs reach in each column, or an empty list if it is unknown."""
 
 
-def describe(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> Drawing:
+def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> Drawing:
     """Return the description, with a row for each input, the target and each output, and a column for each axis.
 
     The table of a matrix product also has a column for the summed axis and a row for the result. If the op's rule finds

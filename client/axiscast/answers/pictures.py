@@ -12,7 +12,7 @@ from ..messages.why import WhyAnswer
 from ..ops import lower
 from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem
-from .drawing import Drawing, describe
+from .drawing import Drawing, describe_drawing
 from .drawing_svg import drawing_block
 from .drawing_text import drawing_as_text
 from .limits import MAX_RANK, validate_request
@@ -83,7 +83,7 @@ class Picture(NamedTuple):
             if request is None or isinstance(request, Mapping):
                 request = validate(CheckRequest, request)
             op, shapes, rank, _, _, is_symbolic = validate_request(request.op, tuple(request.inputs))
-            return None if rank > MAX_RANK else describe(op, shapes, _outcome(request, is_symbolic))
+            return None if rank > MAX_RANK else describe_drawing(op, shapes, _outcome(request, is_symbolic))
         except Problem:
             return None  # a newer service accepted the request
 
@@ -137,10 +137,11 @@ class Comparisons(list[Comparison]):
 
     def _repr_svg_(self) -> str:
         title = f"The results of {sum(1 + len(result.also) for result in self)} ops"
-        kinds = {"yes": "yes", "no": "no", "if": "maybe", "-": "soft"}
+        marks = {"yes": ("✓", "yes"), "no": ("✗", "no"), "if": ("if", "maybe"), "-": ("-", "soft")}
         parts = [Paragraph(title, "head")]
         for verdict, details, ops in comparison_groups(self, self.left_out)[:_MAX_LISTED]:
-            parts += [Paragraph(f"{verdict}  {details}", kinds[verdict]), Paragraph(ops, "soft")]
+            mark, kind = marks[verdict]
+            parts += [Paragraph(f"{mark} {details}", kind), Paragraph(ops, "soft")]
         return svg_document(title, parts)
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from html import escape
 from typing import NamedTuple
 
-_MAX_WORD = 32
+_MAX_WORD = 48
 _MAX_LINES = 8
 """The maximum numbers of characters of a word, and of lines of a paragraph."""
 _NARROW = " .,:;!'`()[]-0123456789"
