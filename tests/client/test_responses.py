@@ -113,7 +113,7 @@ RIGHT = {
     "columns": (SHAPES, columns()),
     "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
-    "an op of later releases": (broadcast("numpy.tile", [ROW], ResultOptions(), {}), outputs(tensor(TRUE))),
+    "an op of later releases": (broadcast("numpy.later", [ROW], ResultOptions(), {}), outputs(tensor(TRUE))),
 }
 WRONG = {
     "another dtype of the same width": (TO, outputs(tensor(WIDE.view(np.int32)))),
@@ -225,7 +225,7 @@ def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
     with pytest.raises(InvalidAnswer):
         answered(check_batch([PAIR, PAIR]), body_of({"results": results}))
     one, other = answered(
-        check_batch([PAIR, {"op": "numpy.tile", "inputs": [(3,)]}]), body_of({"results": [CLASHES, FAILED]})
+        check_batch([PAIR, {"op": "numpy.later", "inputs": [(3,)]}]), body_of({"results": [CLASHES, FAILED]})
     )
     assert (one.compatible, other.code) == (False, "unknown-op")
 
