@@ -153,8 +153,6 @@ def topic_of(text: str) -> str | None:
     Each run of white space in the string must be one blank.
     """
     text = text.lower()
-    places = (
-        (at, topic) for topic, phrases in _TOPICS.items() for phrase in phrases if (at := text.rfind(phrase)) >= 0
-    )
+    places = ((at, topic) for topic, known in _TOPICS.items() for phrase in known if (at := text.rfind(phrase)) >= 0)
     found = max(places, default=(0, None))[1]
     return found or (_UNREAD if any(phrase in text for phrase in _BROADCASTING) else None)

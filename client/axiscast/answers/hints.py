@@ -170,9 +170,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
 def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
     """Yield a request in which two axes of one input are swapped to match another input or the target."""
     for number, shape in enumerate(shapes):
-        partners = [
-            other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
-        ]
+        partners = [one for one in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(one) == len(shape)]
         for one, other in combinations(range(len(shape)), 2) if partners else ():
             first, second = shape[one], shape[other]
             if first == second:

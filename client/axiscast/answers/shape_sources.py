@@ -138,9 +138,7 @@ def _rearrange(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) ->
     return [*before, step, *after]
 
 
-def _expand(
-    placement: Placement, shapes: Sequence[Shape], kind: type[Op], failures: Iterator[int]
-) -> list[Step] | None:
+def _expand(placement: Placement, shapes: Sequence[Shape], kind: type[Op], fails: Iterator[int]) -> list[Step] | None:
     """Return the steps that apply an op to an input and a source. The source is reshaped if necessary."""
     number, pair_placement = placement.input, replace(placement, input=0)
     others = {shape: other for other, shape in enumerate(shapes) if other != number}.values()
@@ -156,7 +154,7 @@ def _expand(
                 if any(step.input == source for step in steps):
                     steps.append(Step(op=Reshape(shape=shapes[source]), input=source))
                 return steps
-            if next(failures) >= MAX_FAILURES:
+            if next(fails) >= MAX_FAILURES:
                 raise _TooManyFailures
     return None
 

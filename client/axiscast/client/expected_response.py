@@ -92,14 +92,12 @@ def expected_outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: A
     return expected
 
 
-def expected_gradients(
-    input_shapes: Sequence[Sequence[int]], output_gradients: Sequence[Array]
-) -> Sequence[ExpectedTensor]:
+def expected_gradients(input_shapes: Sequence[Sequence[int]], gradients: Sequence[Array]) -> Sequence[ExpectedTensor]:
     """Return the input gradients that the response to a gradient request must contain.
 
     Each input gradient has the dtype of the corresponding output gradient. It may be dense or strided.
     """
-    names = [dtype_name(array.dtype) for array in output_gradients]
+    names = [dtype_name(array.dtype) for array in gradients]
     names += names[-1:] * (len(input_shapes) - len(names))
     return [ExpectedTensor(name, tuple(shape)) for name, shape in zip(names, input_shapes, strict=False)]
 

@@ -87,9 +87,7 @@ class OutputShape(AnswerModel):
     )
     elements: int | str | None = Field(description=_ELEMENTS_DESCRIPTION)
     dims: ListOf[str] | None = Field(default=None, description="The names of the dimensions, if the op names them.")
-    nbytes: int | str | None = Field(
-        default=None, description="The size of the dense output in bytes, if dtype is given."
-    )
+    nbytes: int | str | None = Field(default=None, description="With dtype: the size of the dense output in bytes.")
 
 
 class ResultShape(AnswerModel):
@@ -97,9 +95,7 @@ class ResultShape(AnswerModel):
 
     shape: ListOf[int | str] = Field(description="The sizes. An unknown size is a name, a range or ?.")
     elements: int | str | None = Field(description=_ELEMENTS_DESCRIPTION)
-    nbytes: int | str | None = Field(
-        default=None, description="The size of the dense result in bytes, if dtype is given."
-    )
+    nbytes: int | str | None = Field(default=None, description="With dtype: the size of the dense result in bytes.")
 
 
 def _op_or_none(value: Any, op: Callable[[Any], Op]) -> Op | None:
@@ -139,9 +135,7 @@ class ConflictAnswer(AnswerModel):
     inputs: ListOf[int | None] = Field(
         default=[], description="The numbers of the conflicting inputs. Null stands for the target attribute."
     )
-    sizes: ListOf[int | str] = Field(
-        default=[], description="The size of each input in `inputs` on the conflicting axis."
-    )
+    sizes: ListOf[int | str] = Field(default=[], description="The size of each of `inputs` on the conflicting axis.")
     hints: ListOf[Hint] = Field(default=[], description="Corrected requests, with the most likely request first.")
 
 
@@ -209,9 +203,7 @@ class CheckAnswer(DrawnAnswer):
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason and hints, if shapes do not broadcast."
     )
-    warnings: ListOf[Warned] = Field(
-        default=[], description="Probable mistakes, and the warnings that `warn` requests."
-    )
+    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings in `warn`.")
     diagram: str | None = Field(default=None, description="With `explain`: a drawing of the aligned axes as text.")
 
 
@@ -233,9 +225,7 @@ class ProblemDetails(AnswerModel):
         json_schema_extra={"enum": [*PROBLEM_KINDS]},
     )
     pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field.")
-    conflict: ConflictAnswer | None = Field(
-        default=None, description="For incompatible-shapes: the conflict and hints."
-    )
+    conflict: ConflictAnswer | None = Field(default=None, description="For incompatible-shapes: conflict and hints.")
     limit: int | None = Field(default=None, description="The limit that the request exceeds.")
     elements: int | str | None = Field(
         default=None,
@@ -300,9 +290,7 @@ class Comparison(DrawnAnswer):
     result: ResultShape | None = Field(default=None, description="The same field as in the response to a check.")
     conditions: ListOf[Condition] = Field(default=[], description="For symbolic shapes: the conditions.")
     conflict: ConflictAnswer | None = Field(default=None, description="The reason, if the shapes do not broadcast.")
-    warnings: ListOf[Warned] = Field(
-        default=[], description="Probable mistakes, and the warnings that `warn` requests."
-    )
+    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings in `warn`.")
 
 
 class CompareAnswer(AnswerModel):

@@ -130,9 +130,7 @@ class repeat(Op):
             # inferred.
             given = sorted(kept, key=lambda axis: output.input_shape[axis] != 0)[1:]
             lengths |= {f"a{axis}": output.input_shape[axis] for axis in sorted(given)}
-        names = {
-            axis: f"a{number}" for number, axis in enumerate(output.output_axes) if axis not in output.broadcast_axes
-        }
+        names = {axis: f"a{own}" for own, axis in enumerate(output.output_axes) if axis not in output.broadcast_axes}
         right = []
         merges = (1,) * len(output.output_shape) if output.merges is None else output.merges
         for end, count in zip(accumulate(merges), merges, strict=True):

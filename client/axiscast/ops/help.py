@@ -84,12 +84,8 @@ def missing(module: str, name: str, ops: Mapping[str, str], aliases: Mapping[str
         )
     if name.startswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    parts = [
-        own
-        for wire, own in ops.items()
-        if own.startswith(f"{name}_") or own.endswith(f"_{name}") or f".{name}." in wire
-    ]
+    like = [op for key, op in ops.items() if op.startswith(f"{name}_") or op.endswith(f"_{name}") or f".{name}." in key]
     by_name = {own: own for own in ops.values()} | {wire.partition(".")[2]: own for wire, own in ops.items()}
     close = list(dict.fromkeys(by_name[found] for found in close_matches(name, by_name)))
-    there = did_you_mean((parts or close)[:4]) or f": its ops are {', '.join(ops.values())}"
+    there = did_you_mean((like or close)[:4]) or f": its ops are {', '.join(ops.values())}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{there}")

@@ -117,9 +117,7 @@ def _conflicting_terms(axis: Axis) -> list[Term]:
     return list(first.values())
 
 
-def mismatch(
-    alignment: Alignment, number: int, axis: Axis, conflicting: Sequence[Term], because: str = ""
-) -> ShapeMismatch:
+def mismatch(alignment: Alignment, number: int, axis: Axis, terms: Sequence[Term], because: str = "") -> ShapeMismatch:
     """Return the error for terms that do not fit on output axis `number`.
 
     `because` is a clause for the error message. It states what is known about the symbolic sizes that cause the
@@ -132,7 +130,7 @@ def mismatch(
         return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
 
     if axis.requirement is not None:
-        own = [term for term in conflicting if term.input is not None]
+        own = [term for term in terms if term.input is not None]
         met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own[:4])
         met += f" (and {len(own) - 4} more sizes)" if len(own) > 4 else ""
         return ShapeMismatch(
@@ -142,14 +140,14 @@ def mismatch(
             sizes=tuple(term.size for term in own),
             axes=tuple(term.axis for term in own),
         )
-    shown = conflicting[:4]
+    shown = terms[:4]
     sizes = ", ".join([f"{owner(term)} has size {term.size}" for term in shown[:-1]])
-    more = f" (and {len(conflicting) - len(shown)} more sizes)" if len(conflicting) > len(shown) else ""
+    more = f" (and {len(terms) - len(shown)} more sizes)" if len(terms) > len(shown) else ""
     last = f"{owner(shown[-1])} has size {shown[-1].size}"
     return ShapeMismatch(
         "size-mismatch",
         f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.requirement}.",
         axis=number,
-        inputs=tuple([term.input for term in conflicting]),
-        sizes=tuple([term.size for term in conflicting]),
+        inputs=tuple([term.input for term in terms]),
+        sizes=tuple([term.size for term in terms]),
     )

@@ -221,15 +221,13 @@ class SizeSolver:
         """Join two classes. Return the variables that can no longer be 1, or None if no solution remains."""
         if len(self._members[one]) < len(self._members[other]):
             one, other = other, one
-        could_be_one = [
-            number for root in (one, other) if not self.excludes_one(root) for number in self._members[root]
-        ]
+        may_be_one = [number for root in (one, other) if not self.excludes_one(root) for number in self._members[root]]
         self._set(self._members, one, self._members[one] + self._members[other])
         for number in self._members[other]:
             self._set(self._root, number, one)
         if not self._narrow(one, self._low[other], self._high[other], self._is_not_one[other], self._divisor[other]):
             return None
-        return tuple(could_be_one) if self.excludes_one(one) else ()
+        return tuple(may_be_one) if self.excludes_one(one) else ()
 
     def _clauses_of(self, numbers: Iterable[int]) -> Iterator[Clause]:
         for number in numbers:

@@ -57,9 +57,8 @@ class CallSites:
         caller = self.callers.get(_address(frame))
         if caller is None:
             self._keep(frame)
-            caller = self.callers[_address(frame)] = (
-                self._call_deep if _may_use_stacklevel(func) else _caller(frame, None)
-            )
+            caller = self._call_deep if _may_use_stacklevel(func) else _caller(frame, None)
+            self.callers[_address(frame)] = caller
         return caller
 
     def _call_deep(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:

@@ -40,9 +40,9 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 """The type of an attribute that scales values without changing any shape: a finite number."""
 
 
-def _distinct(values: list[Any]) -> list[int]:
-    """Return the distinct integers in a list, in ascending order."""
-    return [value for value, _ in groupby(sorted(map(as_int, values)))]
+def _distinct(values: Any) -> list[int]:
+    """Return the distinct integers in a sequence or a set, in ascending order."""
+    return [value for value, _ in groupby(sorted(map(as_int, as_list(values))))]
 
 
 def json_type_name(value: Any) -> str:
@@ -103,9 +103,7 @@ if TYPE_CHECKING:
 else:
     Integers = Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(as_list)]
     """A shape or a list of axes as an attribute. The op defines the meaning of negative numbers."""
-    AxisSet = Annotated[
-        tuple[Integer, ...], StopAtFirstError(), BeforeValidator(lambda value: _distinct(as_list(value)))
-    ]
+    AxisSet = Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(_distinct)]
     """A set of axes. Order and repetitions are ignored."""
     IntegerOrIntegers = one_or_list_of(Integer, int)
     """An integer or a list of integers."""

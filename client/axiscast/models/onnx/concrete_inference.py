@@ -187,7 +187,7 @@ class ConcreteInference:
         contents = ["" if array is None else f"{array.dtype}{array.shape}{array.tobytes().hex()}" for array in arrays]
         key = (node.op_type, *attributes, *contents)
         if key not in self.executed:
-            self.executed[key] = _execute(node, arrays, self._opsets)
+            self.executed[key] = _run(node, arrays, self._opsets)
         found = self.executed[key]
         return unknown if found is None or len(found) != len(types) else found
 
@@ -304,9 +304,7 @@ def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequ
     return ""
 
 
-def _execute(
-    node: NodeProto, arrays: Sequence[np.ndarray | None], opsets: Mapping[str, int]
-) -> list[np.ndarray] | None:
+def _run(node: NodeProto, arrays: Sequence[np.ndarray | None], opsets: Mapping[str, int]) -> list[np.ndarray] | None:
     """Execute a node with known inputs. Return the outputs, or None if the reference implementation fails."""
     from onnx.reference import ReferenceEvaluator
 
