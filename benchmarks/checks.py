@@ -60,7 +60,7 @@ KINDS = {
     "msgpack": Kind("POST, MessagePack", "msgpack"),
     "get": Kind("GET", "get"),
     "op": Kind("POST that names its op", "op"),
-    "clash": Kind("POST that does not fit", "clash"),
+    "conflict": Kind("POST that does not fit", "conflict"),
     "zipf": Kind("Zipf over 10,000 POST", "zipf"),
     "again": Kind("the same POST", "again"),
     "one": Kind("POST, 1 connection", "post", 1),
@@ -71,7 +71,7 @@ KINDS = {
     "ten": Kind("a batch of ten", "rows"),
 }
 """The kinds of requests by their names for --kinds."""
-PLAIN = ("post", "msgpack", "get", "clash", "zipf", "again")
+PLAIN = ("post", "msgpack", "get", "conflict", "zipf", "again")
 """The kinds of requests that all contenders can answer."""
 SUSTAINED = [Kind(f"POST, {connections} connections", "post", connections) for connections in (64, 256)]
 ROWS, COLUMN_ROWS = 1000, 10**6
@@ -207,7 +207,7 @@ def batches(rounds: int) -> dict[str, Row]:
             for title, number, body, media in [
                 (f"rows of {ROWS}", ROWS, json.dumps({"requests": rows}).encode(), JSON),
                 (f"columns of {COLUMN_ROWS} that fit", COLUMN_ROWS, columns(first, fitting), MSGPACK),
-                (f"columns of {COLUMN_ROWS} that mostly clash", COLUMN_ROWS, columns(first, second), MSGPACK),
+                (f"columns of {COLUMN_ROWS} that mostly conflict", COLUMN_ROWS, columns(first, second), MSGPACK),
             ]:
                 start = time.perf_counter()
                 connection.request("POST", path, body, {"Content-Type": media})

@@ -2,7 +2,7 @@
 --
 -- post, msgpack, get    a check of 3 or 4 shapes of rank 4 that fit, never the same twice
 -- op                    one in JSON that names its op, by turns one of three frameworks', with attributes or without
--- clash                 one of 3 or 4 shapes that does not fit, and would with a reshape or two axes swapped
+-- conflict              one of 3 or 4 shapes that does not fit, and would with a reshape or two axes swapped
 -- zipf                  one of 10,000 checks, the k-th of them 1 / k times as often as the first, under head fields that vary
 -- again                 one check in the same bytes
 -- refusal               a check with a field that does not exist
@@ -36,7 +36,7 @@ local function fitting()
   return {{a, 1, c, 1}, {1, b, 1, d}, {a, b, c, d}, {1, 1, c, d}}
 end
 
-local function clashing()
+local function conflicting()
   local a, b, c, d = sizes()
   d = d + 300 -- equal to no other
   if number % 2 == 0 then
@@ -138,7 +138,7 @@ local KINDS = {
   msgpack = function() return post(msgpack(fitting()), "application/vnd.msgpack") end,
   get = function() return get(fitting()) end,
   op = function() return post(named(), "application/json") end,
-  clash = function() return post(json(clashing()), "application/json") end,
+  conflict = function() return post(json(conflicting()), "application/json") end,
   refusal = function() return asked('{"shape":[3],' .. json(fitting()):sub(2)) end,
   compare = function() return asked(json(fitting()), "/v1/compare") end,
   translate = function() return asked(translation(), "/v1/translate") end,

@@ -135,13 +135,13 @@ def shapes(kind: str, head: bytes, body: bytes) -> list[list[int]]:
 
 
 @needs_wrk
-@pytest.mark.parametrize("kind", ["post", "get", "msgpack", "clash"])
+@pytest.mark.parametrize("kind", ["post", "get", "msgpack", "conflict"])
 def test_no_request_is_repeated_and_only_conflicts_do_not_broadcast(kind: str) -> None:
     found = [shapes(kind, *request) for start in (1, 20_000) for request in asked(kind, start)]
     assert len(set(map(str, found))) == len(found)
     assert {len(inputs) for inputs in found} == {3, 4}
     for inputs in found:
-        with pytest.raises(ValueError, match="broadcast") if kind == "clash" else nullcontext():
+        with pytest.raises(ValueError, match="broadcast") if kind == "conflict" else nullcontext():
             assert len(np.broadcast_shapes(*map(tuple, inputs))) == 4
 
 

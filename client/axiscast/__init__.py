@@ -108,8 +108,8 @@ def _suggestion(name: str) -> str:
         return ""
     if name in _CLIENT_METHODS:
         op = f"numpy.{name}" if f"numpy.{name}" in _import("ops").OPS else "numpy.broadcast_arrays"
-        alone = f'axiscast.check("{op}", ...) for shapes alone'
-        return f": it is a method of clients, use axiscast.Client.in_process().{name}(...), or {alone}"
+        for_arrays = f'axiscast.broadcast("{op}", ...) for arrays, or ' if op == f"numpy.{name}" else ""
+        return f': it is a method of Client. Use {for_arrays}axiscast.check("{op}", ...) for shapes'
     from .ops.aliases import IMPORT_NAMES
     from .ops.help import python_name
     from .wire.wording import close_matches, did_you_mean

@@ -122,7 +122,8 @@ def example_queries() -> dict[str, Any]:
         },
         "format": {
             "schema": text | {"enum": ["json", "text", "svg"]},
-            "description": "text: a drawing in text. svg: a picture. The default is the type in Accept, or json.",
+            "description": "The form of the response. text: a drawing as text. svg: a picture. The default is the "
+            "type in Accept, or json.",
         },
     }
     for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):

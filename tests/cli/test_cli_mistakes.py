@@ -39,7 +39,7 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
      "--ops: 'numpyy' is not an op or a framework: did you mean numpy",
      ["compare", "3", "4,1", "--ops", "numpy"]),
     (["compare", "3", "4,1", "--ops", "ngraph"], 2,
-     "--ops: ngraph can't take 2 inputs without attributes: check each of the ops by itself", None),
+     "--ops: ngraph can't take 2 inputs without attributes: check each op in a separate request", None),
     (["compare", "", "3"], 2, "a shape is empty: write () for a scalar", ["compare", "()", "3"]),
     (["compare", "3", "--shape", ""], 2, "--shape is empty: write () for a scalar", ["compare", "3", "--shape", "3"]),
     (["translate", "", "--to", "torch.broadcast_tensors"], 2, "a shape is empty",

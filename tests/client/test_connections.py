@@ -89,9 +89,9 @@ def test_unrequested_bytes_are_not_read_as_a_response(make: Any) -> None:
         assert client.can_broadcast((3,))
 
 
-CLASH = {"code": "size-mismatch", "message": "no"}
-CLASHES = bytes(msgpack.packb({"compatible": False, "conflict": CLASH}))
-EXCESS = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(CLASHES) + CLASHES
+CONFLICT = {"code": "size-mismatch", "message": "no"}
+CONFLICTING = bytes(msgpack.packb({"compatible": False, "conflict": CONFLICT}))
+EXCESS = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(CONFLICTING) + CONFLICTING
 """A complete response to a different request."""
 EXCESSES = {
     "with the answer": [GOOD + EXCESS],

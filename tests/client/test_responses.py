@@ -190,7 +190,7 @@ def test_a_response_is_checked_against_the_request_before_out_is_checked_against
 REACHED = {"shape": [2, 3], "input": 0, "axes": [0, 1], "broadcast_axes": [], "elements": 6}
 CONFLICT = {"code": "size-mismatch", "message": "no", "axis": 0, "inputs": [0, 1], "sizes": [2, 3]}
 FITS = {"compatible": True, "outputs": [REACHED, REACHED | {"input": 1}]}
-CLASHES = {"compatible": False, "conflict": CONFLICT}
+CONFLICTING = {"compatible": False, "conflict": CONFLICT}
 PAIR: dict[str, Any] = {"inputs": [(2, 1), (3,)]}
 FAILED = {"error": {"type": "/problems/unknown-op", "title": "", "status": 422, "detail": "no", "code": "unknown-op"}}
 VERDICTS = {
@@ -198,7 +198,7 @@ VERDICTS = {
     "no output": {"compatible": True},
     "an output too many": {"compatible": True, "outputs": [REACHED] * 3},
     "a conflict too": FITS | {"conflict": CONFLICT},
-    "outputs too": CLASHES | {"outputs": [REACHED, REACHED]},
+    "outputs too": CONFLICTING | {"outputs": [REACHED, REACHED]},
     "no conflict": {"compatible": False},
     "conditions and no output": {"compatible": None},
     "a conflict where it fits": {"compatible": True, "conflict": CONFLICT},
@@ -225,7 +225,7 @@ def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
     with pytest.raises(InvalidAnswer):
         answered(check_batch([PAIR, PAIR]), body_of({"results": results}))
     one, other = answered(
-        check_batch([PAIR, {"op": "numpy.later", "inputs": [(3,)]}]), body_of({"results": [CLASHES, FAILED]})
+        check_batch([PAIR, {"op": "numpy.later", "inputs": [(3,)]}]), body_of({"results": [CONFLICTING, FAILED]})
     )
     assert (one.compatible, other.code) == (False, "unknown-op")
 

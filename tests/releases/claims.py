@@ -181,7 +181,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "accepts this repeated name": _accepts,
     "PyTorch accepts this length": _accepts,
     "accepts a negative number of copies": _accepts,
-    "takes a negative number of copies for 0": _accepts_as_0,
+    "reads a negative number of copies as 0": _accepts_as_0,
     "accepts a repeated axes_mapping in shape inference": _accepts,
     "fails or returns undefined values when it runs": _accepts,
     "fails or returns an empty tensor when it runs": _fails_or_is_empty,
@@ -199,6 +199,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "crashes, hangs or fails": lambda case, result: _dies(case, result) or _fails(case, result),
     "returns undefined values here: its CPU kernel": _gives_other_values,
     "returns size 1 if a size of the input is 1": _gives_1_for_0,
-    "gives wrong elements here: its CPU backend": lambda case, result: case.expected is not None,
+    "returns size 1 instead of 0 here": _gives_1_for_0,
+    "returns wrong elements here: its CPU backend": lambda case, result: case.expected is not None,
 }
 """By words of a warning, what the release then does."""

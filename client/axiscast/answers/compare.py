@@ -95,7 +95,7 @@ def _no_ops(request: CompareRequest) -> Problem:
     inputs = count_of(len(request.inputs), "input")
     if request.ops:
         named = f"{', '.join(request.ops[:5])} can't take {inputs} without attributes"
-        return Problem("invalid-request", f"ops: {named}: check each of the ops by itself", pointer="/ops")
+        return Problem("invalid-request", f"ops: {named}: check each op in a separate request", pointer="/ops")
     advice = "a target shape needs exactly one input" if request.shape is not None else "send at least one input"
     return Problem("invalid-request", f"inputs: no op takes {inputs} here: {advice}", pointer="/inputs")
 

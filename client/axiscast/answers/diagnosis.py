@@ -162,8 +162,8 @@ def _of_parts(diagnosis: Diagnosis) -> str:
         sentences.append(f"The message contains the shapes {_joined([*map(format_shape, inputs)])}.")
     if op is None and is_einsum(name):
         sentences.append(
-            f"The message does not have the equation: check it, as in `axiscast check 2,3 3,4 --op {name} --equation "
-            "'ij,jk->ik'`."
+            f"The message does not contain the equation. Check it, for example with `axiscast check 2,3 3,4 --op "
+            f"{name} --equation 'ij,jk->ik'`."
         )
     elif not inputs and (op is not None or diagnosis.sizes):
         what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
@@ -172,8 +172,8 @@ def _of_parts(diagnosis: Diagnosis) -> str:
         if isinstance(op, Einsum):
             shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
         sentences.append(
-            f"The message does not have the shapes: print those of {_joined(what)}, and check them, as in `axiscast "
-            f"check {shapes}{option}`."
+            f"The message does not contain the shapes. Print the shapes of {_joined(what)}, and check them, for "
+            f"example with `axiscast check {shapes}{option}`."
         )
     return " ".join(filter(None, sentences))
 

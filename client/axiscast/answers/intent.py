@@ -18,13 +18,13 @@ FindingKind = Literal["square", "every-square", "mutual-stretch", "rank-promotio
 square: an outer product that is not intended. every-square: any outer product. mutual-stretch: two operands that expand
 each other. rank-promotion: operands with different ranks.
 """
-Way = Literal["", "index", "unsqueeze", "reduction"]
+AxisOrigin = Literal["", "index", "unsqueeze", "reduction"]
 
 
 class Origin(NamedTuple):
     """The known data about how an operand was made."""
 
-    way: Way = ""
+    axis_origin: AxisOrigin = ""
     """The kind of code that made the operand's axis of size 1, or an empty string if it is unknown.
 
     index: None in an index. unsqueeze: the function unsqueeze, or another function that changes the shape. reduction: a
@@ -70,12 +70,12 @@ def is_meant(pair: OperandPair) -> bool:
         return False
     one, other = pair.origins
     if not pair.is_square:
-        return bool(one.way or other.way)
+        return bool(one.axis_origin or other.axis_origin)
     if pair.has_operand_with_both_axes or (one.source is not None and one.source == other.source):
         return True
     if one.is_index and other.is_index:
         return True
-    here = {origin.way for origin in pair.origins if origin.is_here}
+    here = {origin.axis_origin for origin in pair.origins if origin.is_here}
     if "index" in here:
         return True
     return "unsqueeze" in here and (pair.is_discrete or pair.is_installed or one.is_index or other.is_index)

@@ -85,5 +85,5 @@ def _pair(entry: Any) -> list[int]:
 
 
 def _type_error(entry: Any) -> TypeError:
-    expected = "a window has a slice or a pair (start, stop) for each output axis"
+    expected = "a window must have a slice or a pair (start, stop) for each output axis"
     return TypeError(f"{expected}, not {entry!r:.60}. A window can't remove or add axes")

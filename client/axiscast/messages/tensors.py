@@ -66,7 +66,9 @@ class CheckBatchAnswer(AnswerModel):
         description="For each output, an int64 tensor of shape (n, rank) with its shape in each row, "
         "or -1 in rows that do not broadcast.",
     )
-    conflict_axis: Tensor | None = Field(default=None, description="int64 (n,): the lowest axis in conflict, or -1.")
+    conflict_axis: Tensor | None = Field(
+        default=None, description="An int64 tensor (n,): the lowest axis in conflict, or -1."
+    )
 
 
 class CheckedColumns(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..answers import intent
-from ..answers.intent import OperandPair, Origin, Way
+from ..answers.intent import AxisOrigin, OperandPair, Origin
 from ..answers.two_sided import find_two_sided
 from .finding import SizeOrName
 
@@ -53,7 +53,7 @@ def user_line(lines: Sequence[SourceLine]) -> tuple[str | None, int | None]:
 class Provenance(NamedTuple):
     """Information about the code and the values from which a value was computed."""
 
-    way: Way = ""
+    axis_origin: AxisOrigin = ""
     """How the source code adds the value's axis of size 1. Origin describes the possible values."""
     written_at: SourceLine | None = None
     """The source line that adds the value's axis of size 1."""
@@ -68,7 +68,7 @@ def derive(
     *,
     keeps: bool = False,
     is_index: bool = False,
-    way: Way = "",
+    axis_origin: AxisOrigin = "",
     line: SourceLine | None = None,
 ) -> Provenance:
     """Return the provenance of a node's result.
@@ -78,13 +78,15 @@ def derive(
     size 1, and `line` is the source line that adds the axis.
     """
     if not keeps or not operands:
-        return Provenance(way, line, object(), is_index)
+        return Provenance(axis_origin, line, object(), is_index)
     source = operands[0].source
     has_one_source = all(operand.source is source for operand in operands)
-    if not way:
-        written = (operand for operand in operands if operand.way)
-        way, line, *_ = next(written, Provenance())
-    return Provenance(way, line, source if has_one_source else object(), all(operand.is_index for operand in operands))
+    if not axis_origin:
+        written = (operand for operand in operands if operand.axis_origin)
+        axis_origin, line, *_ = next(written, Provenance())
+    return Provenance(
+        axis_origin, line, source if has_one_source else object(), all(operand.is_index for operand in operands)
+    )
 
 
 def are_pairs_meant(
@@ -116,12 +118,12 @@ def are_pairs_meant(
 def _origin(operand: Provenance, line: SourceLine | None) -> Origin:
     written_at = operand.written_at
     is_here = line is not None and written_at is not None and written_at[:2] == line[:2]
-    if operand.way == "index" and line is not None:
+    if operand.axis_origin == "index" and line is not None:
         # If two source lines have equal nodes, an exporter may merge the nodes and keep only one of the lines.
         is_here = is_here or line.has_new_axis
-    return Origin(operand.way, is_here, operand.source, operand.is_index)
+    return Origin(operand.axis_origin, is_here, operand.source, operand.is_index)
 
 
-def way_of_new_axis(line: SourceLine | None) -> Way:
+def axis_origin_on_line(line: SourceLine | None) -> AxisOrigin:
     """Return how the code on a source line adds an axis of size 1."""
     return "index" if line is not None and line.has_new_axis else "unsqueeze"

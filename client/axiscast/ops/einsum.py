@@ -155,7 +155,8 @@ class Einsum(LabeledProduct):
     dialect: ClassVar[Dialect] = Dialect()
     equation: str = Field(
         max_length=MAX_EQUATION_CHARACTERS,
-        description="The letters of each operand's axes, and after -> those of the result. ... stands for other axes.",
+        description="The letters of each operand's axes, then -> and the letters of the result's axes. ... stands "
+        "for other axes.",
         examples=["ij,jk->ik"],
     )
 

@@ -233,9 +233,9 @@ class Tile1(Tile):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "invalid-dimension" and min(self.repeats) < 0:
-            return "OpenVINO 2026.4 takes a negative number of copies for 0."
+            return "OpenVINO 2026.4 reads a negative number of copies as 0."
         if conflict is None and not self.repeats and 0 not in shapes[0]:
-            return "OpenVINO 2026.4 may give undefined values if repeats is empty."
+            return "OpenVINO 2026.4 may return undefined values if repeats is empty."
         return None
 
 

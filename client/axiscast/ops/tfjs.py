@@ -86,8 +86,8 @@ class matMul(MatrixProduct):
         if is_complete and (not prod(common) * rows * columns * inner or all(_ends(common, own) for own in stacks)):
             return None
         return (
-            "TensorFlow.js 4.22 gives wrong elements here: its CPU backend repeats the shorter list of matrices as a "
-            "whole."
+            "TensorFlow.js 4.22 returns wrong elements here: its CPU backend repeats the shorter list of matrices as "
+            "a whole."
         )
 
 
@@ -103,7 +103,7 @@ def _unexpanded(shape: Shape, target: Shape) -> str | None:
     new = len(target) - len(shape)
     expanded = [size for axis, size in enumerate(target) if axis < new or shape[axis - new] != size]
     if 0 in expanded and max(expanded) <= 1:
-        return "TensorFlow.js 4.22 gives size 1 where 1 meets a 0, unless another axis expands to more than 1."
+        return "TensorFlow.js 4.22 returns size 1 instead of 0 here, unless another axis expands to more than 1."
     return None
 
 

@@ -168,7 +168,7 @@ class repeat(LenientTile):
     takes_fewer_counts = False
     release = "PyTorch 2.13"
     repeats: Dimensions = Field(
-        description="The number of copies along each axis. Entries before those of the tensor's axes add leading axes.",
+        description="The number of copies along each axis. Additional entries at the front add leading axes.",
         examples=[[2, 1]],
     )
 

@@ -8,11 +8,11 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 from weakref import ref
 
-from ..answers.intent import Origin, Way
+from ..answers.intent import AxisOrigin, Origin
 
 SourceTensor = tuple[int, Any]
 """The id of a tensor, and torch's own weak reference to the tensor, which the user's program can't detect."""
-OriginRecord = tuple[Way, CodeType | None, int, SourceTensor, bool, ref[Any]]
+OriginRecord = tuple[AxisOrigin, CodeType | None, int, SourceTensor, bool, ref[Any]]
 """The origin of a tensor, as a tuple, because Python creates tuples faster than objects.
 
 The elements of the tuple are:
@@ -47,14 +47,14 @@ class TensorOrigins:
         self.has_positions = False
         self._max_records = _MIN_RECORDS
 
-    def add_written(self, tensor: Any, way: Way, frame: FrameType, operand: Any) -> None:
+    def add_written(self, tensor: Any, axis_origin: AxisOrigin, frame: FrameType, operand: Any) -> None:
         """Record a tensor that was computed from `operand` and has an axis of size 1 that the frame's code wrote."""
         before = self.records.get(id(operand))
         if before is None or before[5]() is not operand:
             source, is_index = (id(operand), self.weak_reference(operand)), False
         else:
             source, is_index = before[3:5]
-        self._add(tensor, (way, frame.f_code, frame.f_lasti, source, is_index, ref(tensor)))
+        self._add(tensor, (axis_origin, frame.f_code, frame.f_lasti, source, is_index, ref(tensor)))
 
     def add_range(self, tensor: Any) -> None:
         """Record a tensor that holds a range, such as the result of torch.arange."""
@@ -89,10 +89,10 @@ class TensorOrigins:
 
         If the operand is a view of all elements of another tensor, `base` is that tensor. Otherwise it is None.
         """
-        way, code, instruction, source, is_index, _ = self._record(tensor)
+        axis_origin, code, instruction, source, is_index, _ = self._record(tensor)
         is_here = any(_is_inside(code, instruction, frame) for frame in frames)
         number, reference = source if base is None else self._record(base)[3]
-        return Origin(way, is_here, object() if reference.expired() else number, is_index)
+        return Origin(axis_origin, is_here, object() if reference.expired() else number, is_index)
 
     def _record(self, tensor: Any) -> OriginRecord:
         record = self.records.get(id(tensor))
@@ -120,7 +120,9 @@ def _span(code: CodeType, instruction: int) -> tuple[tuple[int, int], tuple[int,
     return (line or 0, start), (last or line or 0, end)
 
 
-def written_way(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Way | Literal["range"]:
+def written_axis_origin(
+    axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> AxisOrigin | Literal["range"]:
     """Return how a call adds an axis of size 1, "" if the call does not add one, or "range" if it returns a range."""
     if axis == "index":
         index = args[1]

@@ -16,11 +16,11 @@ from math import prod
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from ..answers.intent import FindingKind, OperandPair, Way, has_operand_with_both_axes, is_meant
+from ..answers.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant
 from ..answers.two_sided import TwoSidedBroadcast, find_two_sided
 from .call_sites import CallSites, calling_frame
 from .frames import is_installed, operation_frames, user_frame
-from .origins import TensorOrigins, is_basic_index, written_way
+from .origins import TensorOrigins, is_basic_index, written_axis_origin
 from .torch_ops import COMPARISONS
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
@@ -211,12 +211,12 @@ class WatchMode:
             if role.takes_lists:
                 self.check_lists(role, args if kwargs is None else (*args, *kwargs.values()), frame)
         result = call(func, args, kwargs)
-        way: Way | Literal["range"] = ""
+        axis_origin: AxisOrigin | Literal["range"] = ""
         if role.axis and (role.axis != "index" or type(args[1]) is not int):
-            way = written_way(role.axis, args, kwargs)
-        if way or has_record:
+            axis_origin = written_axis_origin(role.axis, args, kwargs)
+        if axis_origin or has_record:
             operands = args[: role.operand_count] if role.broadcasts else args
-            self.record_result(role, way, result, operands or [*(kwargs or {}).values()], frame)
+            self.record_result(role, axis_origin, result, operands or [*(kwargs or {}).values()], frame)
         return result
 
     def check_operands(
@@ -249,10 +249,15 @@ class WatchMode:
         return has_record and role.keeps_origin
 
     def record_result(
-        self, role: FunctionRole, way: Way | Literal["range"], result: Any, operands: Sequence[Any], frame: FrameType
+        self,
+        role: FunctionRole,
+        axis_origin: AxisOrigin | Literal["range"],
+        result: Any,
+        operands: Sequence[Any],
+        frame: FrameType,
     ) -> None:
         """Record the origin of the results of a function that adds an axis of size 1, or keeps an operand's origin."""
-        if way == "range":
+        if axis_origin == "range":
             self.origins.add_range(result)
             return
         for tensor in result if isinstance(result, tuple) else (result,):
@@ -260,11 +265,11 @@ class WatchMode:
                 has_axis = not tensor.is_nested and 1 in tensor.shape
             else:
                 has_axis = 1 in (self.shape(tensor) or ())
-            if has_axis and way:
+            if has_axis and axis_origin:
                 operand = operands[0]
                 if type(operand) not in self.plain:
                     operand = next((each for each in operands if self.rank(each)), tensor)
-                self.origins.add_written(tensor, way, frame, operand)
+                self.origins.add_written(tensor, axis_origin, frame, operand)
             elif (has_axis or (self.origins.has_positions and self.have_records(operands))) and (
                 role.axis != "index" or is_basic_index(operands[1])
             ):

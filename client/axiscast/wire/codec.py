@@ -157,7 +157,7 @@ def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     nbytes, opened = prescan_json(body)
     reserve(nbytes)
     if opened > MAX_DEPTH and json_depth(body) > MAX_DEPTH:
-        raise malformed_body(f"the JSON value is nested too deep: at most {MAX_DEPTH} levels are read")
+        raise malformed_body(f"the JSON value is nested too deeply: the limit is {MAX_DEPTH} levels")
     try:
         decoder = _FROM_JSON if len(body) <= SHORT_JSON_BYTES else _FROM_LONG_JSON
         return decoder.decode(str(body, "utf-8"))

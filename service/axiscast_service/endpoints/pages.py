@@ -123,7 +123,10 @@ def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
 _MAX_TITLE_QUERY = 500
 """The maximum length, in bytes, of a query whose shapes are shown in the title of the page."""
 _DESCRIPTION = "See what the broadcast of any framework does with these shapes."
-_TITLES = {"/": ("axiscast", _DESCRIPTION), "/docs": ("axiscast API", "The API of axiscast, to read and to try.")}
+_TITLES = {
+    "/": ("axiscast", _DESCRIPTION),
+    "/docs": ("axiscast API", "The documentation of the HTTP API of axiscast, with forms to send requests."),
+}
 
 
 _PARTS: dict[tuple[str, bool], StaticContent] = {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from ..finding import Operand
-from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, source_lines, way_of_new_axis
+from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines
 from .graph import decoded
 
 _TRACE_KEY = "pkg.torch.onnx.stack_trace"
@@ -59,15 +59,15 @@ class GraphProvenance:
         operands = [value for name in names if (value := self._values.get(name)) is not None]
         line = innermost_line(node)
         if is_standard and op in _ADD_AXIS:
-            way = way_of_new_axis(line)
+            axis_origin = axis_origin_on_line(line)
         else:
-            way = "reduction" if _is_keepdims_reduction(node) else ""
+            axis_origin = "reduction" if _is_keepdims_reduction(node) else ""
         for name in node.output:
             self._values[name] = derive(
                 operands,
                 keeps=changes_shape or (is_standard and op in _ELEMENTWISE),
                 is_index=is_standard and self._makes_positions(node),
-                way=way,
+                axis_origin=axis_origin,
                 line=line,
             )
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...answers.intent import FindingKind, Way
+from ...answers.intent import AxisOrigin, FindingKind
 from ...library import typed
 from ..finding import Finding
 from ..packages import import_package
@@ -266,19 +266,19 @@ def _results(
     elif primitive != "broadcast_in_dim":
         written = _broadcast_written([value.written_shape for value in operands if value.written_shape], shape)
     arrays = [value.provenance for value in operands if value.written_shape]
-    way: Way = ""
+    axis_origin: AxisOrigin = ""
     # If there is no array, the equation converts a number to an array, which does not add an axis.
     if primitive in _ADD_AXIS and arrays:
         # Inside vmap, jax's own functions add the axes for pairs that the user has written.
-        way = "index" if is_in_jax or _BATCHING in jax_functions else _way(jax_functions)
+        axis_origin = "index" if is_in_jax or _BATCHING in jax_functions else _axis_origin(jax_functions)
     keeps, is_index = primitive in _KEEP_PROVENANCE, primitive == "iota"
-    provenance = derive(arrays, keeps=keeps, is_index=is_index, way=way, line=_source_line(location))
+    provenance = derive(arrays, keeps=keeps, is_index=is_index, axis_origin=axis_origin, line=_source_line(location))
     if not any(map(_is_one, written)):
-        provenance = provenance._replace(way="", written_at=None)
+        provenance = provenance._replace(axis_origin="", written_at=None)
     return [JaxValue(written, provenance)]
 
 
-def _way(jax_functions: set[str]) -> Way:
+def _axis_origin(jax_functions: set[str]) -> AxisOrigin:
     """Return how the user's code adds an axis, according to the jax functions that created the equation."""
     if jax_functions & _INDEXING:
         return "index"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...answers.intent import FindingKind, Way
+from ...answers.intent import AxisOrigin, FindingKind
 from ...answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS, function_name
 from ...library import typed
 from ..finding import Finding, Operand
 from ..packages import import_package
-from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, source_lines, user_line, way_of_new_axis
+from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines, user_line
 from ..report import Report
 from . import specialization
 from .program_report import BroadcastOperation, ProgramSizes, report_program
@@ -201,20 +201,20 @@ def _provenances(module: Any, constants: Container[str]) -> dict[Any, Provenance
     for node in module.graph.nodes:
         target = str(node.target)
         line = next(reversed(_lines(node)), None)
-        way: Way = ""
+        axis_origin: AxisOrigin = ""
         if target.startswith(_ADD_AXIS):
-            way = way_of_new_axis(line)
+            axis_origin = axis_origin_on_line(line)
         elif any(argument is True for argument in node.args):
-            way = "reduction"
+            axis_origin = "reduction"
         provenance = derive(
             [provenances[tensor] for tensor in _tensors(node.args)],
             keeps=target.startswith((*_ADD_AXIS, *_KEEP_PROVENANCE)) or _broadcasts(node),
             is_index=target.startswith(_INDEX) or target in constants,
-            way=way,
+            axis_origin=axis_origin,
             line=line,
         )
         has_unit_axis = any(type(size) is int and size == 1 for size in getattr(node.meta.get("val"), "shape", ()))
-        provenances[node] = provenance if has_unit_axis else provenance._replace(way="", written_at=None)
+        provenances[node] = provenance if has_unit_axis else provenance._replace(axis_origin="", written_at=None)
     return provenances
 
 
