@@ -38,6 +38,8 @@ from harness import destination, machine
 from axiscast import Client, Overloaded
 from axiscast.ops import mindspore, ngraph, numpy
 
+EXPECTED = {"good", "overloaded", "attack answered", "abandoned", "slow"}
+"""The outcomes that are not errors."""
 ROWS = np.tile([8, 1, 6, 1], (10_000, 1)), np.tile([7, 1, 5], (10_000, 1))
 GRID = np.arange(65536, dtype=np.float32).reshape(256, 256)
 
@@ -162,6 +164,8 @@ def main() -> None:
     if options.o:
         results = {"machine": machine(), "growth": growth, "seen": seen, "samples": samples}
         options.o.write_text(json.dumps(results) + "\n")
+    if unexpected := {*seen} - EXPECTED:
+        sys.exit(f"unexpected: {sorted(unexpected)}")
 
 
 if __name__ == "__main__":

@@ -398,6 +398,8 @@ def main() -> None:
     if options.o:
         options.o.parent.mkdir(exist_ok=True)
         options.o.write_text(json.dumps(results, indent=1) + "\n")
+    if results.get("hangs") or results.get("failures"):
+        sys.exit("a request stopped the service, or the status of a response was 500")
 
 
 if __name__ == "__main__":
