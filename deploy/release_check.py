@@ -28,6 +28,7 @@ _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 _HEADING = re.compile(r"^## \[(.+?)\](?: - (.+))?$", re.MULTILINE)
 _NAMED_VERSION = re.compile(
     r"axiscast-(\d[\w.]*?)(?=-py3|\.tar\.gz)|\baxiscast(?:==|:)(\d[\w.]*\w)|\bnewTag: [\"']?(\d[\w.]*\w)"
+    r"|\b(?:the tag |rev: |axiscast@)`?v(\d[\w.]*\w)"
 )
 """A file name, requirement or image tag of this project with a version."""
 _BEFORE_VERSION = re.compile(r"\bbefore\s+(?:version\s+)?(\d+\.\d+(?:\.\d+)?)\b", re.IGNORECASE)

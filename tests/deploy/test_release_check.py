@@ -73,6 +73,8 @@ FAULTS = [
     ("docs/installation.md", "-0.2.0-", "-0.2.0.dev0-", "docs/installation.md:2: 'axiscast-0.2.0.dev0' names version"),
     ("deploy/kubernetes.yaml", "0.2.0", "0.1.9", "deploy/kubernetes.yaml:1: 'axiscast:0.1.9' names version 0.1.9"),
     ("deploy/kubernetes.yaml", "image: axiscast:0.2.0", "{newTag: 0.1.0}", "'newTag: 0.1.0' names version 0.1.0"),
+    ("deploy/kubernetes.yaml", "image: axiscast:0.2.0", "rev: v0.1.0", "'rev: v0.1.0' names version 0.1.0"),
+    ("SECURITY.md", "Before 1.0", "At the tag `v0.1.0`. Before 1.0", "'the tag `v0.1.0' names version 0.1.0"),
     ("SECURITY.md", "Before 1.0", "Before version 0.2.0", "'Before version 0.2.0' is in the past once"),
     ("SECURITY.md", "Before 1.0", "Before 0.2", "SECURITY.md:1: 'Before 0.2' is in the past"),
     ("SECURITY.md", "Before 1.0", "After the\nfirst release", "'After the first release' is untrue once 0.2.0"),
