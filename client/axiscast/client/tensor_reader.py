@@ -11,15 +11,7 @@ import numpy as np
 
 from ..errors import InvalidAnswer
 from ..wire.dtypes import dtype_from_name, find_invalid_element
-from ..wire.tensors import (
-    Array,
-    Strides,
-    bin_header,
-    msgpack_tensor_header,
-    strided_size,
-    tensor_view,
-    to_little_endian,
-)
+from ..wire.tensors import Array, bin_header, msgpack_tensor_header, strided_size, tensor_view, to_little_endian
 from .expected_response import ANY_TENSOR, MAX_TENSORS, ExpectedFields, ExpectedTensor
 from .response_reading import EMPTY_BUFFER, Chunk, one_line
 
@@ -279,7 +271,9 @@ class _OutMismatch(ValueError):
     """Raised if the user's `out` array does not fit the output, although the response is valid."""
 
 
-def _check_metadata(metadata: dict[str, Any], expected: ExpectedTensor) -> tuple[str, tuple[int, ...], Strides | None]:
+def _check_metadata(
+    metadata: dict[str, Any], expected: ExpectedTensor
+) -> tuple[str, tuple[int, ...], tuple[int, ...] | None]:
     """Return the dtype, the shape and the strides of a tensor.
 
     Raises ValueError if they differ from the expected tensor.
