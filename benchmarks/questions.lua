@@ -1,4 +1,4 @@
--- What wrk asks: wrk -s questions.lua URL -- KIND START
+-- The requests that wrk sends: wrk -s questions.lua URL -- KIND START
 --
 -- post, msgpack, get    a check of 3 or 4 shapes of rank 4 that fit, never the same twice
 -- op                    one in JSON that names its op, by turns one of three frameworks', with attributes or without

@@ -1,4 +1,4 @@
-"""Small requests for much work, memory or output."""
+"""Tests of small requests that require much work, memory or output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/backprop: gradients."""
+"""Tests of /v1/backprop, which returns gradients."""
 
 from __future__ import annotations
 

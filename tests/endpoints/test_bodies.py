@@ -1,4 +1,4 @@
-"""What is wrong with a body, or a path, in words that say what would be right."""
+"""Tests of the messages about invalid bodies and paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/broadcast: tensors in and out."""
+"""Tests of /v1/broadcast, which takes and returns tensors."""
 
 from __future__ import annotations
 

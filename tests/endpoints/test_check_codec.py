@@ -59,15 +59,15 @@ OPS: tuple[Any, ...] = (
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """A map as it is written: its keys may come twice, and be no strings."""
+    """A map as it is encoded. Its keys may be repeated, and may not be strings."""
 
 
 class Raw(bytes):
-    """What is written as it stands."""
+    """A value that is encoded unchanged."""
 
 
 def question(rng: random.Random) -> Any:
-    """A question as plain values, a few of them odd."""
+    """Return a request as plain values, some of which are unusual."""
     common = [rng.choice(SIZES) for _ in range(4)]
     inputs = [
         [size if rng.random() < 0.7 else 1 for size in common[rng.randrange(4) :]] for _ in range(rng.randint(1, 4))
@@ -85,7 +85,7 @@ def question(rng: random.Random) -> Any:
 
 
 def _spoil(rng: random.Random, pairs: Pairs, inputs: list[Any]) -> None:
-    """Make one thing odd."""
+    """Change one part of the request to an unusual value."""
     odd = rng.choice([*ODD_NUMBERS, *ODD_TEXTS, [], [[]], {}, {"a": 1}, b"\x01\x02", [1, [2]]])
     kind = rng.randrange(6)
     if kind == 0:
@@ -102,7 +102,7 @@ def _spoil(rng: random.Random, pairs: Pairs, inputs: list[Any]) -> None:
 
 
 def as_json(rng: random.Random, value: Any) -> bytes:
-    """Of JSON, written in one of many ways."""
+    """Return JSON in one of many notations."""
 
     def blank() -> str:
         return rng.choice(" \t\r\n\v") if rng.random() < 0.02 else ""
@@ -133,7 +133,7 @@ def as_json(rng: random.Random, value: Any) -> bytes:
 
 
 def as_msgpack(rng: random.Random, value: Any) -> bytes:
-    """Return MessagePack in one of many ways, half of them the shortest."""
+    """Return MessagePack in one of many encodings. Half of them are the shortest encoding."""
     is_short = rng.random() < 0.5
 
     def counted(first: int, most: int, forms: list[tuple[int, str]], count: int) -> bytes:
@@ -180,7 +180,7 @@ def as_msgpack(rng: random.Random, value: Any) -> bytes:
 
 
 def damaged(rng: random.Random, body: bytes) -> bytes:
-    """A body with a byte changed, inserted, repeated or cut off here and there."""
+    """Return a body in which a few bytes are changed, inserted, repeated or removed."""
     while body and rng.random() < 0.15:
         at = rng.randrange(len(body))
         piece = rng.choice(
@@ -206,7 +206,7 @@ def damaged(rng: random.Random, body: bytes) -> bytes:
 
 
 def outcome(body: bytes, content_type: str, accept: str) -> Any:
-    """The bytes that are answered, or the problem document."""
+    """Return the bytes of the response, or the problem document."""
     try:
         return short_check(body, content_type, accept)
     except Problem as problem:
@@ -229,7 +229,7 @@ def outcome_of_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture(params=[True, False], ids=["msgspec", "no msgspec"])
 def codecs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the decoders and encoders with msgspec, or those without it."""
+    """Use the codecs with msgspec, or the codecs without msgspec."""
     if not request.param:
         monkeypatch.setattr(check_codec, "_DECODERS", {})
         monkeypatch.setattr(check_codec, "_ENCODERS", {Encoding.JSON: to_json})

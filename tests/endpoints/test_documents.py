@@ -1,4 +1,4 @@
-"""The catalogue, the OpenAPI document, and the pages: what they need and where they lead."""
+"""Tests of the catalogue, the OpenAPI document and the pages: their content and their links."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ ANSWERS = {
     "mxnet.broadcast_to": {"(2, 1): shape = (0, 3)": "✓ (2, 3)"},
     "onnx.Expand": {"(3, 1): shape = (1, 4)": "✓ (3, 4)"},
 }
-"""Of some ops answers in which they differ."""
+"""For some ops, requests whose results differ."""
 
 
 def test_the_ops_page_has_each_op_with_an_example_and_its_differences(http: httpx.Client) -> None:
@@ -173,7 +173,12 @@ def test_the_ops_page_has_each_op_with_an_example_and_its_differences(http: http
     assert list(articles) == list(OPS)
     assert {name.partition(".")[0] for name in OPS} == set(re.findall(r'<a href="#(\w+)">', page))
     for name, article in articles.items():
-        href, drawing = re.search(r'Example: <a href="\./\?(.*?)">.*?<pre.*?>(.*?)</pre>', article, re.DOTALL).groups()  # type: ignore[union-attr]
+        href, drawing = re.search(
+            r"Example: <a "
+            r'href="\./\?(.*?)">.*?<pre.*?>(.*?)</pre>',
+            article,
+            re.DOTALL,
+        ).groups()  # type: ignore[union-attr]
         assert http.get(f"/v1/check?{unescape(href)}&format=text").text.startswith(drawing), name
     for name, answers in ANSWERS.items():
         rows = dict(re.findall(r'row><a href=".*?">(.*?)</a></th><td><span class="\w+">(.*?)</span>', articles[name]))

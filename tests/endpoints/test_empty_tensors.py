@@ -1,4 +1,4 @@
-"""Tensors without elements, through every endpoint that writes tensors: JSON that parses, and equals MessagePack."""
+"""Tests of empty tensors: every endpoint writes valid JSON that equals the MessagePack response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from axiscast_service.settings import Settings
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 MAX_LISTS = 2**17
 ELEMENTS = {"float32": 1.5, "complex64": [1, 2], "datetime64[D]": "2020-02-29", "str<2>": "ab", "bool": True, "int4": 7}
-"""For each kind of JSON element a dtype, and an element."""
+"""A dtype and an element for each kind of JSON element."""
 SIZES = [(1,), (30, 70, 70), (40, 40, 40, 40), (3000,), (2, 2049), (2049, 2), (2, 1, 7000)]
 SHAPES = {(*sizes[:axis], 0, *sizes[axis:]) for sizes in SIZES for axis in range(len(sizes) + 1)}
 SHAPES |= {(*sizes[:axis], 0, *sizes[axis + 1 :]) for sizes in SIZES for axis in range(len(sizes))}
@@ -41,7 +41,7 @@ def lists_in(shape: tuple[int, ...]) -> int:
 
 
 def requests_of(shape: tuple[int, ...], dtype: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Requests whose answers hold tensors of this shape, or of a part of it."""
+    """Yield requests whose responses contain tensors of this shape, or of a part of this shape."""
     to = {"name": "numpy.broadcast_to", "shape": shape}
     for layout in ("dense", "strided"):
         tensor = {"dtype": dtype, "shape": [1] * len(shape), "data": [ELEMENTS[dtype]]}
@@ -53,7 +53,7 @@ def requests_of(shape: tuple[int, ...], dtype: str) -> Iterator[tuple[str, dict[
 
 
 def batch_of(rows: int, rank: int) -> dict[str, Any]:
-    """Columns of shapes; without rows, or all of them scalars."""
+    """Yield columns of shapes, without rows or with only scalars."""
     return {"op": "numpy.broadcast_arrays", "inputs": [{"dtype": "int64", "shape": [rows, rank], "data": []}] * 2}
 
 
@@ -65,7 +65,7 @@ def tensors_in(answer: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def judge_lists(answer: dict[str, Any]) -> None:
-    """Each dense tensor is nested as NumPy nests its shape."""
+    """Check that each dense tensor is nested like a NumPy array of its shape."""
     for field in answer.values():
         for tensor in field if isinstance(field, list) else [field]:
             if (
@@ -77,7 +77,7 @@ def judge_lists(answer: dict[str, Any]) -> None:
 
 
 async def judge(http: httpx.AsyncClient, path: str, asked: dict[str, Any]) -> int:
-    """Ask in JSON and MessagePack, on the long path and the short one. Return the count of short answers."""
+    """Send a request in both encodings, on both paths. Return the number of responses of the fast path."""
     answers, short = [], 0
     for fields in ({}, {"json_data": "base64"}):
         body = json.dumps({**asked, **fields}).encode()
@@ -99,7 +99,7 @@ async def judge(http: httpx.AsyncClient, path: str, asked: dict[str, Any]) -> in
 
 
 def asked(*requests: tuple[str, dict[str, Any]]) -> int:
-    """Judge these requests. Return how many of their answers were short ones."""
+    """Check the responses to these requests. Return the number of responses on the fast path."""
 
     async def ask() -> int:
         transport = httpx.ASGITransport(create_app(Settings(metrics=False)))

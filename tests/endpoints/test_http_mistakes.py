@@ -1,4 +1,4 @@
-"""Mistaken requests over HTTP, each as people send it, and whether its message alone leads to the right one."""
+"""Tests of common mistakes in HTTP requests. The message alone must be sufficient to correct the request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ONE, TWO = {"inputs": [[3]]}, {"inputs": [[3], [1]]}
 
 
 class Asked(NamedTuple):
-    """A request: JSON by POST, if nothing else is said."""
+    """A request, which is a POST request in JSON by default."""
 
     path: str
     body: Any = None
@@ -211,7 +211,7 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
 
 @pytest.fixture(scope="module")
 def answers() -> list[tuple[httpx.Response, httpx.Response]]:
-    """The response to each mistaken request, and to the repaired one."""
+    """The responses to each invalid request and to the corrected request."""
 
     async def ask() -> list[tuple[httpx.Response, httpx.Response]]:
         transport = httpx.ASGITransport(create_app(Settings()))
@@ -258,7 +258,7 @@ def test_the_message_about_an_invalid_row_has_the_corrected_row(
 
 
 def test_many_parameters_are_checked_quickly() -> None:
-    """The name of each is compared with tables, not with every other name."""
+    """Each name is looked up in tables, and not compared with every other name."""
     query = [(f"shape{number}", "3") for number in range(5000)] + [("input", "3")] * 5000
     start = process_time()
     with pytest.raises(Problem):

@@ -1,4 +1,4 @@
-"""Invalid tensors: every fault is refused in words, and nothing but the data is read."""
+"""Tests of invalid tensors: every fault has a message, and only the data is read."""
 
 import pytest
 from arrays import EIGHT, FLOATS

@@ -1,4 +1,4 @@
-"""The list in docs/limits.md, and each limit on both of its sides."""
+"""Tests of the list in docs/limits.md, and of requests at and above each limit."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ OTHERS: dict[str, tuple[str, Callable[[int], object], int]] = {
         8,
     ),
 }
-"""What else has an end: its code, what asks for so much, and the most."""
+"""Other limits: the problem code, a function that makes a request of a given size, and the limit."""
 
 
 def conflicting(op: Any, *shapes: list[int]) -> str | None:

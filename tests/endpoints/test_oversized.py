@@ -1,4 +1,4 @@
-"""What is too large is refused before anything is made of it."""
+"""Tests that oversized requests are refused before their values are created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is open to all: the pages and what they load, held once, however many read them and however slowly."""
+"""Tests of the public pages and their files, which are stored once for any number of slow readers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from conftest import served, wait_for
 BUNDLE = "/docs/swagger-ui-bundle.js"
 READERS = 24
 GETS = 8
-"""Each reader asks for so many at once: the system takes the first few of its answers, read or not."""
+"""The number of requests that each reader sends at once. The system buffers the first few responses."""
 KEY = "alice-0123456789abcdef"
 
 
 @contextmanager
 def slow_readers(port: int, number: int, tls: ssl.SSLContext | None) -> Iterator[list[socket.socket]]:
-    """Connections on which much was asked for and nothing is read."""
+    """Return connections on which many requests were sent and no response is read."""
     with ExitStack() as stack:
         readers = []
         for _ in range(number):
@@ -73,7 +73,7 @@ def test_a_slow_reader_of_the_documentation_is_disconnected() -> None:
 
 
 def test_all_bytes_arrive_through_tls(pem: Path) -> None:
-    """In parts: an answer that is held in one piece, and one that is a stream of pieces, each longer than a part."""
+    """Read a response in one piece, and a streamed response whose pieces are longer than a part."""
     tls = ssl.create_default_context(cafile=str(pem / "certificate"))
     with served() as plain, served(tls_certificate=pem / "certificate", tls_key=pem / "key") as encrypted:
         assert httpx.get(encrypted.url + BUNDLE, verify=tls).content == httpx.get(plain.url + BUNDLE).content

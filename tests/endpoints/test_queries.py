@@ -1,4 +1,4 @@
-"""Questions in a URL."""
+"""Tests of checks that are written in a URL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from axiscast.ops import torch
 
 
 def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> None:
-    """All forms are in test_shape_texts.py."""
+    """test_shape_texts.py tests all notations."""
     params = [("input", "8x1x6x1"), ("input", "torch.Size([7, 1, 5])"), ("input", "")]
     assert http.get("/v1/check", params=params).json()["outputs"][2]["shape"] == [8, 7, 6, 5]
 
@@ -112,7 +112,7 @@ def test_the_message_about_an_invalid_query_has_a_fix(http: httpx.Client, query:
 
 
 def test_null_is_an_unknown_size_in_every_request_form(http: httpx.Client) -> None:
-    """As Keras writes one; and two of them may differ."""
+    """Keras writes null for an unknown size. Two such sizes may differ."""
     asked = {"op": {"name": "torch.expand", "size": [2, None]}, "inputs": [[None]]}
     expected = http.post("/v1/check", json={"op": {"name": "torch.expand", "size": [2, "?"]}, "inputs": [["?"]]}).json()
     assert expected["outputs"][0]["shape"] == [2, "?"]

@@ -1,4 +1,4 @@
-"""A refusal says how much there is, how much may be, and what to do."""
+"""Tests of refusals, whose messages contain the value, the limit and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken requests, each as people send it, and whether its problem alone leads to the right one."""
+"""Tests of common invalid requests. The problem alone must be sufficient to correct the request."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
 
 @pytest.fixture(scope="module")
 def answers() -> list[tuple[httpx.Response, httpx.Response | None]]:
-    """What is answered to each broken request, and to its repair."""
+    """The responses to each invalid request and to its correction."""
 
     async def ask(http: httpx.AsyncClient, asked: str, body: Any) -> httpx.Response:
         if asked.startswith("GET "):

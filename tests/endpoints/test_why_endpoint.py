@@ -1,4 +1,4 @@
-"""POST /v1/why, and the clients' why."""
+"""Tests of POST /v1/why, and of the method `why` of the clients."""
 
 from __future__ import annotations
 

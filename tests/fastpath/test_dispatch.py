@@ -1,4 +1,4 @@
-"""The fast path beside the ordinary way: both give the same response to the byte."""
+"""Tests of the fast path and the normal path, which must send the same bytes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Asking:
         self.connection.close()
 
     def ask(self, asked: bytes) -> bytes:
-        """The whole answer, as it came."""
+        """Return the whole response as received bytes."""
         self.connection.sendall(asked)
         head = b""
         while not head.endswith(b"\r\n\r\n"):

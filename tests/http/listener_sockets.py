@@ -24,7 +24,7 @@ def sockets_of(pid: int) -> int:
 
 
 def listening(port: int) -> int:
-    """How many sockets listen on a port."""
+    """Return the number of sockets that listen on a port."""
     rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
     return sum(row[3] == "0A" and row[1].endswith(f":{port:04X}") for row in rows)
 
@@ -49,7 +49,7 @@ def trusting(pem: Path) -> ssl.SSLContext:
 
 
 def hello(pem: Path) -> bytes:
-    """What a caller sends first of a handshake."""
+    """The first bytes that a client sends in a handshake."""
     sent = ssl.MemoryBIO()
     with pytest.raises(ssl.SSLWantReadError):
         trusting(pem).wrap_bio(ssl.MemoryBIO(), sent, server_hostname="127.0.0.1").do_handshake()

@@ -34,7 +34,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 class Entrant:
-    """A connection that takes the ordinary way."""
+    """Return a connection that takes the normal path."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: int, asked: list[int], taken: list[int]) -> None:
         self.loop, self.name, self.asked, self.taken = loop, name, asked, taken

@@ -1,4 +1,4 @@
-"""Conversations in random order: each request is answered, and nothing is left behind."""
+"""Tests of conversations in random order: each request gets a response, and all resources are freed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from axiscast_service.http.protocol import HTTPProtocol
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 SEEDS = range(8)
 CONVERSATIONS = 150
-"""Of each seed."""
+"""The number of conversations for each seed."""
 
 
 def step(random: Random, pipe: Pipe, left: bytearray) -> None:
-    """Send or read a little."""
+    """Send or read a few bytes."""
     if random.random() < 0.6:
         piece = bytes(left[: random.choice([1, 7, 100, 5000, 2**20])])
         del left[: pipe.deliver(piece)]
@@ -29,7 +29,7 @@ def step(random: Random, pipe: Pipe, left: bytearray) -> None:
 
 
 async def finish(pipe: Pipe, left: bytearray, count: int, protocol: HTTPProtocol) -> None:
-    """Send the rest and read all of it."""
+    """Send the remaining bytes and read all responses."""
     for _ in range(STEPS):
         del left[: pipe.deliver(bytes(left[: 2**16]))]
         pipe.take(2**20)

@@ -202,7 +202,7 @@ QUESTION = b'{"inputs": [[3]]}'
 
 
 def status(service: Served, *pieces: bytes) -> int:
-    """The status of the answer to what is sent in these pieces."""
+    """Return the status of the response to data that is sent in these pieces."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
         for piece in pieces:
             connection.sendall(piece)

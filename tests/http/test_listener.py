@@ -54,7 +54,7 @@ def turns_until_answered(port: int, busy: int, fresh: int) -> float:
             return connection
 
         def answered() -> Iterator[socket.socket]:
-            """Those of which a whole answer has come."""
+            """Return the connections that have received a complete response."""
             for key, _ in selector.select(LONGEST):
                 connection: Any = key.fileobj
                 came[connection] += connection.recv(2**16)
@@ -146,7 +146,7 @@ def test_it_listens_on_ipv6_and_logs_the_free_port(workers: str) -> None:
 
 
 def seconds_worked(pid: int) -> float:
-    """Of the processor, by a process."""
+    """Return the CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

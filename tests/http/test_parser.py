@@ -43,7 +43,7 @@ REQUESTS: dict[str, tuple[bytes, bytes, int | None, bytes]] = {
     ),
 }
 URLS = {"a URL", "a URL without a path"}
-"""Those that are changed to the origin-form."""
+"""The request targets that are changed to the origin-form."""
 SIZES = [1, 2, 3, 7, 50, 100_000]
 
 
@@ -59,7 +59,7 @@ def test_many_small_chunks_are_read_in_several_steps() -> None:
 
 
 def read(data: bytes, size: int) -> tuple[list[tuple[RequestHead, bytes]], bytes]:
-    """The requests in this, fed in pieces of so many bytes, each with its body; and what is left."""
+    """Return the requests in the data, each with its body, and the unparsed rest. The data is fed in pieces."""
     parser = Parser()
     found: list[tuple[RequestHead, bytes]] = []
     body: list[bytes] = []

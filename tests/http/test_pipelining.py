@@ -1,4 +1,4 @@
-"""Pipelined requests are answered in their order, some before the request is complete."""
+"""Tests of pipelined requests, which get their responses in order, some before the request is complete."""
 
 from __future__ import annotations
 

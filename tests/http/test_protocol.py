@@ -1,4 +1,4 @@
-"""Connections: long bodies, the choice of the closed one, and complete clean-up."""
+"""Tests of connections: long bodies, the choice of the connection to close, and complete cleanup."""
 
 from __future__ import annotations
 

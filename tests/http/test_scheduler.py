@@ -55,11 +55,11 @@ TURNS: dict[str, tuple[list[bytes], list[bytes]]] = {
     "small chunks, and the caller has gone": ([*SMALL, LOST], []),
 }
 FOLLOWED = ("one", "two", "two halves", "small chunks")
-"""Those to which another request comes later on."""
+"""The connections on which another request arrives later."""
 
 
 class Wire(asyncio.Transport):
-    """A transport that takes everything until it is closed, and nothing after."""
+    """A transport that accepts all data until it is closed, and no data afterwards."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__({"socket": connection, "sockname": None, "peername": None})
@@ -98,7 +98,7 @@ class Wire(asyncio.Transport):
 
 
 class Full(Wire):
-    """A transport whose caller takes nothing."""
+    """A transport whose client reads no data."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         super().write(data)
@@ -107,7 +107,7 @@ class Full(Wire):
 
 
 async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) -> dict[str, bytes]:
-    """What each connection is sent, to which all of this comes in one turn."""
+    """Return the data that is sent on each connection, if all these requests arrive in one turn."""
     app: Any = create_app()
     config = uvicorn.Config(app, log_config=None, access_log=False)
     config.load()

@@ -198,7 +198,7 @@ MALFORMED = b"GET /v1/check?1 HTTP/1.1\r\n\r\n"
 def test_data_that_arrived_in_time_is_read_before_the_close(
     first: bytes, last: bytes, expected: bytes, make_loop: type[asyncio.AbstractEventLoop]
 ) -> None:
-    """It comes while the loop is busy, and then the connection's time ends before the loop reads."""
+    """The data arrives while the loop is busy, and the connection's time limit ends before the loop reads."""
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
@@ -231,7 +231,7 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
 
 
 class Peer:
-    """What a connection is to those that make room."""
+    """A connection as the limit on connections sees it."""
 
     def __init__(self, cut: list[Peer], new: bool = False, speed: float = 0) -> None:
         self.log, self.new, self.speed = cut, new, speed

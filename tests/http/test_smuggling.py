@@ -12,7 +12,7 @@ from axiscast.wire.problems import Problem
 from axiscast_service.http.parser import BodyData, EndOfRequest, Parser, RequestHead
 
 Requests = list[tuple[bytes, bytes, bytes]]
-"""The method, the target and the body of each."""
+"""Return the method, the target and the body of each request."""
 BODIES = (b"", b"a", b"abc", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"0\r\n\r\n")
 LENGTHS = (b"+%d", b"0%d", b" %d", b"\t%d", b"%d ", b"%d,1", b"0x%x", b"-%d", b"%d\x0b", b"%d_0", b"1%d")
 CODINGS = (
@@ -46,11 +46,11 @@ BREAKS = (b"\n", b"\r", b"\r\r\n", b"\n\r\n", b" \r\n")
 
 
 URL = b"http://x/a?b"
-"""A target of which the core makes its path and query."""
+"""Return a target in the form in which the service reads its path and query."""
 
 
 class Writer:
-    """Writes requests, most parts of them as they should be."""
+    """A generator of requests whose parts are mostly valid."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -90,7 +90,7 @@ class Writer:
 
 
 def by_core(data: bytes, cuts: list[int]) -> tuple[Requests, bool]:
-    """The whole requests in this, cut there, and whether anything was refused."""
+    """Return the complete requests in data that is cut at these places, and whether any data was refused."""
     parser, found, body = Parser(), [], b""
     for start, stop in zip([0, *cuts], [*cuts, len(data)], strict=True):
         piece = data[start:stop]

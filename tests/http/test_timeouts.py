@@ -52,7 +52,7 @@ SLOW = {
 
 
 def reader(port: int) -> socket.socket:
-    """A connection that has asked for much, and takes little of it by itself."""
+    """A connection that has requested much data, and reads little of the response."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
     connection.settimeout(LONGEST)
@@ -62,24 +62,24 @@ def reader(port: int) -> socket.socket:
 
 
 def long_body(port: int) -> list[Answer]:
-    """A body that takes longer than a second, and gets on."""
+    """Send a body that takes longer than a second but makes progress."""
     pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
     return ask(port, *pieces, pause=0.15 * SECONDS)
 
 
 def slow_requests(port: int) -> list[Answer]:
-    """A head, a body and another head, that take longer than each of them may."""
+    """Send a header block, a body and another header block, which together take longer than one time limit."""
     post = POST + b"Content-Length: 16\r\n\r\n" + BODY
     return ask(port, post[:40], post[40:-9], post[-9:] + LAST[:40], LAST[40:], pause=0.4 * SECONDS)
 
 
 def far_apart(port: int) -> list[Answer]:
-    """Two requests with a pause between them that no head, no body and no reader may make."""
+    """Send two requests with a pause that is longer than the limit for header blocks, bodies and readers."""
     return ask(port, GET, LAST, pause=1.5 * SECONDS)
 
 
 def slow_reader(port: int) -> bytes:
-    """An answer, read too slowly for the system to hold what is left of it."""
+    """Read a response so slowly that the system can't buffer the rest."""
     start, raw = time.monotonic(), bytearray()
     with reader(port) as connection:
         while part := connection.recv(2**16):
@@ -90,7 +90,7 @@ def slow_reader(port: int) -> bytes:
 
 
 def sends_on(port: int) -> tuple[list[Answer], int, float]:
-    """What comes back while a refused body is sent all the same, how much of it can be, and for how long."""
+    """Return the response to a refused body that is still sent, the number of sent bytes, and the duration."""
     with connect(port) as connection:
         start, sent = time.monotonic(), 0
         connection.sendall(POST + b"Content-Length: %d\r\n\r\n" % DUE)
@@ -104,7 +104,7 @@ def sends_on(port: int) -> tuple[list[Answer], int, float]:
 
 @pytest.fixture(scope="module")
 def waited(gate: Served) -> dict[Any, Any]:
-    """What becomes of all these, at once."""
+    """Run all these coroutines at the same time, and return their results."""
     jobs: dict[Any, Any] = {name: partial(trickle, gate.port, *data) for name, data in SLOW.items()}
     jobs |= {job: partial(job, gate.port) for job in (long_body, slow_requests, far_apart, slow_reader, sends_on)}
     with at_most(32 * 2**20, gate), ThreadPoolExecutor(len(jobs)) as pool:
@@ -165,7 +165,7 @@ def check_status(service: Served) -> int:
 
 
 def read_until_cut(connection: socket.socket, nbytes: int) -> None:
-    """Takes so many bytes twenty times a second."""
+    """Read this number of bytes twenty times per second."""
     end = time.monotonic() + LONGEST
     try:
         while time.monotonic() < end:
@@ -179,7 +179,7 @@ def read_until_cut(connection: socket.socket, nbytes: int) -> None:
 
 
 def unsent_of(service: Served) -> int:
-    """Bytes that the system holds for the service's callers, open connections or not."""
+    """Return the bytes that the system buffers for clients of the service, on open and closed connections."""
     sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
 
@@ -218,7 +218,7 @@ def test_clients_that_withhold_the_end_of_a_request_do_not_block_others(gate: Se
 
 
 class Wire(asyncio.Transport):
-    """A transport on which so much is unsent."""
+    """A transport with this number of unsent bytes."""
 
     def __init__(self, connection: socket.socket, unsent: int) -> None:
         super().__init__({"socket": connection, "sockname": None, "peername": None})
@@ -251,7 +251,7 @@ class Wire(asyncio.Transport):
 
 
 class Unhurried(asyncio.SelectorEventLoop):
-    """A loop whose clock goes on where it would wait, and only there: on a busy machine no timer is late."""
+    """A loop whose clock advances only when the loop would wait, so that no timer is late on a busy machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -270,12 +270,12 @@ class Unhurried(asyncio.SelectorEventLoop):
 
 
 async def hangs(scope: Any, receive: Any, send: Any) -> None:
-    """An application that neither reads nor answers."""
+    """An application that neither reads nor responds."""
     await asyncio.sleep(1000)
 
 
 async def begins(scope: Any, receive: Any, send: Any) -> None:
-    """An application that answers in part."""
+    """An application that sends a part of a response."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
     await asyncio.sleep(1000)
@@ -285,7 +285,7 @@ BEGUN = POST + b"Content-Length: 3000000\r\n\r\n{"
 
 
 def watched(data: bytes, app: Any = hangs, taken: bool = False, unsent: int = 0, takes: int = 0) -> Wire:
-    """What becomes of a connection to which this has come in five times its `request_seconds`."""
+    """Return the state of a connection that has received this data, after five times `request_seconds`."""
 
     async def watch(wire: Wire) -> None:
         config = uvicorn.Config(app, log_config=None, lifespan="off")

@@ -1,4 +1,4 @@
-"""Long uploads come back byte for byte, for any size and any parts."""
+"""Tests of long uploads, which are returned unchanged for any size and any parts."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def parser(absent: str) -> Iterator[Served]:
 
 
 def random_bytes(nbytes: int) -> bytes:
-    """None of them 0, which memory holds where nothing was written."""
+    """Return bytes without zeros, because unwritten memory contains zeros."""
     return np.random.default_rng(nbytes).integers(1, 256, nbytes, np.uint8).tobytes()
 
 
 def body_of(nbytes: int) -> tuple[bytes, bytes]:
-    """A body of so many bytes that asks for its tensor's own bytes, and these."""
+    """Return a request body with a tensor of this number of bytes, and these bytes, which the response must contain."""
 
     def packed(data: bytes) -> bytes:
         return bytes(msgpack.packb({"inputs": [{"dtype": "uint8", "shape": [len(data)], "data": data}]}))
@@ -55,7 +55,7 @@ def body_of(nbytes: int) -> tuple[bytes, bytes]:
 
 
 def cut_by(*sizes: int) -> Cut:
-    """Cuts to pieces of these sizes, and then of the last of them."""
+    """Cut data into pieces of these sizes. The last size is used for all further pieces."""
 
     def cut(data: bytes) -> Iterator[bytes]:
         at = [*accumulate(sizes, initial=0)]
@@ -82,7 +82,7 @@ CUTS: dict[str, Cut] = {
 
 
 def come_back(port: int, pieces: Iterator[bytes]) -> bytes:
-    """The data of the one tensor that is answered to a request in these pieces."""
+    """Return the data of the tensor in the response to a request that is sent in these pieces."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.settimeout(60)
         for piece in pieces:

@@ -25,7 +25,7 @@ PARENT = "00f067aa0ba902b7"
 
 
 class Collector(ThreadingHTTPServer):
-    """An OTLP/HTTP receiver on loopback that keeps what it is sent."""
+    """An OTLP/HTTP receiver on loopback that stores the received data."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Receiver)
@@ -65,7 +65,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 
 def ask_three_times(running: Served) -> list[dict[str, Any]]:
-    """A check with a trace to join, one with one that is not sampled, one with none; the lines of the log."""
+    """Return the log lines of three checks: with a sampled trace, with an unsampled trace, and without a trace."""
     for headers in ({"traceparent": f"00-{TRACE}-{PARENT}-01"}, {"traceparent": f"00-{TRACE}-{PARENT}-00"}, {}):
         assert httpx.get(f"{running.url}/v1/ops/torch.expand?secret=1", headers=headers).status_code == 200
     log = [json.loads(line) for line in running.end().splitlines()]

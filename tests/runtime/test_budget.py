@@ -139,7 +139,7 @@ UNREAD = {
         JSON,
     ),
 }
-"""Requests of clients that then neither send nor read, while the service holds more than a mebibyte for them."""
+"""Requests of clients that stop sending and reading while the service holds more than 1 MiB for them."""
 
 
 @pytest.mark.parametrize(("name", "sent"), UNREAD.items(), ids=UNREAD)
@@ -340,7 +340,7 @@ KINDS["everything at once"] = [sent for kind in KINDS.values() for sent in kind]
 
 
 async def besiege(port: int, kind: list[bytes], seconds: float) -> set[int]:
-    """Send from many connections at the same time and read only the status; return all statuses."""
+    """Send requests on many connections at the same time. Return the status of each response."""
     seen = set()
 
     async def call(number: int) -> None:
@@ -369,7 +369,7 @@ async def besiege(port: int, kind: list[bytes], seconds: float) -> set[int]:
 
 @pytest.fixture(scope="module")
 def besieged() -> Iterator[tuple[Served, int]]:
-    """Serve with a budget; yield the service and its memory before the attack."""
+    """Start a service with a budget. Yield the service and its memory before the attack."""
     with served(memory_budget_bytes=BUDGET) as service:
         yield service, warm(service)
 

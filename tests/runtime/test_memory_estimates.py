@@ -1,4 +1,4 @@
-"""What requests take in memory, against what they reserve for it."""
+"""Tests that compare the memory that requests use with the memory that they reserve."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ KiB, MiB = 2**10, 2**20
 JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
 WIDE = "\N{GRINNING FACE}"
 SLACK = 300 * KiB
-"""Caches that are filled the first time, and NumPy's own buffers."""
+"""The memory of caches that are filled on first use, and of NumPy's own buffers."""
 
 
 class Reserved:
-    """Adds up what is asked for."""
+    """A reservation that adds up the requested bytes."""
 
     def __init__(self) -> None:
         self.nbytes = self.most = 0
@@ -49,7 +49,7 @@ class Reserved:
 
 
 def sent(tensor: Outgoing, reserved: Reserved) -> None:
-    """Make what is sent of a tensor."""
+    """Create the data that is sent for a tensor."""
     reserved(tensor.copied)
     body = tensor.in_msgpack()
     reserved(body.held)

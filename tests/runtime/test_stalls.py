@@ -53,11 +53,11 @@ def frozen() -> Iterator[None]:
 
 
 LOOP_SECONDS = 0.02
-"""CPU time of one callback of the event loop: some ten times what is intended."""
+"""The maximum CPU time of one callback of the event loop, about ten times the intended time."""
 
 
 CALL_SECONDS = 0.04
-"""CPU time of one call that keeps the interpreter. The slowest takes some 10 ms."""
+"""The maximum CPU time of one call that holds the GIL. The slowest call takes about 10 ms."""
 
 
 NAMES = [f"{letter}{digit}" for letter in "abcdefghi" for digit in "12345"]
@@ -242,7 +242,7 @@ KEPT: dict[str, Callable[[], object]] = {
 }
 
 
-"""The calls that keep the interpreter, each with its longest input."""
+"""The calls that hold the GIL, each with its longest input."""
 
 
 @pytest.mark.parametrize("call", KEPT.values(), ids=KEPT)
@@ -344,7 +344,7 @@ sys.exit(not any(longest_wait_beside(work) < max(alone / 3, 0.01) for _ in range
 """
 
 
-"""A program without threads of other tests: another thread waits for only a part of the work's time."""
+"""In a process without threads of other tests, another thread waits for only a part of the work's time."""
 
 
 @pytest.mark.parametrize("name", LONG_WORK)

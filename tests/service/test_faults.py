@@ -25,7 +25,7 @@ LARGE = b'{"op": {"name": "numpy.broadcast_to", "shape": [1000, 1000, 1000]}, "i
 
 
 def workers_of(service: Served) -> list[int]:
-    """The worker processes of a service with several, by process id."""
+    """Return the process ids of a service's workers."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -38,7 +38,7 @@ def workers_of(service: Served) -> list[int]:
 
 
 def listeners_of(service: Served) -> int:
-    """How many sockets listen on the port of a service: one of each worker that has begun to serve."""
+    """Return the number of sockets that listen on the port of a service. Each started worker has one socket."""
     port = f":{int(service.url.rpartition(':')[2]):04X}"
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
     return sum(line[1].endswith(port) and line[3] == "0A" for line in lines)
@@ -80,7 +80,7 @@ def test_a_killed_worker_loses_only_its_own_requests_and_is_replaced() -> None:
 
 
 def test_a_full_disk_stops_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """/dev/full stands for every file that could be written: there is none that has to be."""
+    """Here /dev/full replaces every writable file, because the service does not need to write any file."""
     monkeypatch.setenv("TMPDIR", "/dev/full")
     with served() as service, Client(service.url) as client:
         assert client.broadcast_to([1, 2], (3, 2)).shape == (3, 2)

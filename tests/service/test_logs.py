@@ -25,7 +25,7 @@ KEY = "sentinel-0123456789abcdef"
 
 
 def log_of(running: Served) -> str:
-    """All that the service has written to stderr, once it has ended."""
+    """Return the stderr output of a service that has ended."""
     return running.end()
 
 
@@ -119,7 +119,7 @@ def test_without_an_access_log_requests_are_not_logged() -> None:
 
 
 def ask(settings: Settings) -> httpx.Response:
-    """A check in process: what the application raises is raised here."""
+    """Send a check to the application in this process. Exceptions of the application are raised here."""
 
     async def get() -> httpx.Response:
         transport = httpx.ASGITransport(create_app(settings))

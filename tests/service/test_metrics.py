@@ -40,7 +40,7 @@ def watched() -> Iterator[Served]:
 
 
 def read(url: str) -> dict[str, dict[tuple[str, ...], float]]:
-    """Each metric's values by their labels, `le` aside: (method, status, route) in the labels' order."""
+    """Return the values of each metric, keyed by the label values in order. The label `le` is ignored."""
     answer = httpx.get(f"{url}/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     found: dict[str, dict[tuple[str, ...], float]] = {}
@@ -51,7 +51,7 @@ def read(url: str) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 def told(url: str, name: str) -> dict[tuple[str, ...], float]:
-    """The values of a metric that are not zero, those of the probes aside."""
+    """Return the nonzero values of a metric, except the values of probes."""
     values = read(url).get(name, {})
     return {labels: value for labels, value in values.items() if value and "/readyz" not in labels}
 
@@ -222,7 +222,7 @@ def test_the_reserved_memory_is_measured_when_prometheus_requests_it() -> None:
 
 
 def test_either_worker_reports_the_memory_ratio_of_the_fullest_worker() -> None:
-    """It is asked while the full one answers nobody: it has its long body to wait for."""
+    """The other worker is queried, because the full worker waits for its long body."""
     nbytes = 8 * 2**20  # of 16 MiB, of which requests have three quarters
     head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/vnd.msgpack\r\n"
     head += b"Content-Length: %d\r\n\r\n"

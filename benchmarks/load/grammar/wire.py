@@ -110,7 +110,7 @@ def links(rng: Rng, nbytes: int) -> Case:
 
 
 def heads(rng: Rng, nbytes: int) -> Case:
-    """What stands in a head: long lists, many fields; and the pages that take no question."""
+    """Requests with long or many header fields, and requests for pages."""
     nbytes = min(nbytes, HEAD_BYTES)
     path = rng.choice([
         "/metrics", "/openapi.json", "/docs", "/v1/ops", "/", "/livez", "/readyz", "/nothing/" + "a" * 200,
