@@ -16,7 +16,7 @@ from test_batch import columns_of
 import axiscast
 from axiscast import CheckAnswer, Client, InvalidRequest, Untranslatable, WorkTooLarge
 from axiscast.cli import main
-from axiscast.ops import OPS, jax, numpy, opt_einsum, paddle, tensorflow, torch
+from axiscast.ops import OPS, einops, jax, numpy, opt_einsum, paddle, tensorflow, torch
 
 Shape = tuple[int | str, ...]
 EINSUMS = [
@@ -280,6 +280,44 @@ def test_every_einsum_has_the_field_equation_and_refuses_the_other_name() -> Non
     assert tensorflow.einsum(equation="ij->ji") == tensorflow.einsum(equation="ij->ji")
 
 
+# --- einops
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shapes", "code", "words"),
+    [
+        ("i j, j k -> i k", [(2, 3), (4, 5)], "size-mismatch", "label 'j' names these axes, so their sizes must be"),
+        ("i j -> i k", [(2, 3)], "invalid-attribute", "The pattern 'i j -> i k' has the label 'k' in its output"),
+        ("i j", [(2, 3)], "invalid-attribute", "The pattern 'i j' must have one ->"),
+        ("(i j) -> i", [(2,)], "invalid-attribute", "has '(i', but einsum takes only names"),
+        ("i 1 -> i", [(2, 1)], "invalid-attribute", "has '1', but einsum takes only names"),
+        ("i j -> j", [(2,)], "rank-mismatch", "its term 'i j' in the pattern 'i j -> j' names 2"),
+    ],
+)
+def test_a_refused_pattern_of_einops_einsum_has_a_message_that_quotes_it(
+    pattern: str, shapes: list[Shape], code: str, words: str
+) -> None:
+    conflict = axiscast.check(einops.einsum(pattern=pattern), *shapes).conflict
+    assert conflict is not None
+    assert (conflict.code, words in conflict.message) == (code, True), conflict.message
+
+
+def test_a_hint_for_einops_einsum_has_a_pattern_of_names() -> None:
+    conflict = axiscast.check(
+        einops.einsum(pattern="rows inner, inner columns -> rows columns"), (2, 3), (4, 3)
+    ).conflict
+    assert conflict is not None
+    assert conflict.hints[0].text == "write 'rows inner, columns inner -> rows columns': the result is (2, 4)"
+
+
+def test_rearrange_refuses_to_add_or_to_remove_an_axis() -> None:
+    for pattern, words in (("h -> h w", "'w' is only on the right"), ("h w -> h", "'w' is only on the left")):
+        shape = (2,) * (1 + ("h w ->" in pattern))
+        conflict = axiscast.check(einops.rearrange(pattern=pattern, axes_lengths={"w": 2}), shape).conflict
+        assert conflict is not None
+        assert words in conflict.message
+
+
 # --- why
 
 
@@ -301,6 +339,13 @@ def test_an_equation_in_a_variable_is_not_printed() -> None:
     answer = axiscast.why(fail(lambda: np.einsum(equation, q, k)))
     assert (answer.op, answer.check) == (None, None)
     assert "zy" not in answer.message
+
+
+def test_a_pattern_of_einops_is_not_read_as_an_equation() -> None:
+    library = pytest.importorskip("einops")
+    x, y = np.zeros((2, 3)), np.zeros((4, 5))
+    answer = axiscast.why(fail(lambda: library.einsum(x, y, "rows inner, inner columns -> rows columns")))
+    assert (answer.op, answer.check) == (None, None)
 
 
 TRACEBACK = """\

@@ -218,7 +218,6 @@ def test_an_alias_accepts_the_same_shapes_as_its_function(
         ("torch.reshape", "changes the shape of one array", "with the new shape"),
         ("onnx.Einsum", "sums products", "numpy.einsum"),
         ("onnx.Gather", "by index", "with the result's shape"),
-        ("einops.rearrange", "repeats nothing", "einops.repeat"),
         ("einops.reduce", "drops axes", "with the reduced shape"),
         ("torch.nn.functional.mse_loss", "returns one number", "torch.broadcast_tensors"),
         ("tf.clip_by_value", "keeps the shape of input 0", "tensorflow.broadcast_to"),

@@ -144,6 +144,9 @@ class Release(NamedTuple):
     crashes: tuple[str, ...] = ()
     """The equations that end the process."""
     ignores_case: bool = False
+    attributes: Callable[[str], dict[str, str]] = lambda equation: {"equation": equation}
+    is_explicit: bool = False
+    """Whether the package refuses an equation without an output."""
     reads_ellipsis: bool = True
     """Whether the values are read with an ellipsis. Otherwise, each of its axes has a letter."""
 
@@ -219,7 +222,7 @@ def reasons(equation: str, shapes: tuple[Shape, ...]) -> list[str]:
 def vectors(release: Release) -> Iterator[dict[str, Any]]:
     written = [(equation, tuple(map(tuple, shapes))) for equation, shapes in WRITTEN]
     for equation, shapes in dict.fromkeys([*written, *drawn(160)]):
-        vector: dict[str, Any] = {"op": {"name": release.name, "equation": equation}, "inputs": shapes}
+        vector: dict[str, Any] = {"op": {"name": release.name, **release.attributes(equation)}, "inputs": shapes}
         try:
             found = parts(equation.lower() if release.ignores_case else equation, shapes)
         except ValueError:  # the ranks do not fit, or the equation is malformed
@@ -230,6 +233,8 @@ def vectors(release: Release) -> Iterator[dict[str, Any]]:
             result = release.run(equation, *[filled(shape, 1000 * number) for number, shape in enumerate(shapes)])
         except Exception as error:
             codes = reasons(equation, shapes)
+            if release.is_explicit and "->" not in equation:
+                codes.append("invalid-attribute")
             yield vector | {"compatible": False, "conflict_codes": codes, "raised": type(error).__name__}
             continue
         assert found is not None, (equation, shapes)
@@ -325,6 +330,21 @@ def _opt_einsum() -> tuple[str, Release]:
     return f"opt_einsum {opt_einsum.__version__}", Release("opt_einsum.contract", run, _skips_zero)
 
 
+def _einops() -> tuple[str, Release]:
+    import einops
+
+    def spaced(equation: str) -> str:
+        return re.sub(r"(\.\.\.|\w)(?! )", r"\1 ", equation).strip()
+
+    def run(equation: str, *arrays: Array) -> Array:
+        return np.asarray(einops.einsum(*arrays, spaced(equation)))
+
+    release = Release(
+        "einops.einsum", run, _skips_zero, attributes=lambda text: {"pattern": spaced(text)}, is_explicit=True
+    )
+    return f"einops {einops.__version__} with numpy {np.__version__}", release
+
+
 PACKAGES = {
     "numpy": _numpy,
     "torch": _torch,
@@ -333,6 +353,7 @@ PACKAGES = {
     "paddle": _paddle,
     "mlx": _mlx,
     "opt_einsum": _opt_einsum,
+    "einops": _einops,
 }
 
 if __name__ == "__main__":

@@ -132,8 +132,8 @@ def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
     for name in filter(None, (by_syntax, f"{framework}.{expression.function}")):
         kind = op_class(name)
         fields = {} if kind is None else kind.model_fields
-        if "equation" in fields and len(expression.strings) == 1:
-            return read_op({"name": name, "equation": expression.strings[0]})
+        if "equation" in fields and expression.equation is not None:
+            return read_op({"name": name, "equation": expression.equation})
         if fields and not any(field.is_required() for key, field in fields.items() if key != "name"):
             return read_op({"name": name})
     return None

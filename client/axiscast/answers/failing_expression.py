@@ -37,8 +37,8 @@ class Expression(NamedTuple):
     operands: list[ExpressionOperand]
     function: str
     """The name of a called function, "matmul" for the operator @, or "add" for any other operator."""
-    strings: tuple[str, ...] = ()
-    """The string literals among the arguments of a call."""
+    equation: str | None = None
+    """The first argument of a call, if it is a string literal."""
 
 
 def failing_expressions(trace: TracebackType | None) -> list[Expression]:
@@ -118,8 +118,9 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
         called = parameters(value_of(node.func, frame))
         arrays = ((f"{_source(node.func)}.{name}", array_of(value)) for name, value in called)
         operands += [ExpressionOperand(name, array) for name, array in arrays if array is not None]
-    strings = tuple(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
-    return Expression(_source(node), operands, function, strings) if operands else None
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    equation = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+    return Expression(_source(node), operands, function, equation) if operands else None
 
 
 def _parts(node: ast.AST, frame: FrameType) -> tuple[list[ast.expr], str]:

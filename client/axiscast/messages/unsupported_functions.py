@@ -73,11 +73,8 @@ _OWN: Mapping[str, str] = {
     "which compares element by element",
     "tinygrad.repeat": _COPIES,
     "mlx.core.array_equal": _COMPARES,
-    "einops.rearrange": "moves, splits and merges axes, and does not repeat elements: check einops.repeat, which "
-    "accepts every pattern of rearrange",
     "einops.reduce": "removes axes that the right side of its pattern lacks, and does not broadcast: use the reduced "
     "shape as an input of a check",
-    "einops.einsum": _WHAT["einsum"],
     "jax.lax.select": "takes arrays of equal shapes, and a condition that is a scalar or has the same shape: check "
     "jax.numpy.where, which broadcasts",
     "jax.lax.clamp": "takes bounds that are scalars or have the shape of the operand: check jax.numpy.clip, which "

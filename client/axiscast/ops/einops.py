@@ -12,7 +12,7 @@ length.
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -31,7 +31,10 @@ from .einops_pattern import (
     invalid_pattern,
     is_name,
     parse_pattern,
+    split_einsum,
 )
+from .einsum import LabeledProduct
+from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result
 from .error_messages import ErrorMessage
 from .framework import Framework
 from .torch import is_unchecked
@@ -56,7 +59,9 @@ class repeat(Op):
 
     name: Literal["einops.repeat"] = "einops.repeat"
     link = "https://einops.rocks/api/repeat/"
-    snippets = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
+    verb: ClassVar[str] = "repeat"
+    """The function's name in messages."""
     example_attributes = {"pattern": "h w -> (h 2) w c", "axes_lengths": {"c": 3}}
     example_shapes = ((2, 3),)
     pattern: str = Field(
@@ -195,7 +200,7 @@ class repeat(Op):
         own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
         for name in sorted(own - wanted):
-            raise invalid_pattern(f"{name!r} is only on the left, but repeat can't remove axes: use einops.reduce")
+            raise invalid_pattern(f"{name!r} is only on the left, but {self.verb} can't remove axes: use einops.reduce")
         new = [name for name in wanted - own if fixed_length(name) is None]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
@@ -247,6 +252,75 @@ class repeat(Op):
         elif len(group) == 1:
             lengths[group[0]] = size
         return lengths, [] if are_integers(size) else [demand]
+
+
+class rearrange(repeat):
+    """Move, split and merge an input's named axes. Only axes of size 1 are added or removed."""
+
+    name: Literal["einops.rearrange"] = "einops.rearrange"  # type: ignore[assignment]
+    verb = "rearrange"
+    replicates = False
+    link = "https://einops.rocks/api/rearrange/"
+    snippets = ()
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self | None:
+        return None
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(pattern="b (h p) w -> (b h) w p", axes_lengths={"p": 2}), ((2, 6, 4),)
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None
+
+    def _check_names(self) -> None:
+        left, right = self.sides()
+        own = {ELLIPSIS, MERGED_ELLIPSIS}.union(*left)
+        for name in (name for group in right for name in group):
+            if name not in own and fixed_length(name) != 1:
+                raise invalid_pattern(f"{name!r} is only on the right, but rearrange can't add axes: use einops.repeat")
+        super()._check_names()
+
+
+class einsum(LabeledProduct):
+    """Combine axes that have the same name: size 1 expands, and names that the output lacks are summed.
+
+    The rule is for NumPy arrays, for which einops does not sum the axes of an ellipsis.
+    """
+
+    name: Literal["einops.einsum"] = "einops.einsum"
+    max_inputs = 63
+    max_rank = 52
+    output_ellipsis = OutputEllipsis.FOR_AXES
+    label_word = "label"
+    text_word = "pattern"
+    link = "https://einops.rocks/api/einsum/"
+    pattern: str = Field(
+        max_length=MAX_EQUATION_CHARACTERS,
+        description="The names of each input's axes, separated by commas, and after -> the names of the result.",
+        examples=["b i j, b j k -> b i k"],
+    )
+
+    @property
+    def text(self) -> str:
+        return self.pattern
+
+    def split(self) -> ParsedEquation:
+        return split_einsum(self.pattern)
+
+    def parsed(self) -> ParsedEquation:
+        equation = self.split()
+        check_result(self.pattern, equation, word=self.label_word, what=self.text_word)
+        return equation
+
+    def with_labels(self, equation: ParsedEquation) -> Self:
+        left = ", ".join(map(" ".join, equation.operands))
+        return self.model_copy(update={"pattern": f"{left} -> {' '.join(equation.result)}".strip()})
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(pattern="b i j, b j k -> b i k"), ((5, 2, 3), (5, 3, 4))
 
 
 def _reshapes(elements: int, shape: Sequence[int]) -> bool:

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from ..plan.alignment import ShapeMismatch
 from ..wire.shapes import MAX_SIZE
+from .equation import ParsedEquation, equation_of, invalid_equation
 
 ELLIPSIS = "..."
 """The token for the axes that a pattern does not name and that stay separate axes."""
@@ -112,6 +113,30 @@ def _unique(number: str, seen: dict[str, int]) -> str:
 def invalid_pattern(fault: str, attribute: str = "pattern") -> ShapeMismatch:
     """Return the conflict of a pattern, or of another attribute, that einops refuses."""
     return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
+
+
+@lru_cache(256)
+def split_einsum(pattern: str) -> ParsedEquation:
+    """Return the names in a pattern of einsum, such as "b i j, b j k -> b i k".
+
+    Raises ShapeMismatch if einops refuses the names, but does not compare the names of both sides.
+    """
+    left, *right = pattern.split("->")
+    if len(right) != 1:
+        raise invalid_equation(pattern, "must have one ->, such as 'b i j, b j k -> b i k'", "pattern")
+    operands = tuple([_einsum_names(part, pattern) for part in left.split(",")])
+    return equation_of(operands, _einsum_names(right[0], pattern))
+
+
+def _einsum_names(part: str, pattern: str) -> tuple[str, ...]:
+    names = tuple([name for name in part.split(" ") if name])
+    if names.count(ELLIPSIS) > 1:
+        raise invalid_equation(pattern, "has ... twice in one operand", "pattern")
+    for name in names:
+        if name not in (ELLIPSIS, "_") and not is_name(name):
+            fault = f"has {name[:40]!r}, but einsum takes only names of letters, digits and inner underscores, and ..."
+            raise invalid_equation(pattern, fault, "pattern")
+    return names
 
 
 def expand_side(side: Groups, unnamed: tuple[str, ...]) -> Groups:

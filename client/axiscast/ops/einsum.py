@@ -49,6 +49,8 @@ class LabeledProduct(Op):
     output_ellipsis: ClassVar[OutputEllipsis] = OutputEllipsis.OPTIONAL
     label_word: ClassVar[str] = "letter"
     """The word for a label in messages."""
+    text_word: ClassVar[str] = "equation"
+    """The word for the equation in messages."""
 
     @property
     @abstractmethod
@@ -104,7 +106,8 @@ class LabeledProduct(Op):
         counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
         most = max(counts)
         if ELLIPSIS not in equation.result and self._needs_output_ellipsis(equation, most):
-            raise invalid_equation(self.text, f"has no ... in its output, but {self.name} does not sum these axes")
+            fault = f"has no ... in its output, but {self.name} does not sum these axes"
+            raise invalid_equation(self.text, fault, self.text_word)
         unnamed = tuple(f"{ELLIPSIS}{axis}" for axis in range(most))
         own = [unnamed[most - count :] for count in counts]
         return _Names(
@@ -128,9 +131,8 @@ class LabeledProduct(Op):
         except ShapeMismatch:  # the equation is invalid, and `align` raises the same error
             return super().input_count_problem(count)
         if count != operands:
-            return f"the equation {quoted(self.text)} has {count_of(operands, 'operand')}, but the request has " + (
-                count_of(count, "input")
-            )
+            has = f"the {self.text_word} {quoted(self.text)} has {count_of(operands, 'operand')}"
+            return f"{has}, but the request has {count_of(count, 'input')}"
         return super().input_count_problem(count)
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
@@ -195,7 +197,7 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
     raise ShapeMismatch(
         "rank-mismatch",
         f"Input {number} of shape {format_shape(shape)} has {count_of(len(shape), 'axis', 'axes')}, but its term "
-        f"{quoted(term)} in the equation {quoted(op.text)} names {at_least}{named}.",
+        f"{quoted(term)} in the {op.text_word} {quoted(op.text)} names {at_least}{named}.",
     )
 
 

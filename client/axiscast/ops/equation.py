@@ -74,21 +74,30 @@ def split_equation(text: str, dialect: Dialect) -> ParsedEquation:
     operands = tuple([_labels(part, text, dialect) for part in left.split(",")])
     if not right:
         return ParsedEquation(operands, _implicit_result(operands, dialect))
-    result = _labels(right[0], text, dialect)
-    if not any(ELLIPSIS in labels for labels in operands):
-        # The ellipsis of the output then stands for no axes.
-        result = tuple(label for label in result if label != ELLIPSIS)
-    return ParsedEquation(operands, result)
+    return equation_of(operands, _labels(right[0], text, dialect))
 
 
-def check_result(text: str, equation: ParsedEquation, may_repeat: bool = False, word: str = "letter") -> None:
+def equation_of(operands: tuple[Labels, ...], result: Labels) -> ParsedEquation:
+    """Return the labels of the operands and of the result.
+
+    If no operand has an ellipsis, the ellipsis of the result stands for no axes and is left out.
+    """
+    if any(ELLIPSIS in labels for labels in operands):
+        return ParsedEquation(operands, result)
+    return ParsedEquation(operands, tuple(label for label in result if label != ELLIPSIS))
+
+
+def check_result(
+    text: str, equation: ParsedEquation, may_repeat: bool = False, word: str = "letter", what: str = "equation"
+) -> None:
     """Raise ShapeMismatch if the result has an unknown label, or a label twice although it must not repeat one."""
     known = set(chain.from_iterable(equation.operands))
     for label in equation.result:
         if label not in known:
-            raise invalid_equation(text, f"has the {word} {label!r} in its output, but no operand has this {word}")
+            fault = f"has the {word} {label!r} in its output, but no operand has this {word}"
+            raise invalid_equation(text, fault, what)
     if not may_repeat and (repeated := _first_repeated(equation.result)) is not None:
-        raise invalid_equation(text, f"has the {word} {repeated!r} twice in its output: write each {word} once")
+        raise invalid_equation(text, f"has the {word} {repeated!r} twice in its output: write each {word} once", what)
 
 
 def _labels(part: str, text: str, dialect: Dialect) -> Labels:
@@ -125,9 +134,9 @@ def _first_repeated(labels: Iterable[str]) -> str | None:
     return None
 
 
-def invalid_equation(text: str, fault: str) -> ShapeMismatch:
-    """Return the conflict of an equation that a framework refuses."""
-    return ShapeMismatch("invalid-attribute", f"The equation {quoted(text)} {fault}.")
+def invalid_equation(text: str, fault: str, what: str = "equation") -> ShapeMismatch:
+    """Return the conflict of an equation that a framework refuses. `what` is the framework's word for it."""
+    return ShapeMismatch("invalid-attribute", f"The {what} {quoted(text)} {fault}.")
 
 
 def quoted(text: str) -> str:
