@@ -173,12 +173,7 @@ def test_the_ops_page_has_each_op_with_an_example_and_its_differences(http: http
     assert list(articles) == list(OPS)
     assert {name.partition(".")[0] for name in OPS} == set(re.findall(r'<a href="#(\w+)">', page))
     for name, article in articles.items():
-        href, drawing = re.search(
-            r"Example: <a "
-            r'href="\./\?(.*?)">.*?<pre.*?>(.*?)</pre>',
-            article,
-            re.DOTALL,
-        ).groups()  # type: ignore[union-attr]
+        href, drawing = re.search(r'Example: <a href="\./\?(.*?)">.*?<pre.*?>(.*?)</pre>', article, re.DOTALL).groups()  # type: ignore[union-attr]
         assert http.get(f"/v1/check?{unescape(href)}&format=text").text.startswith(drawing), name
     for name, answers in ANSWERS.items():
         rows = dict(re.findall(r'row><a href=".*?">(.*?)</a></th><td><span class="\w+">(.*?)</span>', articles[name]))

@@ -67,7 +67,7 @@ def _size_conflict(op: LabeledProduct, shapes: tuple[Shape, ...]) -> Conflict | 
 
 
 def _with_fitting_ranks(equation: ParsedEquation, differences: Sequence[int]) -> Iterator[ParsedEquation]:
-    """Yield equations with an ellipsis for missing letters, or without a letter that is too much."""
+    """Yield equations with an ellipsis for missing letters, or without a superfluous letter."""
     operands, result = equation
     if max(differences) > 0:
         wider = tuple(

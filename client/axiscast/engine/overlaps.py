@@ -21,7 +21,7 @@ _ARRAYS = 4
 
 
 def overlapping_memory(array: Array, axes: Ints) -> Array | None:
-    """Return the memory of an array, as a flat view, if its positions take fewer additions than its elements.
+    """Return a flat view of an array's memory, if summing the memory takes fewer additions than summing the elements.
 
     Return None for other arrays, and if a stride is 0, negative or not a multiple of the itemsize.
     """

@@ -101,7 +101,7 @@ class Op(_Model):
     example_attributes: ClassVar[Mapping[str, Any]] = {}
     """The attributes of the op in an example."""
     example_shapes: ClassVar[tuple[Shape, ...]]
-    """The input shapes in an example, which broadcast."""
+    """The input shapes of an example request. These shapes broadcast."""
     name: str
     """The name of the op in requests. The part before the first dot is the name of the framework's file."""
 
