@@ -46,7 +46,7 @@ def locked(path: str) -> dict[str, str]:
 def licences(package: str) -> set[str]:
     """Return the SPDX identifiers of a package's licence."""
     fields = metadata(package)
-    named = fields["License-Expression"] or fields["License"]
+    named = fields.get("License-Expression") or fields.get("License")
     if not named:
         (named,) = (
             entry.removeprefix("License :: ")
