@@ -225,6 +225,19 @@ def _xla(name: str) -> Call:
     return call
 
 
+def _octave(name: str) -> Call:
+    from languages.interpreter import octave
+
+    function = name.removeprefix("octave.")
+    first = ["@plus"] if function == "bsxfun" else []
+
+    def call(*arrays: Any) -> Any:
+        arguments = [*first, *(f"x{number}" for number in range(len(arrays)))]
+        return octave().call(f"{function}({', '.join(arguments)})", *arrays)
+
+    return call
+
+
 def _tfjs(name: str) -> Call:
     from languages.interpreter import javascript
 
@@ -247,7 +260,7 @@ _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
     "array_api": _array_api,
     "dask": _dask, "jax": _jax, "keras": _keras, "mindspore": _mindspore, "mlx": _mlx, "mxnet": _mxnet, "numpy": _numpy,
     "onnx": _onnx, "openvino": _openvino, "paddle": _paddle, "tensorflow": _tensorflow, "tinygrad": _tinygrad,
-    "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,
+    "octave": _octave, "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,
 }  # fmt: skip
 
 

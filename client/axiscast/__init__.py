@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .ops import mxnet as mxnet
     from .ops import ngraph as ngraph
     from .ops import numpy as numpy
+    from .ops import octave as octave
     from .ops import onnx as onnx
     from .ops import openvino as openvino
     from .ops import opt_einsum as opt_einsum

@@ -12,11 +12,12 @@ from importlib.util import find_spec
 from itertools import product
 from math import prod
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
-from languages.interpreter import javascript
+from languages.interpreter import javascript, octave
 
 from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import output_view
@@ -266,6 +267,16 @@ def run_array_api(text: str, inputs: dict[str, Array], outputs: list[str]) -> li
     return [np.from_dlpack(array) for array in executed(text, arrays, outputs)]
 
 
+def run_octave(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return [array.astype(np.float32) for array in octave().run(text, inputs, outputs)]
+
+
+def octave_shape(shape: Shape) -> Shape:
+    """Return Octave's shape of such an array: two axes or more, and no further axes of size 1 at the end."""
+    shape = (*shape, 1, 1)
+    return shape[: max(2, 1 + max((axis for axis, size in enumerate(shape) if size != 1), default=0))]
+
+
 def run_tfjs(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
     return [array.astype(np.float32) for array in javascript().run(text, inputs, outputs)]
 
@@ -289,8 +300,9 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "tinygrad": ("tinygrad", run_tinygrad),
     "mlx": ("mlx", run_mlx),
     "tfjs": ("@tensorflow/tfjs", run_tfjs),
+    "octave": ("octave-cli", run_octave),
 }
-"""The module of each framework (Python's or Node's), and the function that runs its snippets."""
+"""The module of each framework (Python's or Node's) or its program, and the function that runs its snippets."""
 ASKED = bool(os.environ.get("AXISCAST_FRAMEWORKS"))
 
 
@@ -298,7 +310,7 @@ ASKED = bool(os.environ.get("AXISCAST_FRAMEWORKS"))
 @pytest.mark.parametrize("framework", RUNNERS)
 def test_a_snippet_runs_and_returns_the_same_bytes(framework: str) -> None:
     module, execute = RUNNERS[framework]
-    is_installed = find_spec(module) or Path(sys.prefix, "node_modules", module).exists()
+    is_installed = find_spec(module) or which(module) or Path(sys.prefix, "node_modules", module).exists()
     if framework != "numpy" and not (ASKED and is_installed):
         pytest.skip("asked for with AXISCAST_FRAMEWORKS=1, where it is installed")
     ran = 0
@@ -317,6 +329,8 @@ def test_a_snippet_runs_and_returns_the_same_bytes(framework: str) -> None:
         given = execute(text, inputs, names("y", len(plan.outputs)))
         wanted = [output_view(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
         for ours, theirs in zip(wanted, given, strict=True):
+            if framework == "octave":
+                ours = ours.reshape(octave_shape(ours.shape))
             assert (ours.shape, ours.tobytes()) == (theirs.shape, np.asarray(theirs).tobytes()), text
         ran += 1
     print(f"\n{framework}: {ran} snippets")

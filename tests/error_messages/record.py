@@ -26,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from languages.interpreter import Interpreter
 from languages.interpreter import javascript as javascript
+from languages.interpreter import octave as octave
 
 
 class Recorder:

@@ -81,4 +81,4 @@ def javascript() -> Interpreter:
 
 @cache
 def octave() -> Interpreter:
-    return Interpreter(["octave-cli", "--no-gui", "--quiet", "--norc", str(_FOLDER / "octave.m")])
+    return Interpreter(["octave-cli", "--no-gui", "--quiet", "--norc", "--no-line-editing", str(_FOLDER / "octave.m")])

@@ -25,7 +25,7 @@ function line = answer(job)
     line = "";
     for number = 1:numel(job.outputs)
       y = eval(job.outputs{number});
-      data = permute(y, ndims(y):-1:1)(:)';
+      data = double(permute(y, ndims(y):-1:1)(:)');
       line = [line, ', ', sprintf('{"shape": %s, "data": %s}', jsonencode(size(y)), jsonencode(data))];
     end
     line = ['{"outputs": [', line(3:end), "]}"];
@@ -36,7 +36,12 @@ end
 
 printf('{"version": "%s"}\n', version());
 fflush(stdout);
-while ischar(line = fgetl(stdin))
+while true % fgetl(stdin) would wait for the end of the input
+  try
+    line = input("", "s");
+  catch
+    break;
+  end
   printf("%s\n", answer(jsondecode(line)));
   fflush(stdout);
 end

@@ -30,6 +30,7 @@ NOT_RUN: dict[str, str] = {
     "ngraph": "no package of nGraph 0.26 is published for this Python",
     "poputil": "the SDK with poplibs is closed",
     "julia": "no package on PyPI",
+    "octave": "an application, not a package; its vectors are run by octave-cli",
     "stablehlo": "no condition; its vectors are run by the StableHLO verifier",
     "opt_einsum": "no condition; its vectors are run by opt_einsum 3.4.0",
     "xla": "no condition; its vectors are run by jaxlib 0.4.38",

@@ -72,8 +72,8 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
     # The inputs and outputs are not changed, so the only step is the op.
     yield [Arrangement(output, _original(output), _all_axes(output)) for output in outputs]
     # Axes of size 1 may also map to other output axes, because every index along such an axis reads the same element.
-    yield [Arrangement(output, _right_aligned(output), _all_axes(output)) for output in outputs]
-    yield [Arrangement(output, _in_input_order(output), _all_axes(output)) for output in outputs]
+    for pairs in (_right_aligned, _in_input_order, _left_aligned):
+        yield [Arrangement(output, pairs(output), _all_axes(output)) for output in outputs]
     # The axes of the input are transposed to the order of the output axes.
     yield [Arrangement(output, _in_output_order(_original(output)), _all_axes(output)) for output in outputs]
     # The input gets new axes of size 1 for its missing axes: first only behind its first axis, then also before it.
@@ -88,8 +88,12 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
         yield [Arrangement(output, _unexpanded(output), order) for output in outputs]
     # All axes of size 1 are dropped for an op with a low rank limit. Some ops also require equal ranks.
     rank = max(len(nonunit_axes(output)) for output in outputs)
-    orders = [[*range(len(nonunit_axes(output)) - rank, 0), *nonunit_axes(output)] for output in outputs]
-    yield [Arrangement(output, _add_new_axes(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)]
+    # In Octave, this rank is at least 2.
+    for width in dict.fromkeys((rank, max(rank, 2))):
+        orders = [[*range(len(nonunit_axes(output)) - width, 0), *nonunit_axes(output)] for output in outputs]
+        yield [
+            Arrangement(output, _add_new_axes(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)
+        ]
 
 
 def own_axes_first(output: Placement) -> Arrangement:
@@ -113,8 +117,15 @@ def _original(output: Placement) -> list[AxisPair]:
 
 
 def _right_aligned(output: Placement) -> list[AxisPair]:
-    """Return the right-aligned axis pairs if only axes of size 1 move. Otherwise return the original pairs."""
-    new = len(output.output_shape) - len(output.input_shape)
+    return _aligned(output, len(output.output_shape) - len(output.input_shape))
+
+
+def _left_aligned(output: Placement) -> list[AxisPair]:
+    return _aligned(output, 0)
+
+
+def _aligned(output: Placement, new: int) -> list[AxisPair]:
+    """Return the axis pairs after `new` new axes if only axes of size 1 move. Otherwise return the original pairs."""
     for axis, size in enumerate(output.input_shape):
         if size != 1 and output.output_axes[axis] != axis + new:
             return _original(output)

@@ -6,7 +6,8 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     "This error is about indexing: an index is out of range, or there are more indices than axes.": (
         "is out of bounds for axis", "is out of bounds for dimension", "too many indices", "index out of range in self",
         "[op:slice]", "slice_sizes must be less than or equal to operand shape", "indices element out of data bounds",
-        "index must be less than the size of input dim", "of slice is out of bounds", "is out of bounds with size",
+        "index must be less than the size of input dim",
+        "): out of bound ", "of slice is out of bounds", "is out of bounds with size",
         "indexer is out-of-bounds", " is not in [0, ", "slice index ", "of op(embedding) expected >= 0",
     ),
     "This error is about a boolean mask: its shape must be the shape of the array that it selects from.": (
@@ -24,6 +25,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "for attribute 'axis'", "input order must have shape [n]", "not found in array dimensions",
         "is not a valid dimension or coordinate", "should be equal to or greater than the axis's size",
         "== param.axes.ndim()",
+        "permutation vector ", ": invalid dimension dim",
         "must match length of perm", "all values in axis param must be",
     ),
     "This error is about joining arrays (concatenate, stack): all sizes must be equal, except on the joined axis.": (
@@ -35,6 +37,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "must match except in given concat axis", "all input shape must be the same", "[stack] all arrays must have",
         "must have the same shape except on the `axis` dim", "shapes do not align", "concat.cc",
         "stacked arrays must have the same shape", "primitive[concat]",
+        "vertical dimensions mismatch", "horizontal dimensions mismatch",
         "along the non-concatenated axis", "passed to stack must have matching shapes",
     ),
     "This error is about a reshape: the new shape must have as many elements as the old shape.": (
@@ -101,7 +104,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "number of splits must evenly divide",
     ),
     "This error is about a matrix that must be square.": (
-        "must be square", "batches of square matrices", "must have shape [..., n, n]",
+        "must be square", "must be a square matrix", "batches of square matrices", "must have shape [..., n, n]",
         "the last two dimensions are expected to be equal",
     ),
     "This error is about an array that has several values, although one value was expected.": (
@@ -140,6 +143,8 @@ _TOPICS: dict[str, tuple[str, ...]] = {
 _BROADCASTING = (
     "cannot be broadcast", "could not be broadcast", "can't be broadcast", "cannot broadcast", "could not broadcast",
     "not broadcastable", "non-broadcastable", "must be broadcastable", "incompatible shapes", "shapes are incompatible",
+    "of compatible size or scalars",
+    "arrays have incompatible sizes for this operation", "matrix dimensions must agree",
 )  # fmt: skip
 _UNREAD = (
     "This error is about shapes that do not broadcast, but axiscast does not know this wording. Print the shapes of "

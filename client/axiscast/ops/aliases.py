@@ -14,6 +14,7 @@ IMPORT_NAMES = {
     "tf": "tensorflow",
     "xp": "array_api",
     "array_api_strict": "array_api",
+    "matlab": "octave",
 }
 """The full module name for each common import name, such as "numpy" for "np"."""
 

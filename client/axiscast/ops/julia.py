@@ -7,9 +7,8 @@ for all frameworks. Julia itself counts from 1.
 
 from typing import Literal
 
-from ..plan.alignment import Alignment, Axis, Output, Term
+from ..plan.alignment import Alignment, align_left
 from ..plan.plan import Shape
-from ..plan.relations import Relation
 from .error_messages import ErrorMessage
 from .families import Multidirectional
 from .framework import Framework, Language
@@ -34,17 +33,7 @@ class broadcast(Multidirectional):
     example_shapes = ((2, 3), (2,))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        axes = tuple(
-            Axis(
-                Relation.BROADCAST,
-                tuple(Term(number, axis, shape[axis]) for number, shape in enumerate(shapes) if axis < len(shape)),
-            )
-            for axis in range(max(map(len, shapes)))
-        )
-        outputs = tuple(
-            Output(number, tuple(range(len(shape))), range(len(axes))) for number, shape in enumerate(shapes)
-        )
-        return Alignment(shapes, None, axes, outputs)
+        return align_left(shapes)
 
 
 MESSAGES = (

@@ -200,6 +200,19 @@ def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Align
     return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
+def align_left(shapes: tuple[Shape, ...], min_rank: int = 0) -> Alignment:
+    """Align shapes on their first axes. They all broadcast against each other, to at least `min_rank` axes."""
+    axes = tuple(
+        Axis(
+            Relation.BROADCAST,
+            tuple(Term(number, axis, shape[axis]) for number, shape in enumerate(shapes) if axis < len(shape)),
+        )
+        for axis in range(max(min_rank, *map(len, shapes)))
+    )
+    outputs = tuple(Output(number, tuple(range(len(shape))), range(len(axes))) for number, shape in enumerate(shapes))
+    return Alignment(shapes, None, axes, outputs)
+
+
 def align_to_target(shape: Shape, target: Shape) -> Alignment:
     """Align one input with a target on their last axes.
 

@@ -10,20 +10,24 @@ from .plan import Shape
 from .relations import Relation
 
 
-def align_copies(shape: Shape, counts: Shape, attribute: str, framework: str) -> Alignment:
+def align_copies(
+    shape: Shape, counts: Shape, attribute: str, framework: str, is_left_aligned: bool = False
+) -> Alignment:
     """Align one input with `counts`, which contains the number of copies along each axis.
 
-    The shorter of `shape` and `counts` gets leading entries of 1. An output axis merges its copies and the input's
-    axis. Raises ShapeMismatch if a count is negative, or if a size of the output exceeds 2^63-1.
+    The shorter of `shape` and `counts` gets leading entries of 1, or entries at its end if `is_left_aligned` is true.
+    An output axis merges its copies and the input's axis. Raises ShapeMismatch if a count is negative, or if a size of
+    the output exceeds 2^63-1.
     """
     rank = max(len(shape), len(counts))
-    new, uncounted = rank - len(shape), rank - len(counts)
+    new, uncounted = (0, 0) if is_left_aligned else (rank - len(shape), rank - len(counts))
     axes: list[Axis] = []
     output_axes: list[int] = []
     merges: list[int] = []
     for axis in range(rank):
-        own = [Term(0, axis - new, shape[axis - new])] if axis >= new else []
-        copies = [Term(None, axis - uncounted, counts[axis - uncounted])] if axis >= uncounted else []
+        own = [Term(0, axis - new, shape[axis - new])] if 0 <= axis - new < len(shape) else []
+        has_count = 0 <= axis - uncounted < len(counts)
+        copies = [Term(None, axis - uncounted, counts[axis - uncounted])] if has_count else []
         _check(copies, own, axis, counts, attribute, framework)
         first = len(axes)
         axes += _factors(copies, own)
