@@ -55,7 +55,7 @@ def _verdict(result: Comparison) -> tuple[str, str]:
 def _ops_text(result: Comparison) -> str:
     """Return the names of the ops with this result. The framework's name is written once."""
     first, *others = (
-        f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in [result.op, *result.also]
+        f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in (result.op, *result.also)
     )
     return ", ".join([str(first), *(other.split(".", 1)[1] for other in others)])
 

@@ -56,9 +56,7 @@ def _source_shapes(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
         yield dict.fromkeys(sources, shape)
 
 
-def steps_around(
-    plan: Plan, op: Op, arranged: Sequence[Arrangement], source_shapes: dict[int, Shape]
-) -> Iterator[Step]:
+def steps_around(plan: Plan, op: Op, arranged: Sequence[Arrangement], sources: dict[int, Shape]) -> Iterator[Step]:
     """Yield the steps before the op, the op itself, and the steps after the op."""
     several = len(plan.input_shapes) > 1
     for arrangement in arranged:
@@ -67,7 +65,7 @@ def steps_around(
         before = [*reshape_to(shape, placement.input_shape), *moves(placement.input_shape, arrangement.input_axes)]
         for move in merge_reshapes(shape, before):
             yield Step(op=move, input=placement.input if several else None)
-    for source, shape in source_shapes.items():
+    for source, shape in sources.items():
         yield Step(op=Reshape(shape=shape), input=source)
     yield Step(op=op)
     for arrangement in arranged:

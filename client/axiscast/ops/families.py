@@ -107,12 +107,8 @@ class MatrixProduct(Op):
         # These are the axes M and N. If an operand is a vector, its axis M or N does not exist and has no term.
         rows = tuple(term for place, term in terms[0].items() if place == rank)
         columns = tuple(term for place, term in terms[1].items() if place == rank + 1)
-        axes = (
-            *stacked,
-            Axis(Relation.BROADCAST, rows),
-            summed(self.name, terms[0][rank + 1], terms[1][rank]),
-            Axis(Relation.BROADCAST, columns),
-        )
+        inner = summed(self.name, terms[0][rank + 1], terms[1][rank])
+        axes = (*stacked, Axis(Relation.BROADCAST, rows), inner, Axis(Relation.BROADCAST, columns))
         outputs = Output(0, placed[0], every), Output(1, placed[1], (*every[:rank], rank + 1, rank + 2))
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
         return Alignment(shapes, None, axes, outputs, result=result)
@@ -167,9 +163,8 @@ class UnidirectionalLike(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         shape, like = shapes
         check_rank(shape, like, self.name)
-        return align_mapped(
-            shapes, like, tuple(range(len(like) - len(shape), len(like))), Relation.BROADCAST_TO, shape_source=1
-        )
+        axes = tuple(range(len(like) - len(shape), len(like)))
+        return align_mapped(shapes, like, axes, Relation.BROADCAST_TO, shape_source=1)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
@@ -197,9 +192,8 @@ class Tile(Op):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), counts = shapes, getattr(self, self.counts)
-        if (len(counts) < len(shape) and not self.takes_fewer_counts) or (
-            len(counts) > len(shape) and not self.adds_axes
-        ):
+        is_short, is_long = len(counts) < len(shape), len(counts) > len(shape)
+        if (is_short and not self.takes_fewer_counts) or (is_long and not self.adds_axes):
             needed = f"{len(shape)} entries" if self.adds_axes is False else f"at least {len(shape)} entries"
             raise ShapeMismatch(
                 "rank-mismatch",

@@ -153,11 +153,8 @@ class broadcast_like(Op):
         output, (lhs, rhs) = plan.outputs[0], plan.input_shapes
         if output.output_shape == rhs:
             return cls()
-        pairs = [
-            (axis, rhs.index(size))
-            for axis, (own, size) in enumerate(zip(lhs, output.output_shape, strict=False))
-            if own == 1 and size in rhs
-        ]
+        sizes = enumerate(zip(lhs, output.output_shape, strict=False))
+        pairs = [(axis, rhs.index(size)) for axis, (own, size) in sizes if own == 1 and size in rhs]
         return cls(lhs_axes=[one for one, _ in pairs], rhs_axes=[other for _, other in pairs])
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:

@@ -340,9 +340,8 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     if axis < -1:
         raise ShapeMismatch("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
     start = rank - len(shape) if axis == -1 else axis
-    placed = align_mapped(
-        (shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.BROADCAST
-    )
+    axes = tuple(range(max(start, 0), min(start + len(shape), rank)))
+    placed = align_mapped((shape,), target, axes, Relation.BROADCAST)
     if start < 0 or start + len(shape) != rank:
         refusal = ShapeMismatch(
             "rank-mismatch",

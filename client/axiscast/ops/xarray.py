@@ -169,9 +169,8 @@ class broadcast(Op):
     def _apart(self) -> dict[str, int]:
         """Return the input names that are not broadcast, numbered in the order of `exclude` or of its characters."""
         present = {name for names in self.dims for name in names}
-        return {
-            name: number for number, name in enumerate(name for name in dict.fromkeys(self.exclude) if name in present)
-        }
+        names = (name for name in dict.fromkeys(self.exclude) if name in present)
+        return {name: number for number, name in enumerate(names)}
 
     def _held(self) -> str | frozenset[str]:
         """Return `exclude` as a container for tests with the `in` operator. A string contains all its substrings."""

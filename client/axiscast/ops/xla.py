@@ -45,9 +45,8 @@ class Add(Elementwise):
             for axis, place in enumerate(mapping):
                 terms[place].append(Term(number, axis, shape[axis]))
         axes = tuple(Axis(Relation.BROADCAST, tuple(meeting)) for meeting in terms)
-        return Alignment(
-            shapes, None, axes, tuple(Output(number, mapping, range(len(axes))) for number, mapping in enumerate(maps))
-        )
+        outputs = tuple(Output(number, mapping, range(len(axes))) for number, mapping in enumerate(maps))
+        return Alignment(shapes, None, axes, outputs)
 
     def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
         """Return the axis of the larger operand for each axis of the smaller operand."""

@@ -40,9 +40,8 @@ _MATRIX_PRODUCTS = ("MatMul", "MatMulInteger")
 """The ops that multiply stacks of matrices. All axes except the last two axes broadcast."""
 _NOT_MUTUAL = (*_MATRIX_PRODUCTS, "Expand", "PRelu", "Gemm")
 """The ops that broadcast, but do not broadcast all of their inputs against each other."""
-_RULES = {op: f"onnx.{op}" for op in (*_VARIADIC, "Where", "PRelu", "Gemm", "MatMul")} | {
-    "MatMulInteger": "onnx.MatMul"
-}
+_RULES = {op: f"onnx.{op}" for op in (*_VARIADIC, "Where", "PRelu", "Gemm", "MatMul")}
+_RULES["MatMulInteger"] = "onnx.MatMul"
 """The axiscast op whose rule each ONNX op follows. ONNX ops that are not listed follow the rule of onnx.Add."""
 _ONE_WAY_RULE = "tensorflow.broadcast_to"
 """The axiscast op that has the same rule as ONNX's unidirectional broadcasting, and does not limit the rank."""
@@ -144,9 +143,8 @@ class _GraphScope:
         self.graph = graph
         self.values: Scope = (outer.values if outer else ChainMap()).new_child(_values(graph))
         self.provenance: GraphProvenance = GraphProvenance(graph, outer.provenance if outer else None)
-        self.expansions: Expansions = Expansions(
-            lambda name: self.value(name).shape, outer.expansions if outer else None
-        )
+        known = outer.expansions if outer else None
+        self.expansions: Expansions = Expansions(lambda name: self.value(name).shape, known)
 
     def value(self, name: str) -> _Value:
         """Return the shape of a value. If the graph does not contain the value, the shape is unknown."""
