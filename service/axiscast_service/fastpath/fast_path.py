@@ -48,13 +48,12 @@ raise Problem."""
 _CONTENT_TYPES = {name: name.encode() for name in ENCODINGS} | {TEXT: b"text/plain; charset=utf-8"}
 
 
-def _get_fields(has_key: bool) -> bytes:
-    """Return the header fields of the response to a GET request, up to the value of the ETag field."""
-    fields = [f"{name.lower()}: {value}\r\n" for name, value in cache_headers(has_key).items()]
-    return ("".join(fields) + "etag: ").encode()
-
-
-_GET_FIELDS = {has_key: _get_fields(has_key) for has_key in (False, True)}
+_GET_FIELDS = {
+    has_key: b"".join(f"{name.lower()}: {value}\r\n".encode() for name, value in cache_headers(has_key).items())
+    + b"etag: "
+    for has_key in (False, True)
+}
+"""The header fields of the response to a GET request up to the value of ETag, by whether the request has an API key."""
 _POST_FIELDS = b"vary: Accept"
 
 

@@ -181,7 +181,7 @@ def _length_of(head: bytes, fields: bytes) -> int | None:
     if announced == 1 and length:
         return int(length[1])
     # HTTP/1.0 does not support chunks, and a request with two framings may be an attack (RFC 9112, 6.1 and 6.3).
-    if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
+    if announced > 1 or head[: head.index(b"\r")].endswith(b"0") or not _CHUNKED.search(fields):
         raise malformed_request(_BAD_FRAMING)
     return None
 
@@ -249,11 +249,6 @@ _SHORT_ACCEPT = 500
 _RECENT_BYTES = 500
 _recent_fields = lru_cache(256)(_short_fields)
 """The function `_short_fields` with a cache, because a client repeatedly sends the same header fields."""
-
-
-def is_http_1_1(head: bytes) -> bool:
-    """Return whether the version of a request is HTTP/1.1 and not HTTP/1.0."""
-    return head[: head.index(b"\r")].endswith(b"1")
 
 
 def validate_chunk_line(data: bytes, at: int) -> None:

@@ -39,7 +39,8 @@ class ReceivingConnection(ServerConnection):
     def finish_body(self, cycle: RequestCycle) -> None:
         """Mark the body of the request as complete."""
         CONNECTIONS.arriving.pop(self, None)
-        cycle.end_body()
+        cycle.body_complete = True
+        cycle.wake()
         self.release_body()
 
     def wait_for_client(self) -> None:

@@ -77,7 +77,8 @@ class RequestCycle:
         self._body_taken = False  # whether the application has taken the whole body
         self.body_complete = body_complete
         """Whether the whole request body has arrived."""
-        self._continue = expects  # whether the client is waiting for 100 Continue
+        self.is_awaiting_continue = expects
+        """Whether the client is waiting for 100 Continue before it sends the body."""
         self.keep_alive = keep_alive
         """Whether the connection stays open after this response."""
         self.started = False
@@ -121,20 +122,10 @@ class RequestCycle:
         self.wake()
         return len(self._body)
 
-    def end_body(self) -> None:
-        """Mark the request body as complete."""
-        self.body_complete = True
-        self.wake()
-
     def take_held(self) -> bytes | bytearray:
         """Take the received part of the body that the application has not taken yet."""
         held, self._body = self._body, b""
         return held
-
-    @property
-    def is_awaiting_continue(self) -> bool:
-        """Whether the client is waiting for 100 Continue before it sends the body."""
-        return self._continue
 
     @property
     def has_sent(self) -> bool:
@@ -148,8 +139,8 @@ class RequestCycle:
 
     async def receive(self) -> Message:
         """Return the next ASGI message: a part of the body, or `http.disconnect` after the response or a disconnect."""
-        if self._continue and not self.disconnected and not self.started:
-            self._continue = False
+        if self.is_awaiting_continue and not self.disconnected and not self.started:
+            self.is_awaiting_continue = False
             self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         while not (self.disconnected or self.complete):
             if self._body or (self.body_complete and not self._body_taken):

@@ -112,19 +112,27 @@ function askSoon(wait = 200) {
 
 async function ask() {
   const query = queryOf(question);
-  const {signal} = request = new AbortController();
   history.replaceState(null, "", `?${query}`);
+  document.title = titleOf(question);
   const missing = fieldsOf(question).filter((field) => field.required && !valueIn(question, field));
   const misread = misreading(question);
-  document.title = titleOf(question);
-  try {
-    if (misread && question.inputs.some(isProse)) await explain(question.inputs.find(isProse));
-    else if (misread) showProblem(misread);
+  const pasted = misread && question.inputs.find(isProse);
+  if (pasted) return explain(pasted);
+  return settled(async () => {
+    if (misread) showProblem(misread);
     else if (missing.length) showMissing(missing);
     else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
     else await showAnswer(await send(`v1/check?${query}&explain=true`));
+  });
+}
+
+/** Runs the work of a new request, and shows its problem. A later request aborts the work. `placed` replaces fields of the problem. */
+async function settled(work, placed = {}) {
+  const {signal} = request = new AbortController();
+  try {
+    await work();
   } catch (error) {
-    if (error instanceof Problem) showProblem(error.details);
+    if (error instanceof Problem) showProblem({...error.details, ...placed});
     else if (!signal.aborted) throw error;
   } finally {
     if (!signal.aborted) $("answer").setAttribute("aria-busy", "false");
@@ -161,18 +169,12 @@ const PASTE = "You can also paste an error message into a shape.";
 async function explain(text) {
   clearTimeout(timer);
   request.abort();
-  const {signal} = request = new AbortController();
-  try {
+  return settled(async () => {
     const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
     if (op && inputs) await start({...questionOf({op, inputs}), warn: question.warn});
     else showVerdict("", "An error message", message);
     $("why").textContent = op && inputs ? `Read from the error: ${message}` : PASTE;
-  } catch (error) {
-    if (error instanceof Problem) showProblem({...error.details, pointer: "/inputs"});
-    else if (!signal.aborted) throw error;
-  } finally {
-    if (!signal.aborted) $("answer").setAttribute("aria-busy", "false");
-  }
+  }, {pointer: "/inputs"});
 }
 
 // ---- The result
