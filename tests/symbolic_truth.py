@@ -17,11 +17,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from axiscast.ops import OPS, OpMapField, lower
+from axiscast.ops.families import Tile
 from axiscast.plan.alignment import ShapeMismatch
 from axiscast.plan.plan import Plan
 
 OP: TypeAdapter[Any] = TypeAdapter(OpMapField)
-SIZES = {"shape", "size", "sizes", "target_shape"}
+SIZES = {"shape", "size", "sizes", "target_shape", "reps", "repeats", "multiples", "repeat_times"}
 MOST_CASES = 3000
 """The factors by which splits multiply the sizes."""
 Request = dict[str, Any]
@@ -75,7 +76,7 @@ def truth(request: Request) -> Truth:
     ends = [
         int(end) for text in [*map(_at, places), *assume.values()] for end in str(text).split("..") if end.isdigit()
     ]
-    divisors = _divisors(request["op"])
+    divisors = _divisors(request)
     largest = max([5, *ends, *divisors]) + 2
     if divisors:
         largest = (largest // lcm(*divisors) + 2) * lcm(*divisors)
@@ -96,7 +97,7 @@ def truth(request: Request) -> Truth:
     for sizes in product(*values):
         chosen = dict(zip(spans, sizes, strict=True))
         filled = {"op": dict(request["op"]), "inputs": [list(shape) for shape in request["inputs"]]}
-        for attribute in SIZES.intersection(filled["op"]):
+        for attribute in _size_attributes(filled["op"]):
             filled["op"][attribute] = list(filled["op"][attribute])
         for (holder, axis), key in zip(_places(filled), keys, strict=True):
             if key is not None:
@@ -110,16 +111,26 @@ def truth(request: Request) -> Truth:
     return Truth(cases, unbounded)
 
 
-def _divisors(op: dict[str, Any]) -> set[int]:
-    """Return the factor by which a pattern splits an axis, or the size that it gives an axis."""
+def _divisors(request: Request) -> set[int]:
+    """Return the sizes that ggml repeats, the factors by which a pattern splits an axis, and the sizes in a pattern."""
+    op = request["op"]
+    if op["name"].startswith("ggml."):
+        sizes = [size for shape in request["inputs"] for size in shape] + [*request.get("assume", {}).values()]
+        ends = (end for size in sizes for end in str(size).split(".."))
+        return {int(end) for end in ends if end.isdigit()} - {0}
     left = str(op.get("pattern", "")).partition("->")[0]
     lengths = op.get("axes_lengths", {})
     groups = [group.strip("()").split() for group in re.findall(r"\(.*?\)|\w+", left)]
     return {prod(lengths.get(name, 1) for name in group) for group in groups} - {0}
 
 
+def _size_attributes(op: dict[str, Any]) -> list[str]:
+    """Return the attributes that hold sizes. In `tile` of PyTorch and MindSpore, `dims` is one of them."""
+    return sorted((SIZES | ({"dims"} if op["name"].endswith(".tile") else set())) & set(op))
+
+
 def _places(request: Request) -> Iterator[tuple[list[Any], int]]:
-    holders = [request["op"][name] for name in sorted(SIZES.intersection(request["op"]))]
+    holders = [request["op"][name] for name in _size_attributes(request["op"])]
     for holder in [*holders, *request["inputs"]]:
         yield from ((holder, axis) for axis in range(len(holder)))
 
@@ -131,6 +142,11 @@ def _at(place: tuple[list[Any], int]) -> Any:
 def count_of_symbols(request: Request) -> int:
     texts = [text for text in map(_at, _places(request)) if isinstance(text, str)]
     return len({text for text in texts if text.isidentifier()}) + sum(not text.isidentifier() for text in texts)
+
+
+def is_multiple(whole: int, part: int) -> bool:
+    """Return whether one size is a multiple of another. Only 0 is a multiple of 0."""
+    return whole % part == 0 if part else whole == 0
 
 
 def holds(condition: dict[str, Any], filled: Request, names: dict[str, int]) -> bool:
@@ -145,7 +161,7 @@ def holds(condition: dict[str, Any], filled: Request, names: dict[str, int]) -> 
     return any(
         size(said["equal"][0]) == size(said["equal"][1])
         if "equal" in said
-        else size(said["divides"][1]) % said["divides"][0] == 0
+        else is_multiple(size(said["divides"][1]), size(said["divides"][0]))
         for said in condition["any"]
     )
 
@@ -156,7 +172,7 @@ def requests(name: str, seed: str, count: int, symbols: int = 3) -> Iterator[Req
     while count:
         request = _request(name, draw)
         found = count_of_symbols(request)
-        if 0 < found <= symbols and lcm(*_divisors(request["op"])) ** found <= MOST_CASES:
+        if 0 < found <= symbols and lcm(*_divisors(request)) ** found <= MOST_CASES:
             count -= 1
             yield request
 
@@ -196,6 +212,9 @@ def _request(name: str, draw: random.Random) -> Request:
         case "mindspore.broadcast_to" | "tinygrad.expand" | "paddle.expand" | "torch.expand":
             kept = [draw.choice([size, size, -1]) for size in wide]
             op["size" if name == "torch.expand" else "shape"] = draw.choice([wide, kept, kept])
+        case "ggml.repeat" | "ggml.add":
+            inputs = [one, other] if draw.random() < 0.8 else [one[:1], [draw.choice([4, 6, 8, 9, 12, "2..6"])]]
+            inputs = inputs[:: draw.choice([1, -1])]
         case "poputil.expandToMatchRanks" | "poputil.canBroadcastToMatch":
             inputs = [one, other]
         case "poputil.broadcastToMatch":
@@ -211,6 +230,9 @@ def _request(name: str, draw: random.Random) -> Request:
                     inputs, op["axes_mapping"] = [[]], [draw.randrange(len(wide))]
             if op["mode"] == "pdpd":
                 op["axis"] = draw.choice([0, 1, -1, len(wide) - len(one)])
+        case _ if issubclass(OPS[name], Tile):
+            counts = _shape(draw, rank if not OPS[name].adds_axes else draw.choice([rank, rank, rank + 1]))
+            op[OPS[name].counts] = [draw.choice([1, 2, 3, size]) for size in counts]
         case "jax.lax.broadcast":
             op["sizes"] = _shape(draw, draw.choice([0, 1, 2]))
         case "stablehlo.broadcast_in_dim":

@@ -34,6 +34,7 @@ NOT_RUN: dict[str, str] = {
     "stablehlo": "no condition; its vectors are run by the StableHLO verifier",
     "opt_einsum": "no condition; its vectors are run by opt_einsum 3.4.0",
     "xla": "no condition; its vectors are run by jaxlib 0.4.38",
+    "ggml": "no package of its own; its vectors are run by the libraries in pywhispercpp 1.5.1",
     "linalg": "no condition; its vectors are run by iree",
 }
 

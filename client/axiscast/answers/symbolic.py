@@ -147,6 +147,9 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
 
     @cache
     def expands(axis: int, number: int) -> tuple[bool, bool]:
+        if alignment.axes[axis].relation is Relation.TILES:
+            is_equal = Clause((number, candidates[axis][0]))
+            return not sizes.entails(is_equal), not sizes.allows(is_equal)
         return _expands(sizes, number, candidates[axis])
 
     outputs = []
@@ -300,6 +303,10 @@ def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable
         if not clause.unless and not base.entails(clause):
             base.add(clause)
             needed.append(clause)
+    for clause in [clause for clause in needed if clause.divides]:
+        others = SizeSolver(variables.bounds)
+        if all(others.add(other) for other in needed if other is not clause) and others.entails(clause):
+            needed.remove(clause)
     longer = {clause.key: clause for clause in shortest if clause.unless}
     for clause in longer.values():
         base.add(clause)
@@ -319,8 +326,11 @@ def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clau
     A divisor becomes the greatest divisor of the size. If only one size is possible, the clause becomes an equation.
     """
     if clause.divides and clause.equation:
-        number = clause.equation[0]
+        number, divisor = clause.equation
         low, high = sizes.bounds(number)
+        if not variables.is_integer(divisor):
+            least, most = sizes.bounds(divisor)
+            return Clause((divisor, variables.of(least))) if variables.is_integer(number) and least == most else clause
         return Clause((number, variables.of(low if low == high else sizes.divisor(number))), divides=low < high)
     for number in clause.unless:
         shorter = Clause(clause.equation, tuple(other for other in clause.unless if other != number))
@@ -339,12 +349,13 @@ def _condition(clause: Clause, variables: SymbolTable) -> Condition:
     equations += [(number, ONE) for number in clause.unless]
     pairs = []
     for one, other in equations:
-        if variables.is_integer(one):
+        if variables.is_integer(one) and not clause.divides:
             one, other = other, one
         pairs.append((variables.sides[one], variables.sides[other]))
     if clause.divides:
         ((side, divisor),) = pairs
-        return Condition(any=[Equation(divides=(divisor, side))], text=f"{divisor} divides {_in_words(side)}")
+        text = f"{_in_words(divisor)} divides {_in_words(side)}"
+        return Condition(any=[Equation(divides=(divisor, side))], text=text)
     return Condition(
         any=[Equation(equal=pair) for pair in pairs],
         text=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),

@@ -166,10 +166,10 @@ Side = int | str | DimensionPlace
 
 
 class Equation(AnswerModel):
-    """A statement that two sizes are equal, or that an integer divides a size."""
+    """A statement that two sizes are equal, or that one size divides another. Only 0 is a multiple of 0."""
 
     equal: tuple[Side, Side] | None = Field(default=None, description="Two equal sizes.")
-    divides: tuple[int, Side] | None = Field(
+    divides: tuple[Side, Side] | None = Field(
         default=None, description="The divisor, and the size that must be a multiple of the divisor."
     )
 

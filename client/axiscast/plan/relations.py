@@ -26,6 +26,13 @@ class AxisSize(Enum):
     """
 
 
+def _is_multiple(whole: Any, part: Any) -> Any:
+    """Return whether `whole` is a multiple of `part`, for every kind of size. Only 0 is a multiple of 0."""
+    if hasattr(part, "divides"):  # a symbolic size
+        return part.divides(whole)
+    return (whole % (part + (part == 0)) == 0) & ((part != 0) | (whole == 0))
+
+
 class Relation(Enum):
     """A relation between the sizes on one axis: a sentence, a condition on two sizes, and the resulting size."""
 
@@ -38,6 +45,7 @@ class Relation(Enum):
     EQUAL = ("the sizes must be equal, because size 1 does not expand here", lambda a, b: a == b, AxisSize.ANY)
     FROM_ONE = ("a named axis must have size 1 before it expands", lambda a, _: a == 1, AxisSize.TARGET)
     DIVISIBLE = ("the size must be a multiple of the divisor", lambda a, b: a % b == 0, AxisSize.TARGET)
+    TILES = ("the second size must be a multiple of the first", lambda a, b: _is_multiple(b, a), AxisSize.TARGET)
 
     def __init__(self, requirement: str, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
         self.requirement = requirement

@@ -18,13 +18,14 @@ be 1 requires nothing. If the remaining sizes are possible, they are also possib
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any
 
 from ..wire.shapes import MAX_SIZE
+from .divisibility import Pair, Span, is_satisfiable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,7 @@ class Clause:
     """A statement about sizes. Each size is given as the number of a variable.
 
     The two sizes in `equation` are equal unless one of the sizes in `unless` is 1. If there is no equation, one of the
-    sizes in `unless` is 1. If `divides` is True, the second size in `equation` is an integer that divides the first
-    size.
+    sizes in `unless` is 1. If `divides` is True, the second size in `equation` divides the first size.
     """
 
     equation: tuple[int, int] | None
@@ -41,9 +41,9 @@ class Clause:
     divides: bool = False
 
     @property
-    def key(self) -> tuple[frozenset[int], frozenset[int], bool]:
+    def key(self) -> tuple[object, frozenset[int]]:
         """A key that is equal for two clauses that state the same in a different order."""
-        return frozenset(self.equation or ()), frozenset(self.unless), self.divides
+        return self.equation if self.divides else frozenset(self.equation or ()), frozenset(self.unless)
 
     def __or__(self, other: Clause) -> Clause:
         """Return the clause that holds if this clause or `other` holds. `other` must state that a variable is 1."""
@@ -53,6 +53,8 @@ class Clause:
         return Clause(self.equation, (*self.unless, number))
 
 
+MAX_TRIED_BOUNDS = 16
+"""The maximum number of values that are tried as the smallest and as the largest possible value of a size."""
 ONE = 0
 """The number of the variable whose size is 1."""
 
@@ -65,6 +67,10 @@ class SymbolicSize:
 
     def __eq__(self, other: object) -> Clause:  # type: ignore[override]  # object.__eq__ returns a bool
         return Clause((self.variable, other.variable if isinstance(other, SymbolicSize) else ONE))
+
+    def divides(self, whole: SymbolicSize) -> Clause:
+        """Return the clause that states that this size divides another size."""
+        return Clause((whole.variable, self.variable), divides=True)
 
     def __mod__(self, divisor: SymbolicSize) -> _Remainder:
         return _Remainder(self.variable, divisor.variable)
@@ -99,6 +105,8 @@ class SizeSolver:
         self._clauses: dict[int, list[Clause]] = {}
         """The clauses that have a variable in `unless`, keyed by that variable."""
         self.ignored: set[Clause] = set()
+        self._pairs: list[tuple[Pair, ...]] = [()]
+        """One entry: the pairs of a size and a symbolic size that divides it."""
         self._trail: list[tuple[list[Any], int, Any]] = []
         """The record of all changes as (list, index, previous value), for `trial`."""
 
@@ -148,12 +156,14 @@ class SizeSolver:
     def excludes_one(self, number: int) -> bool:
         """Return whether a size is known not to be 1."""
         root = self._root[number]
-        return self._is_not_one[root] or self._low[root] > 1 or self._high[root] < 1
+        if self._is_not_one[root] or self._low[root] > 1 or self._high[root] < 1:
+            return True
+        return self._is_in_pair(root) and not self._can_divide({root: Span(1, 1)})
 
     def bounds(self, number: int) -> tuple[int, int]:
         """Return the smallest and the largest possible value of a size."""
         root = self._root[number]
-        return self._low[root], self._high[root]
+        return self._paired_bounds(root) if self._is_in_pair(root) else (self._low[root], self._high[root])
 
     def divisor(self, number: int) -> int:
         """Return the greatest number that is known to divide a size."""
@@ -176,8 +186,7 @@ class SizeSolver:
     def entails(self, clause: Clause) -> bool:
         """Return whether a clause holds in every solution."""
         if clause.divides and clause.equation:
-            (low, high), (divisor, _) = map(self.bounds, clause.equation)
-            return (low if low == high else self.divisor(clause.equation[0])) % divisor == 0
+            return self._entails_division(*clause.equation)
         with self.trial():
             if not all(map(self.exclude_one, clause.unless)):
                 return True
@@ -203,11 +212,98 @@ class SizeSolver:
             one, other = (self._root[number] for number in clause.equation)
             if one == other:
                 continue
-            changed = self._divide(one, self._low[other]) if clause.divides else self._join(one, other)
+            if clause.divides and self._low[other] < self._high[other]:
+                self._set(self._pairs, 0, (*self._pairs[0], (one, other)))
+                continue
+            divisor = self._low[other] if clause.divides else 0  # only 0 is a multiple of 0, so these sizes are equal
+            changed = self._divide(one, divisor) if divisor else self._join(one, other)
             if changed is None:
                 return False
             pending += self._clauses_of(changed)
-        return True
+        return not self._pairs[0] or self._divide_pairs()
+
+    def _divide_pairs(self) -> bool:
+        """Apply the divisors that have become known, and join sizes that divide each other.
+
+        Return whether any solution remains.
+        """
+        for whole, part in self._pairs[0]:
+            one, other = self._root[whole], self._root[part]
+            is_known = self._low[other] == self._high[other]
+            if one == other:
+                continue
+            if is_known and self._low[other] and self._divide(one, self._low[other]) is None:
+                return False
+            is_equal = (is_known and self._low[other] == 0) or self._divides_by_pairs(part, whole)
+            is_single = self._low[one] > 0 and self._high[one] < 2 * self._low[other]  # every other multiple is larger
+            if (is_equal or is_single) and self._join(one, other) is None:
+                return False
+        return self._can_divide({})
+
+    def _divides_by_pairs(self, whole: int, part: int) -> bool:
+        """Return whether the pairs state that `part` divides `whole`, directly or in several steps."""
+        goal, reached = self._root[part], {self._root[whole]}
+        while True:
+            further = {self._root[own] for each, own in self._pairs[0] if self._root[each] in reached} - reached
+            if goal in reached or not further:
+                return goal in reached
+            reached |= further
+
+    def _is_in_pair(self, root: int) -> bool:
+        return any(root in (self._root[whole], self._root[part]) for whole, part in self._pairs[0])
+
+    def _can_divide(self, narrower: Mapping[int, Span]) -> bool:
+        """Return whether all pairs can hold if some classes have narrower spans."""
+        pairs = {(self._root[whole], self._root[part]) for whole, part in self._pairs[0]}
+        pairs = {(whole, part) for whole, part in pairs if whole != part}
+        spans = {number: self._span(number) for pair in pairs for number in pair}
+        for number, span in narrower.items():
+            own = self._span(number)
+            if (
+                span.low < own.low
+                or span.high > own.high
+                or span.low % own.divisor
+                or (span.low == 1 and own.is_not_one)
+            ):
+                return False
+            spans[number] = span
+        return is_satisfiable(sorted(pairs), spans)
+
+    def _span(self, root: int) -> Span:
+        return Span(self._low[root], self._high[root], self._divisor[root], self._is_not_one[root])
+
+    def _paired_bounds(self, root: int) -> tuple[int, int]:
+        """Return the smallest and the largest possible value of a size that divides another size, or is divided."""
+        low = self._low[root]
+        nonzero = (self._root[whole] for whole, part in self._pairs[0] if self._root[part] == root)
+        high = min([self._high[root], *(self._high[whole] for whole in nonzero if self._low[whole] > 0)])
+        values = replace(self._span(root), high=high).values()
+        smallest = (value for value in values[:MAX_TRIED_BOUNDS] if self._can_divide({root: Span(value, value)}))
+        low = next(smallest, low)
+        if high < MAX_SIZE:
+            largest = (v for v in reversed(values[-MAX_TRIED_BOUNDS:]) if self._can_divide({root: Span(v, v)}))
+            high = next(largest, high)
+        return low, high
+
+    def _entails_division(self, whole: int, part: int) -> bool:
+        """Return whether one size divides the other in every solution."""
+        if self._divides_by_pairs(whole, part):
+            return True
+        (low, high), (least, most) = self.bounds(whole), self.bounds(part)
+        if high == 0 or most - least > MAX_TRIED_BOUNDS:
+            return high == 0
+        one, other = self._root[whole], self._root[part]
+        parts = [size for size in range(least, most + 1) if self._can_divide({other: Span(size, size)})]
+        if all(size and self.divisor(whole) % size == 0 for size in parts):
+            return True
+        if high - low > MAX_TRIED_BOUNDS:
+            return False
+        return not any(
+            self._can_divide({one: Span(size, size), other: Span(own, own)})
+            for size in range(low, high + 1)
+            for own in parts
+            if (size % own if own else size)
+        )
 
     def _divide(self, root: int, divisor: int) -> tuple[int, ...] | None:
         """Require that a number divides a size.

@@ -69,3 +69,40 @@ def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attrib
             f"would have size {count * size}, but the largest size is 2^63-1.",
             **fields,
         )
+
+
+def align_tiles(shapes: tuple[Shape, ...], number: int, like: int) -> Alignment:
+    """Align input `number` with the shape of input `like`, each size of which is a multiple of the input's size.
+
+    Both shapes are left-aligned, and missing axes have size 1. The only output is made of copies of input `number`. If
+    all sizes are integers that fit, an output axis merges its copies and the input's axis.
+    """
+    rank = max(len(shapes[number]), len(shapes[like]))
+    whole = []
+    for axis in range(rank):
+        sizes = ((each, shapes[each][axis] if axis < len(shapes[each]) else 1) for each in (number, like))
+        whole.append(Axis(Relation.TILES, tuple(Term(each, axis, size) for each, size in sizes)))
+    every = tuple(range(len(shapes[number])))
+    if not all(are_integers(*(term.size for term in axis.terms)) and _fits(axis) for axis in whole):
+        return Alignment(shapes, None, tuple(whole), (Output(number, every, range(rank)),))
+    axes = list(whole)
+    output_axes: list[int] = []
+    merges: list[int] = []
+    for own_axis, (_, terms, _) in enumerate(whole):
+        size, target = (term.size for term in terms)
+        own = [terms[0]] if own_axis < len(every) else []
+        copies = [Term(None, None, target // size if size else 1)]
+        factors = _factors(copies, own)
+        axes += factors
+        output_axes += [len(axes) - rank - 1] * len(own)
+        merges.append(len(factors))
+    output = Output(
+        number, tuple(output_axes), range(rank, len(axes)), merges=None if set(merges) <= {1} else tuple(merges)
+    )
+    return Alignment(shapes, None, tuple(axes), (output,))
+
+
+def _fits(axis: Axis) -> bool:
+    size, target = (term.size for term in axis.terms)
+    fits: bool = axis.relation.holds(size, target)
+    return fits

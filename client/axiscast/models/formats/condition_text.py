@@ -53,7 +53,7 @@ def named_conditions(finding: Finding) -> list[Condition]:
     conditions = []
     for condition in _conditions_of(finding):
         texts = [
-            f"{equation.divides[0]} divides {_side_text(finding, equation.divides[1])}"
+            " divides ".join(_side_text(finding, side) for side in equation.divides)
             if equation.divides
             else " == ".join(_side_text(finding, side) for side in equation.equal or ())
             for equation in condition.any
