@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .ops import array_api as array_api
     from .ops import dask as dask
     from .ops import einops as einops
+    from .ops import ggml as ggml
     from .ops import jax as jax
     from .ops import julia as julia
     from .ops import keras as keras
