@@ -11,6 +11,8 @@ import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from test_batch import columns_of
 
 import axiscast
@@ -278,6 +280,21 @@ def test_every_einsum_has_the_field_equation_and_refuses_the_other_name() -> Non
     with pytest.raises(InvalidRequest, match="equation"):
         numpy.einsum(subscripts="ij->ji")  # type: ignore[call-arg]
     assert tensorflow.einsum(equation="ij->ji") == tensorflow.einsum(equation="ij->ji")
+
+
+@given(
+    st.sampled_from([*EINSUMS, "einops.einsum"]),
+    st.text("ijA.,->  1\u00e9\n", max_size=24),
+    st.lists(st.lists(st.sampled_from([0, 1, 2, 3, "N", "?"]), max_size=4), min_size=1, max_size=3),
+)
+def test_any_equation_gives_an_answer_or_an_invalid_request(name: str, equation: str, shapes: list[list[Any]]) -> None:
+    attribute = "pattern" if name == "einops.einsum" else "equation"
+    try:
+        answer = axiscast.check(name, *shapes, explain=True, **{attribute: equation})
+    except InvalidRequest as error:
+        assert "inputs, not" in str(error) or "but the request has" in str(error)  # noqa: PT017
+    else:
+        assert answer.compatible is False or answer.result is not None
 
 
 # --- einops
