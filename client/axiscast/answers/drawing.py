@@ -6,12 +6,13 @@ shape of the output.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ..ops import Op
 from ..plan.alignment import Alignment, Conflict, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
-from .scenes import Scene, scenes_of
+from .scenes import Layer, Scene, scenes_of
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_DRAWN_INPUTS = 8
@@ -24,6 +25,8 @@ class Cell(NamedTuple):
     size: str = ""
     mark: str = ""
     """"*" is stretched, "~" is stretched for some sizes, "+" is a new axis, "^" is below a conflict."""
+    axis: int | None = None
+    """The axis of the input or of the target, if it is one axis that is not split."""
 
 
 class Row(NamedTuple):
@@ -47,6 +50,27 @@ class Drawing(NamedTuple):
     scenes: list[Scene]
     reached: list[str]
     """The size that the inputs reach in each column, or an empty list if it is unknown."""
+
+
+def drawing_to_dict(drawing: Drawing) -> dict[str, Any]:
+    """Return a drawing as plain values, for the page."""
+    rows = [row._asdict() | {"cells": [cell._asdict() for cell in row.cells]} for row in drawing.rows]
+    scenes = [
+        scene._asdict()
+        | {"shape": _plain_sizes(scene.shape), "groups": [*map(_plain_sizes, scene.groups)]}
+        | {"layers": [_layer_to_dict(layer) for layer in scene.layers]}
+        for scene in drawing.scenes
+    ]
+    return {"heads": drawing.heads, "rows": rows, "omitted_inputs": drawing.omitted_inputs, "scenes": scenes}
+
+
+def _layer_to_dict(layer: Layer) -> dict[str, Any]:
+    sizes = {"shape": _plain_sizes(layer.shape), "factors": _plain_sizes(layer.factors)}
+    return {"input": layer.input, **sizes, "axes": layer.axes, "kinds": layer.kinds}
+
+
+def _plain_sizes(sizes: Sequence[Any]) -> list[int | str]:
+    return [size if type(size) is int else str(size) for size in sizes]
 
 
 def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> Drawing:
@@ -156,12 +180,12 @@ def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number
     own = own if own is not None and axis in own.axes else None
     for term in alignment.axes[axis].terms:
         if term.input == number and term.axis is not None:
-            return Cell(str(term.size), _mark(plan, number, own.axes.index(axis)) if own else "")
+            return Cell(str(term.size), _mark(plan, number, own.axes.index(axis)) if own else "", term.axis)
     return Cell("", "+" if own else "")
 
 
 def _plain(shape: tuple[object, ...]) -> list[Cell]:
-    return [Cell(str(size)) for size in shape]
+    return [Cell(str(size), axis=axis) for axis, size in enumerate(shape)]
 
 
 def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[Cell]:
@@ -175,7 +199,9 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
         if term is None:
             cells.append(Cell("", "+" if own else ""))
         else:
-            cells.append(Cell(str(term.size), _mark(plan, number, column) if own else ""))
+            is_whole = own is None or own.split_shape in (None, alignment.input_shapes[number])
+            mark = _mark(plan, number, column) if own else ""
+            cells.append(Cell(str(term.size), mark, term.axis if is_whole else None))
     return cells
 
 

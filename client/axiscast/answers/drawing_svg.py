@@ -13,7 +13,8 @@ MAX_DRAWN_AXES = 12
 """The maximum number of columns in the table of a picture. A longer table shows the conflict and the last columns."""
 _MAX_CHARACTERS = 14
 _MAX_DEPTH = 3
-"""The maximum numbers of characters of a size, and of planes behind the front plane of a scene."""
+_MAX_SCENES = 2
+"""The maximum numbers of characters of a size, of planes behind the front plane, and of scenes."""
 _CELL, _GAP, _SHIFT, _ROW, _WRAP_WIDTH = 44, 4, 10, 32, 900
 _COPY_CLASSES = {"stretch": "copy", "new": "copy dots", "maybe": "copy sure"}
 _LEGEND = {
@@ -24,8 +25,9 @@ _LEGEND = {
 
 
 def drawing_block(drawing: Drawing) -> Block:
-    """Return the scenes of a drawing, and the table of axes below them."""
-    blocks = [*map(_scene, drawing.scenes), *_legend(drawing.scenes), _table(drawing)]
+    """Return the first scenes of a drawing, and the table of axes below them."""
+    scenes = drawing.scenes[:_MAX_SCENES]
+    blocks = [*map(_scene, scenes), *_legend(scenes), _table(drawing)]
     elements, y = [], 4.0
     for block in blocks:
         elements += [f'<g transform="translate(0 {y:g})">', *block.elements, "</g>"]
@@ -222,7 +224,7 @@ def _head(name: str) -> str:
 
 def _size_texts(row: Row, column: int, reached: Sequence[str]) -> tuple[str, str]:
     """Return the size in a cell, and how it changes."""
-    size, mark = row.cells[column]
+    size, mark, _ = row.cells[column]
     size = clip(size, _MAX_CHARACTERS)
     to = f" → {clip(reached[column], _MAX_CHARACTERS)}" if column < len(reached) and reached[column] else ""
     if mark == "+":

@@ -14,7 +14,6 @@ from .symbolic import SymbolicPlan
 MAX_LAYERS = 4
 """The maximum number of inputs in a scene. If there are more, the scene has the number of missing inputs."""
 MAX_SCENE_RANK = 8
-_MAX_SCENES = 2
 _MAX_PLACES = 6
 """The maximum number of places that a scene shows along an axis. The middle of a longer axis is omitted."""
 
@@ -68,7 +67,7 @@ def scenes_of(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict
     for output in () if isinstance(outcome, Conflict) else outcome.outputs:
         by_shape.setdefault((output.shape, output.output_shape), []).append(output)
     scenes = []
-    for outputs in list(by_shape.values())[:_MAX_SCENES]:
+    for outputs in by_shape.values():
         first, factors = outputs[0], outputs[0].output_shape
         counts = first.merges or (1,) * len(factors)
         ends = list(accumulate(counts))

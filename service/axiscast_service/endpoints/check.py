@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 
 from axiscast.answers.check import check_to_dict
+from axiscast.answers.drawing import drawing_to_dict
 from axiscast.answers.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.answers.pictures import Picture
@@ -76,7 +77,9 @@ async def check_in_url(request: Request) -> Response:
     query = await threads.run_python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
     media_type = _format_in(query) or response_type(request, Encoding.JSON, (TEXT, SVG))
     memory: MemoryReservation = request.state.memory
-    message = await threads.run_python(milliseconds, request.receive, check_in_query, query, media_type == TEXT)
+    message = await threads.run_python(
+        milliseconds, request.receive, check_in_query, query, media_type in (TEXT, DRAWING)
+    )
     request_size = validate_request(message.op, tuple(message.inputs))
     milliseconds += _time_estimate(request_size, media_type)
 
@@ -88,18 +91,23 @@ async def check_in_url(request: Request) -> Response:
     return cacheable_response(request, content, media_type, _policy(media_type))
 
 
+DRAWING = "application/vnd.axiscast.drawing+json"
+"""The media type of a check with the description of its drawing, for the page. Each version may change its fields."""
+_FORMATS = {"text": TEXT, "svg": SVG, "drawing": DRAWING}
 _SVG_MS = 10.0
 """The estimated time, in milliseconds, of drawing a picture. The number of drawn inputs, axes and cells is limited."""
 
 
 def _format_in(query: Sequence[tuple[str, str]]) -> str | None:
     """Return the media type that the query parameter `format` requests. The default is the type that Accept prefers."""
-    return TEXT if ("format", "text") in query else SVG if ("format", "svg") in query else None
+    return next((media_type for name, media_type in _FORMATS.items() if ("format", name) in query), None)
 
 
 def _time_estimate(request_size: RequestSize, media_type: str) -> float:
     milliseconds = time_estimate(request_size)
-    return 2 * milliseconds + _SVG_MS if media_type == SVG else milliseconds
+    return (
+        2 * milliseconds + _SVG_MS if media_type == SVG else 2 * milliseconds if media_type == DRAWING else milliseconds
+    )
 
 
 def _policy(media_type: str) -> dict[str, str]:
@@ -132,7 +140,7 @@ def short_check_in_url(query: str, accept: str) -> tuple[bytes, str] | None:
     message: CheckRequest | PlainCheck | None = plain_check_in_query(query)
     parameters = [] if message else parse_qsl(query, keep_blank_values=True)
     media_type = _format_in(parameters) or best_offer(accept, Encoding.JSON, (TEXT, SVG))
-    if media_type == SVG:
+    if media_type in (SVG, DRAWING):
         return None
     if message is None or media_type == TEXT:
         message = check_in_query(parameters or parse_qsl(query, keep_blank_values=True), media_type == TEXT)
@@ -152,4 +160,8 @@ def _answer(message: CheckRequest | PlainCheck, request_size: RequestSize, media
         return check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
     if media_type == SVG:
         return Picture(message).svg(CheckAnswer.model_validate(answer)).encode()
+    if media_type == DRAWING:
+        drawing = Picture(message).drawing()
+        answer["drawing"] = None if drawing is None else drawing_to_dict(drawing)
+        return encode_check(answer, Encoding.JSON)
     return encode_check(answer, ENCODINGS[media_type])

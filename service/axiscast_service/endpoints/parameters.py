@@ -55,7 +55,7 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
         _from_text(_parse_input, text, f"input {number}", f"inputs/{number}") for number, text in enumerate(texts)
     ]
     op = _plain_op(given)
-    if given.get("format", "text") not in ("text", "json", "svg"):
+    if given.get("format", "text") not in ("text", "json", "svg", "drawing"):
         raise _problem("format", f": must be text, json or svg, not {given['format'][:_SHOWN]!r}")
     request: dict[str, Any] = {"inputs": inputs}
     if "op" in given or "shape" in given:

@@ -1,7 +1,7 @@
 /* The drawing: grids of cells that show how the inputs are combined, and a table of axes. */
 
 import {el, tuple} from "./elements.js";
-import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, shapesOf, slotsOf} from "./picture.js";
+import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, slotsOf} from "./picture.js";
 
 const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs; successive hues differ clearly
 const PLANES = 4; // the maximum number of planes that are drawn in a stack
@@ -227,7 +227,7 @@ function legendOf(cells) {
 
 /** Returns {node, sentences}: the table with the sizes on each output axis, and a sentence about each column. */
 function axesTable(answer, asked, resize) {
-  const {rows, more, heads: titles, blamed} = rowsOf(answer, asked), {outputs = [], result} = answer;
+  const {rows, more, heads: titles, blamed} = rowsOf(answer), {outputs = [], result} = answer;
   const count = rows[0]?.cells.length ?? 0, last = result ? rows.at(-1).cells : [];
   const [first = {}] = outputs, dims = outputs.findLast(({dims: names}) => names?.length === count)?.dims;
   const [names, spans] = (outputs.length && headingsOf(asked, count)) || [dims, Array(count).fill(1)];
@@ -241,7 +241,7 @@ function axesTable(answer, asked, resize) {
     el("th", {scope: "col", className: "name", "data-column": place}, name))));
   const own = ({size, mark, axis}, place, {input, name, output}) => {
     const reached = result ? last[place].size : first.factors?.[place] ?? first.shape?.[place];
-    const steps = !output && /^\d{1,15}$/.test(size) && axis !== undefined;
+    const steps = !output && /^\d{1,15}$/.test(size) && axis !== null;
     const step = (next) => resize(input, axis, next);
     const content = [steps ? stepper(Number(size), `${name} axis ${axis}`, step) : size];
     if (mark === "+") content.push(el("span", {className: "new"}, "new"));

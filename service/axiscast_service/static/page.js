@@ -122,7 +122,7 @@ async function ask() {
     if (misread) showProblem(misread);
     else if (missing.length) showMissing(missing);
     else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
-    else await showAnswer(await send(`v1/check?${query}&explain=true`));
+    else await showAnswer(await send(`v1/check?${query}&format=drawing`));
   });
 }
 

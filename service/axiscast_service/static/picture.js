@@ -2,46 +2,30 @@
 
 import {sizesOf, volume} from "./question.js";
 
-const MOST = {slots: 6, layers: 4, rank: 8}; // the limits of what a drawing shows, to keep it readable
+const MOST = {slots: 6}; // the maximum number of places that are drawn along an axis
 export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
 const numeric = (sizes) => sizes.map((size) => (/^\d{1,15}$/.test(size) ? Number(size) : size));
 const integers = (sizes) => sizes.every(Number.isInteger);
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-/** Returns the shapes of the inputs. Known sizes are numbers, and symbolic sizes are strings. */
-export const shapesOf = (asked) => asked.inputs.map((text) => numeric(sizesOf(text)));
-
 // ---- Rows
 
-/** Returns {rows, more, heads, blamed} for the diagram in a response. A row is {name, input, letter, output, cells}, and has
+/** Returns {rows, more, heads, blamed} for the drawing in a response. A row is {name, input, letter, output, cells}, and has
  * a cell {size, mark, axis} for each column; `axis` is the axis of the input. `more` is the sentence about omitted inputs.
  * `heads` are the names of the columns. `blamed` tells for each column whether the sizes conflict. */
-export function rowsOf({diagram = "", outputs = []}, asked) {
-  const [head, ...lines] = diagram.split("\n"), shapes = shapesOf(asked);
-  const found = [...head.matchAll(/\d+|sum/g)], heads = found.map(([name]) => (name === "sum" ? name : `axis ${name}`));
-  const ends = found.map(({index, 0: {length}}) => index + length + 1); // includes the mark
-  const isProduct = heads.includes("sum"), cut = (line, start) =>
-    ends.map((end, column) => line.slice(ends[column - 1] ?? start, end).trim());
-  const rows = lines.flatMap((line) => {
-    const name = /^(input \d+|target|result|outputs?( \d+)?)(?= |$)/.exec(line)?.[0];
-    if (!name) return [];
-    const texts = cut(line, name.length), output = /^(output|result)/.test(name);
-    const cells = texts.map((text) => ({size: text.replace(/[*~+]$/, ""), mark: /[*~+]$/.exec(text)?.[0] ?? ""}));
-    const input = name.startsWith("input") ? Number(name.slice(6)) : null;
-    const order = isProduct ? undefined : outputs.find((one) => one.input === input)?.axes ?? permuted(asked, input);
-    if (!output) number(cells, shapes[input] ?? numeric(texts.filter(Boolean)), order);
-    const letter = input === null ? name : letterOf(input);
-    return [{name, input, letter, output, cells}];
-  });
-  const marks = lines.find((line) => /^ *\^[ ^]*$/.test(line)) ?? "", blamed = cut(marks, 0).map(Boolean);
-  return {rows, more: lines.find((line) => line.startsWith("and ")) ?? "", heads, blamed};
+export function rowsOf({drawing}) {
+  const {heads, rows, omitted_inputs: omitted} = drawing ?? NOTHING, count = heads.filter(Boolean).length;
+  const cellsOf = (cells) => (count ? [...Array(count - cells.length).fill({size: "", mark: "", axis: null}), ...cells] : []);
+  return {
+    heads: heads.filter(Boolean).map((head) => (head === "sum" ? head : `axis ${head}`)),
+    more: omitted ? `and ${omitted} more inputs` : "",
+    blamed: cellsOf(rows.find(({name}) => !name)?.cells ?? []).map(({mark}) => mark === "^"),
+    rows: rows.filter(({name}) => name).map(({name, input, cells}) => (
+      {name, input, letter: input === null ? name : letterOf(input), output: /^(output|result)/.test(name), cells: cellsOf(cells)})),
+  };
 }
 
-/** Returns the output axis for each input axis if an attribute lists these axes, otherwise undefined. */
-const permuted = ({values}, input) => {
-  const text = values.axes_mapping ?? values.broadcast_dimensions;
-  return input === 0 && text ? sizesOf(text)?.map(Number) : undefined;
-};
+const NOTHING = {heads: [], rows: [], scenes: [], omitted_inputs: 0};
 
 /** Returns [name, marks] for each attribute that lists output axes, with a mark for each column. */
 export function attributesAt({values}, {axes = []}, count) {
@@ -54,17 +38,6 @@ export function attributesAt({values}, {axes = []}, count) {
   });
 }
 
-/** Sets the input axis of each cell: by `order` if it fits, otherwise the first unused axis with the cell's size. */
-function number(cells, shape, order) {
-  const left = new Set(shape.keys()), own = cells.map(({size}) => numeric([size])[0]);
-  if (own.filter((size) => size !== "").length !== shape.length) return; // an axis of the input is split into several columns
-  const fits = order?.length === shape.length && order.every((column, axis) => own[column] === shape[axis]);
-  cells.forEach((cell, column) => {
-    const axis = fits ? order.indexOf(column) : [...left].find((one) => shape[one] === own[column]);
-    if (left.delete(axis)) cell.axis = axis;
-  });
-}
-
 // ---- Scenes
 
 /** Returns a scene for each shape of the outputs. A conflict has no scene, because the table of axes shows the conflict.
@@ -72,49 +45,26 @@ function number(cells, shape, order) {
  * A scene has the drawn `shape`, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
  * {input, letter, shape, kinds, at} for each input. A kind tells how the input fills a factor: "" (with its own elements),
  * "stretch", "new" or "maybe". `at(place)` returns the element at a place of the scene: {index, copy}. */
-export function scenesOf(answer, asked) {
-  const byShape = Map.groupBy(answer.outputs ?? [], ({shape, factors}) => `${shape}:${factors}`);
-  return [...byShape.values()].map((outputs) => meetingOf(outputs, asked)).filter(Boolean);
+export function scenesOf({drawing, outputs = []}, asked) {
+  return (drawing ?? NOTHING).scenes.map(({shape, groups, layers, omitted_layers: more}) => {
+    const factors = groups.flat(), headings = headingsOf(asked, factors.length);
+    const split = (place) => groups.flatMap((group, axis) => (group.length === 1 ? place[axis] : unravel(place[axis], group)));
+    const names = outputs.find((output) => `${output.shape}` === `${shape}`)?.dims ?? (headings && spokenOf(...headings));
+    const merged = groups.some(({length}) => length !== 1);
+    return {shape, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more};
+  });
 }
 
-function meetingOf(outputs, asked) {
-  const [{factors: written, shape: reached}] = outputs, shape = numeric(reached), factors = numeric(written ?? reached);
-  const groups = written ? groupsOf(factors, shape) : null;
-  if (shape.length > MOST.rank || (written && !groups)) return null;
-  const split = (place) => (groups ? groups.flatMap((group, axis) => unravel(place[axis], group)) : place);
-  const layers = outputs.slice(0, MOST.layers).map((output) => layerOf(output, factors, split, shapesOf(asked)));
-  const headings = headingsOf(asked, factors.length);
-  const names = outputs[0].dims ?? (headings && spokenOf(...headings));
-  return {shape, factors, names, layers, merged: Boolean(groups), more: outputs.length - layers.length};
-}
-
-function layerOf({input, axes, broadcast_axes: copied, maybe_broadcast_axes: maybe = []}, factors, split, shapes) {
-  const kinds = factors.map((_, axis) =>
-    (!axes.includes(axis) ? "new" : copied.includes(axis) ? "stretch" : maybe.includes(axis) ? "maybe" : ""));
-  const placed = axes.map((axis) => (kinds[axis] === "stretch" ? 1 : factors[axis])), shape = shapes[input];
-  const whole = placed.length === shape.length && placed.every((size, axis) => size === shape[axis]);
-  const splits = !whole && integers(placed) && integers(shape) && volume(placed) === volume(shape);
+function layerOf({input, shape, factors, axes, kinds}, split) {
+  const splits = `${factors}` !== `${shape}` && integers(factors) && integers(shape);
   const at = (place) => {
     const along = split(place), axis = axes.map((one) => (kinds[one] === "stretch" ? 0 : along[one]));
     const crossed = kinds.filter((_, one) => along[one] > 0);
     const copy = ["new", "stretch", "maybe"].find((kind) => crossed.includes(kind)) ?? "";
-    return {index: splits ? unravel(ravel(axis, placed), shape) : axis, copy};
+    return {index: splits ? unravel(ravel(axis, factors), shape) : axis, copy};
   };
   return {input, letter: letterOf(input), shape, kinds, at};
 }
-
-/** Returns the factors of each axis of a shape, or null if they are unknown. A factor of 1 may be in either group. */
-function groupsOf(factors, shape) {
-  const groups = shape.map(() => []);
-  let axis = 0;
-  for (const factor of factors) {
-    if (axis < shape.length - 1 && groups[axis].length && complete(groups[axis], shape[axis])) axis += 1;
-    groups[axis].push(factor);
-  }
-  return groups.every((group, place) => complete(group, shape[place])) ? groups : null;
-}
-
-const complete = (group, size) => (group.length === 1 ? group[0] === size : integers(group) && volume(group) === size);
 
 const ravel = (index, shape) => index.reduce((flat, part, axis) => flat * shape[axis] + part, 0);
 
