@@ -291,3 +291,21 @@ def test_a_text_of_1_mib_takes_seconds() -> None:
         assert time.process_time() - start < seconds
 
     unhurried(is_linear, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor", "a count"),
+        ("[ShapeInferenceError] 'Repeats' input has incorrect number of values.", "a count"),
+        ("[ShapeInferenceError] 'Repeats' input must not contain negative values", "negative"),
+        ("Expected multiples[1] >= 0, but got -1 [Op:Tile]", "negative"),
+        ("All elements of the input 'repeat_times' for tile op must be positive integers, but", "negative"),
+        ("For 'Tile', 'dims' cannot contain negative integer numbers, but got -1 in 1th.", "negative"),
+        ("ggml.c:2062: GGML_ASSERT(ggml_can_repeat(b, a)) failed", "a multiple"),
+    ],
+)
+def test_an_error_of_tile_is_explained(text: str, said: str) -> None:
+    answer = axiscast.why(text)
+    assert said in answer.message
+    assert answer.op is None

@@ -131,8 +131,16 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "true_fun and", "shapes must be 1d sequences of concrete values",
     ),
     "This error is about tile or repeat: each axis needs a count.": (
-        "expected multiples argument", "'repeat' input tensor must have", "broadcast together with shape (",
+        "expected multiples argument", "number of dimensions of repeat dims",
+        "input has incorrect number of values", "'repeat' input tensor must have", "broadcast together with shape (",
         "must match length of reps",
+    ),
+    "This error is from ggml: each size of the larger tensor must be a multiple of the size of the repeated tensor.": (
+        "ggml_assert(ggml_can_repeat(",
+    ),
+    "This error is about tile or repeat: a number of copies must not be negative.": (
+        "'repeats' input must not contain negative", "expected multiples[", "'repeat_times' for tile op must be",
+        "for 'tile', 'dims' cannot contain negative",
     ),
     "This error is about memory: the array is too large.": (
         "unable to allocate", "out of memory", "cannot allocate memory", "resource exhausted",

@@ -12,7 +12,6 @@ from ..plan.plan import Shape
 from ..plan.tiling import align_tiles
 from .aliases import aliases
 from .base import Op
-from .error_messages import ErrorMessage
 from .families import Elementwise
 from .framework import CPP, Framework
 
@@ -69,9 +68,3 @@ class add(Elementwise):
 
 
 ALIASES = aliases(add, "sub mul div", "ggml")
-MESSAGES = (
-    ErrorMessage(
-        "GGML_ASSERT(ggml_can_repeat(<...>)) failed",
-        about="In ggml, each size of the larger tensor must be a multiple of the size of the repeated tensor.",
-    ),
-)
