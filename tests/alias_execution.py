@@ -238,6 +238,12 @@ def _octave(name: str) -> Call:
     return call
 
 
+def _litert(name: str) -> Call:
+    from litert_models import run
+
+    return lambda *arrays: run(name.removeprefix("litert."), [*arrays])
+
+
 def _tfjs(name: str) -> Call:
     from languages.interpreter import javascript
 
@@ -260,7 +266,7 @@ _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
     "array_api": _array_api,
     "dask": _dask, "jax": _jax, "keras": _keras, "mindspore": _mindspore, "mlx": _mlx, "mxnet": _mxnet, "numpy": _numpy,
     "onnx": _onnx, "openvino": _openvino, "paddle": _paddle, "tensorflow": _tensorflow, "tinygrad": _tinygrad,
-    "octave": _octave, "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,
+    "litert": _litert, "octave": _octave, "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,
 }  # fmt: skip
 
 

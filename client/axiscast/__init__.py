@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .ops import julia as julia
     from .ops import keras as keras
     from .ops import linalg as linalg
+    from .ops import litert as litert
     from .ops import mindspore as mindspore
     from .ops import mlx as mlx
     from .ops import mxnet as mxnet

@@ -21,7 +21,20 @@ from axiscast.ops import list_error_messages, op_class
 
 MESSAGES = Path(__file__).parents[1] / "error_messages"
 LARGE = ("numpy", "torch", "jax", "tensorflow", "onnxruntime", "openvino", "paddle", "mindspore")
-SMALL = ("onnx", "mxnet", "mlx", "einops", "xarray", "dask", "tinygrad", "keras", "tfjs", "array_api", "octave")
+SMALL = (
+    "onnx",
+    "mxnet",
+    "mlx",
+    "einops",
+    "xarray",
+    "dask",
+    "tinygrad",
+    "keras",
+    "tfjs",
+    "array_api",
+    "octave",
+    "litert",
+)
 SAME_RULE = {
     "numpy.where": "numpy.add",
     "numpy.broadcast_arrays": "numpy.add",

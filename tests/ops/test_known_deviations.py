@@ -18,6 +18,7 @@ from axiscast.ops import (
     dask,
     einops,
     keras,
+    litert,
     mindspore,
     mxnet,
     ngraph,
@@ -98,6 +99,10 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "Keras, a bias with a size 0": (keras.add(), [(2, 0, 2), (2, 0, 1)]),
     "array API, 33 axes": (array_api.broadcast_arrays(), [(1,) * 33, (3,)]),
     "array API, shapes with 33 axes": (array_api.broadcast_shapes(), [(3,), (1,) * 33]),
+    "LiteRT, 9 axes that are broadcast": (litert.ADD(), [(1,) * 8 + (2,), (2,)]),
+    "LiteRT, a slope for 9 axes": (litert.PRELU(), [(1,) * 8 + (2,), (2,)]),
+    "LiteRT, a choice of one element": (litert.SELECT_V2(), [(1,), (1,), ()]),
+    "LiteRT, a choice of 9 axes": (litert.SELECT_V2(), [(2,) * 9, (), ()]),
     "Dask, a summed axis of 1 against 3": (dask.matmul(), [(2, 1), (3, 4)]),
     "Dask, a summed axis of 0 against 3": (dask.matmul(), [(2, 0), (3, 4)]),
     "MindSpore, an empty tensor that is broadcast": (mindspore.maximum(), [(0,), (1,)]),
@@ -166,6 +171,9 @@ def test_a_request_that_the_release_refuses_too_has_no_warning(op: Op, shapes: S
 
 
 AGREES: dict[str, tuple[Op, Shapes]] = {
+    "LiteRT, 9 axes of equal sizes": (litert.ADD(), [(2,) * 9, (2,) * 9]),
+    "LiteRT, a choice of scalars": (litert.SELECT_V2(), [(), (), ()]),
+    "LiteRT, a choice of two elements": (litert.SELECT_V2(), [(1,), (2,), (1,)]),
     "array API, 32 axes": (array_api.broadcast_arrays(), [(1,) * 32, (3,)]),
     "canBroadcastToMatch": (poputil.canBroadcastToMatch(), [(2,), (2,)]),
     "BroadcastLike of a scalar": (ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(), (2,)]),

@@ -106,6 +106,7 @@ COMPUTED: dict[str, Callable[..., Array]] = {
     "mindspore.maximum": np.maximum,
     "torch.masked_fill": lambda x, mask, *value: np.where(even(mask), value[0] if value else 0, x),
     "onnx.PRelu": lambda x, slope: np.where(x < 0, x * slope, x),
+    "litert.PRELU": lambda x, slope: -x * slope,
 }
 """The results of operations that do not add."""
 
@@ -169,6 +170,8 @@ def _gives_1_for_0(case: Case, result: Result) -> bool:
 
 
 SAID: dict[str, Callable[[Case, Result], bool]] = {
+    "may fail, or end the process, if this operator": _gives_another_shape,
+    "returns a scalar if each input": lambda case, result: result.shapes == [()],
     "it returns a tensor with a negative size": _accepts_as_negative,
     "and returns a tensor of negative shape": _accepts_as_negative,
     "Until then, the array has this shape": _accepts_at_first,

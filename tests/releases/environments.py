@@ -13,6 +13,7 @@ ENVIRONMENTS: dict[str, list[str]] = {
     "jax": ["jax==0.10.2", "jaxlib==0.10.2"],
     "tensorflow": ["tensorflow==2.21.0"],
     "tfjs": ["@tensorflow/tfjs==4.22.0", "numpy"],
+    "litert": ["ai-edge-litert==2.3.0", "numpy"],
     "keras": ["keras==3.15.1", "tensorflow==2.21.0"],
     "paddle": ["paddlepaddle==3.3.1"],
     "mindspore": ["mindspore==2.10.0", "numpy<2"],

@@ -151,6 +151,21 @@ class TensorFlowJs(Framework):
         }
 
 
+class LiteRt(Framework):
+    isolated = True
+
+    def __init__(self) -> None:
+        sys.path.insert(0, str(Path(__file__).parents[1]))
+        from litert_models import run
+
+        self.runs = {
+            "BROADCAST_TO": lambda op, x: [run("BROADCAST_TO", x, [*op["shape"]])],
+            "ADD": lambda op, x: [run("ADD", x)],
+            "SELECT_V2": lambda op, x: [run("SELECT_V2", [even(x[0]), *x[1:]])],
+            "PRELU": lambda op, x: [run("PRELU", [-x[0], x[1]])],
+        }
+
+
 class Keras(Framework):
     def __init__(self) -> None:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -419,7 +434,7 @@ class _Inferred:
 
 FRAMEWORKS: dict[str, type[Framework]] = {
     "numpy": NumPy, "array_api": ArrayApi, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow,
-    "tfjs": TensorFlowJs, "keras": Keras,
+    "tfjs": TensorFlowJs, "litert": LiteRt, "keras": Keras,
     "paddle": Paddle, "mindspore": MindSpore, "mxnet": MXNet, "dask": Dask, "xarray": Xarray, "einops": Einops,
     "mlx": Mlx, "tinygrad": Tinygrad, "onnx": Onnx, "openvino": OpenVino,
 }  # fmt: skip

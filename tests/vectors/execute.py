@@ -42,7 +42,7 @@ class Kind(NamedTuple):
     """An op: its kind of arguments, its function, and the limits that explain a refusal."""
 
     takes: str
-    """The kind of arguments: pair, choice, arrays, shapes, two shapes, target or like."""
+    """The kind of arguments: pair, slope, choice, arrays, shapes, two shapes, target or like."""
     function: Callable[..., Any]
     max_rank: int = 0
     equal_ranks: bool = False
@@ -82,7 +82,7 @@ def executed(kind: Kind, make: Callable[[Any], Any], shapes: tuple[Shape, ...]) 
     inputs = shapes[:1] if kind.takes == "target" else shapes
     starts = range(0, 1000 * len(inputs), 1000)
     arrays = [np.arange(k, k + prod(shape)).reshape(shape) for k, shape in zip(starts, inputs, strict=True)]
-    if kind.takes == "pair":
+    if kind.takes in ("pair", "slope"):
         zeros = [np.zeros_like(array) for array in arrays]
         results = [kind.function(make(arrays[0]), make(zeros[1])), kind.function(make(zeros[0]), make(arrays[1]))]
     elif kind.takes == "arrays":
@@ -102,11 +102,14 @@ def reasons(kind: Kind, shapes: tuple[Shape, ...]) -> list[str]:
         return ["rank-too-large"]
     if kind.equal_ranks and all(shapes) and len(set(map(len, shapes))) > 1:
         return ["rank-mismatch"]
-    shrinks = kind.takes in ("target", "like") and len(shapes[0]) > len(shapes[1])
+    if kind.takes == "slope":
+        shapes = shapes[::-1]
+    is_one_way = kind.takes in ("target", "like", "slope")
+    shrinks = is_one_way and len(shapes[0]) > len(shapes[1])
     negative = kind.takes == "target" and min(shapes[1], default=0) < 0
     ranked = [(1,) * (max(map(len, shapes)) - len(shape)) + shape for shape in shapes]
     clashes = any(len({*sizes} - {1}) > 1 for sizes in zip(*ranked, strict=True)) or (
-        kind.takes in ("target", "like") and any(own != 1 == size for own, size in zip(*ranked, strict=True))
+        is_one_way and any(own != 1 == size for own, size in zip(*ranked, strict=True))
     )
     return ["rank-mismatch"] * shrinks + ["invalid-dimension"] * negative or ["size-mismatch"] * clashes
 
@@ -218,6 +221,31 @@ def _tensorflow() -> Package:
     return f"tensorflow {tf.__version__}", tf.constant, {f"tensorflow.{name}": kind for name, kind in kinds.items()}
 
 
+def _litert() -> Package:
+    from importlib.metadata import version
+
+    from litert_models import run
+
+    def has_9_axes(*shapes: Shape) -> bool:
+        return max(map(len, shapes)) > 8
+
+    def is_scalar(*shapes: Shape) -> bool:
+        """Return whether the release may fail, or returns a scalar for inputs of one element."""
+        return has_9_axes(*shapes) or all(size == 1 for shape in shapes for size in shape)
+
+    kinds = {
+        "BROADCAST_TO": Kind("target", lambda x, shape: run("BROADCAST_TO", [x], [*shape])),
+        "ADD": Kind("pair", lambda *x: run("ADD", [*x]), leaves_out=has_9_axes),
+        "SELECT_V2": Kind("choice", lambda *x: run("SELECT_V2", [*x]), leaves_out=is_scalar),
+        "PRELU": Kind("slope", lambda x, slope: -run("PRELU", [-x - 1, slope + 1]) - 1, leaves_out=has_9_axes),
+    }
+
+    def make(array: Any) -> Any:
+        return array if array.dtype == bool else array.astype(np.float32)
+
+    return f"ai-edge-litert {version('ai-edge-litert')}", make, {f"litert.{name}": kind for name, kind in kinds.items()}
+
+
 def _keras() -> Package:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import keras
@@ -302,7 +330,7 @@ def _tfjs() -> Package:
 
 PACKAGES: dict[str, Callable[[], Package]] = {
     "numpy": _numpy, "array_api": _array_api,
-    "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "paddle": _paddle,
+    "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "litert": _litert, "paddle": _paddle,
     "dask": _dask, "mlx": _mlx, "tfjs": _tfjs,
 }  # fmt: skip
 

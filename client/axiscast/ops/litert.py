@@ -1,0 +1,93 @@
+"""LiteRT, formerly TensorFlow Lite: the operators of its models, with the rules of NumPy.
+
+Sizes must not be negative. The rules were tested with models of one operator, run by the built-in kernels.
+"""
+
+from typing import Literal
+
+from ..plan.alignment import Alignment, Conflict, align_second_to_first, check_rank
+from ..plan.plan import Shape
+from .error_messages import ErrorMessage
+from .families import Choice, Elementwise, Unidirectional
+from .framework import MLIR, Framework
+
+FRAMEWORK = Framework(
+    order=83,
+    reference=("ai-edge-litert", "2.3.0"),
+    language=MLIR,
+    preamble="",
+    transpose=(
+        "%{y}p = arith.constant dense<{permutation}> : tensor<{x_rank}xi32>\n"
+        '%{y} = "tfl.transpose"(%{x}, %{y}p) : ({x_shape}, tensor<{x_rank}xi32>) -> {y_shape}'
+    ),
+    reshape=(
+        "%{y}s = arith.constant dense<{shape}> : tensor<{y_rank}xi32>\n"
+        '%{y} = "tfl.reshape"(%{x}, %{y}s) : ({x_shape}, tensor<{y_rank}xi32>) -> {y_shape}'
+    ),
+)
+_LINK = "https://www.tensorflow.org/mlir/tfl_ops#tfl"
+
+
+def _of_many_axes(shapes: tuple[Shape, ...]) -> str | None:
+    """Return a sentence if an operator broadcasts more axes than its kernel can."""
+    if max(map(len, shapes)) > 8 and len(set(shapes)) > 1:
+        return "LiteRT 2.3 may fail, or end the process, if this operator broadcasts more than 8 axes."
+    return None
+
+
+class BROADCAST_TO(Unidirectional):
+    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
+
+    name: Literal["litert.BROADCAST_TO"] = "litert.BROADCAST_TO"
+    link = f"{_LINK}broadcast_to_tflbroadcasttoop"
+    snippets = (
+        "%{y}s = arith.constant dense<{shape}> : tensor<{y_rank}xi32>\n"
+        '%{y} = "tfl.broadcast_to"(%{x}, %{y}s) : ({x_shape}, tensor<{y_rank}xi32>) -> {y_shape}',
+    )
+
+
+class ADD(Elementwise):
+    """Broadcast two tensors against each other, as every binary operator does."""
+
+    name: Literal["litert.ADD"] = "litert.ADD"
+    link = f"{_LINK}add_tfladdop"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _of_many_axes(shapes)
+
+
+class SELECT_V2(Choice):
+    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
+
+    name: Literal["litert.SELECT_V2"] = "litert.SELECT_V2"
+    link = f"{_LINK}select_v2_tflselectv2op"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict:
+            return None
+        if any(shapes) and all(size == 1 for shape in shapes for size in shape):
+            return "LiteRT 2.3 returns a scalar if each input of SELECT_V2 has one element."
+        return _of_many_axes(shapes)
+
+
+class PRELU(Elementwise):
+    """Broadcast the slope (input 1) to the shape of input 0. The shapes are right-aligned."""
+
+    name: Literal["litert.PRELU"] = "litert.PRELU"
+    link = f"{_LINK}prelu_tflpreluop"
+    example_shapes = ((2, 64, 7, 7), (7,))
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        check_rank(shapes[1], shapes[0], self.name, 1)
+        return align_second_to_first(shapes, len(shapes[0]) - len(shapes[1]))
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _of_many_axes(shapes)
+
+
+MESSAGES = (
+    ErrorMessage("Given shapes, <0> and <1>, are not broadcastable", "litert.ADD"),
+    ErrorMessage("Given shapes, <0>, <1> and <2>, are not broadcastable", "litert.SELECT_V2"),
+    ErrorMessage("Output shape must be broadcastable from input shape.", "litert.BROADCAST_TO"),
+    ErrorMessage("HaveSameShapes(input, output) was not true", "litert.PRELU"),
+)
