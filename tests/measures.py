@@ -17,7 +17,7 @@ import anyio
 import httpx
 import pytest
 
-from axiscast.answers import diagram, limits
+from axiscast.answers import drawing, limits
 from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import check_to_dict
@@ -39,7 +39,7 @@ from axiscast_service.settings import Settings
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
 MODULES: dict[str, ModuleType] = {
-    module.__name__.split(".")[-1]: module for module in (limits, codec, prescan, dtypes, shapes, threads, diagram)
+    module.__name__.split(".")[-1]: module for module in (limits, codec, prescan, dtypes, shapes, threads, drawing)
 }
 Ask = Callable[[int], object]
 """A function that sends a request with an amount under a limit, and returns or raises the code of the refusal.
