@@ -1,4 +1,4 @@
-"""Arrangements of a plan for one op: which axes of the inputs and outputs the op gets, and in which order."""
+"""Arrangements: which axes of the inputs and outputs an op receives, and in which order, to perform a plan."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ AxisPair = tuple[int | None, int]
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A placement in the form that an op gets: its input and output may be reshaped and transposed around the op."""
+    """A placement (how one output reads one input) and the reshapes and transposes around the op that performs it."""
 
     placement: Placement
     pairs: Sequence[AxisPair]
-    """The axes of the op's input, in order. All other axes of the input have size 1."""
+    """The axes of the op's input, in order. All input axes that are not listed have size 1."""
     order: Sequence[int]
-    """The axes of the op's output, in order. Each number is an output axis of the placement.
+    """The axes of the op's output, in order. Each integer is the index of an output axis of the placement.
 
-    All output axes that are not listed have size 1. A negative number means an axis of size 1 that is dropped after the
-    op.
+    All output axes that are not listed have size 1. A negative integer means an axis of size 1 that is removed after
+    the op.
     """
 
     @property
     def input_axes(self) -> list[int | None]:
-        """The input axes that the op gets. None means a new axis of size 1."""
+        """The input axes that the op receives. None means a new axis of size 1."""
         return [axis for axis, _ in self.pairs]
 
     @property
@@ -54,7 +54,7 @@ class Arrangement:
 
 
 def select_axes(shape: Shape, axes: Sequence[int | None]) -> Shape:
-    """Return the sizes of the axes in the list. None or a negative number means a new axis of size 1."""
+    """Return the sizes of the listed axes. None or a negative integer means a new axis of size 1."""
     return tuple(1 if axis is None or axis < 0 else shape[axis] for axis in axes)
 
 
@@ -64,31 +64,31 @@ def nonunit_axes(output: Placement) -> list[int]:
 
 
 def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
-    """Yield lists of arrangements with which one op can perform a plan. Lists with few steps are first.
+    """Yield lists of arrangements with which one op can perform a plan. Lists that need few steps come first.
 
     Each list has one arrangement for each output.
     """
     outputs = plan.outputs
-    # The inputs and outputs are not changed, so the only step is the op.
+    # In these arrangements, the inputs and outputs are not reshaped or transposed, so the op is the only step.
     yield [Arrangement(output, _original(output), _all_axes(output)) for output in outputs]
     # Axes of size 1 may also map to other output axes, because every index along such an axis reads the same element.
     for pairs in (_right_aligned, _in_input_order, _left_aligned):
         yield [Arrangement(output, pairs(output), _all_axes(output)) for output in outputs]
-    # The axes of the input are transposed to the order of the output axes.
+    # In this arrangement, the input's axes are transposed to the order of the output axes.
     yield [Arrangement(output, _in_output_order(_original(output)), _all_axes(output)) for output in outputs]
-    # The input gets new axes of size 1 for its missing axes: first only behind its first axis, then also before it.
+    # The input gets a new axis of size 1 for each missing axis: first only after its first axis, then also before it.
     for output_axes in (_axes_from_first, _all_axes):
         yield [Arrangement(output, _add_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs]
-    # The axes that expand are dropped from the input, because some ops only add axes, or read sizes from other inputs.
+    # The input's expanding axes are removed, because some ops can only add axes, or read sizes from other inputs.
     yield [Arrangement(output, _in_output_order(_unexpanded(output)), _all_axes(output)) for output in outputs]
     # Some ops choose the order of the output axes themselves: added axes first, or the axes of the inputs in order.
     yield [Arrangement(output, _unexpanded(output), _broadcast_axes_first(output)) for output in outputs]
     order = list(dict.fromkeys(axis for output in outputs for _, axis in _unexpanded(output)))
     if all(sorted(order) == list(_all_axes(output)) for output in outputs):
         yield [Arrangement(output, _unexpanded(output), order) for output in outputs]
-    # All axes of size 1 are dropped for an op with a low rank limit. Some ops also require equal ranks.
+    # All axes of size 1 are removed, because some ops have a low rank limit. Some ops also require equal ranks.
     rank = max(len(nonunit_axes(output)) for output in outputs)
-    # In Octave, this rank is at least 2.
+    # Octave requires a rank of at least 2.
     for width in dict.fromkeys((rank, max(rank, 2))):
         orders = [[*range(len(nonunit_axes(output)) - width, 0), *nonunit_axes(output)] for output in outputs]
         yield [
@@ -108,7 +108,7 @@ def _all_axes(output: Placement) -> range:
 
 
 def _axes_from_first(output: Placement) -> range:
-    """Return all output axes from the first output axis that is also an axis of the input."""
+    """Return the first output axis that is also an axis of the input, and all output axes after it."""
     return range(min(output.output_axes, default=len(output.output_shape)), len(output.output_shape))
 
 
@@ -133,9 +133,9 @@ def _aligned(output: Placement, new: int) -> list[AxisPair]:
 
 
 def _in_input_order(output: Placement) -> list[AxisPair]:
-    """Return axis pairs in which both axes ascend if only axes of size 1 move. Otherwise return the original pairs.
+    """Return axis pairs in ascending order of both axes if only axes of size 1 move, else the original pairs.
 
-    Axes of size 1 map to output axes of size 1 if possible, so that they need not expand.
+    If possible, axes of size 1 map to output axes of size 1, so that these axes do not expand.
     """
     fixed = [(axis, own) for axis, own in enumerate(output.output_axes) if output.input_shape[axis] != 1]
     pairs: list[AxisPair] = [*fixed]

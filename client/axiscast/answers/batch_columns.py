@@ -1,6 +1,6 @@
-"""The vectorized batch: many checks of one op, in which each input is an array (n, rank) of n shapes.
+"""The vectorized batch, which checks one op many times. Each input is an (n, rank) array that contains n shapes.
 
-Row `r` of the array is the shape of the input in check `r`.
+Row `r` of this array is the input's shape in check `r`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = no_limit) -> CheckedColumns:
-    """Return the results of all rows. Raises Problem if the columns themselves are invalid.
+    """Return the results of all rows. Raises Problem if the arrays of shapes are invalid.
 
-    `reserve` is called with the bytes of the inputs before they are decoded, and with the bytes of the outputs before
-    they are allocated.
+    The function `reserve` is called with the size of the inputs in bytes before the inputs are decoded, and with the
+    size of the outputs before the outputs are allocated.
     """
     tensors, columns = request.inputs or [], _target_columns(request.op)
     reserve(sum(tensor.decoded_bytes() for tensor in (*tensors, *columns.values())))
@@ -84,7 +84,7 @@ def checked(
 
 
 def _row_count(columns: Sequence[Values]) -> int:
-    """Return the number of rows of all columns. Raises Problem if the columns have different numbers of rows."""
+    """Return the number of rows that all columns have. Raises Problem if their numbers of rows differ."""
     counts = {len(values) for values in columns}
     if len(counts) > 1:
         several = " and ".join(map(str, sorted(counts)[:5]))
@@ -102,7 +102,7 @@ def _needs_rows(op: Op) -> Problem:
 
 
 def _target_columns(op: Any) -> dict[str, Tensor]:
-    """Return the op's attributes that are columns, as tensors."""
+    """Return the op's attributes that are given as columns, converted to tensors."""
     plain = op.items() if isinstance(op, dict) else ()
     return {name: validate(Tensor, value) for name, value in plain if isinstance(value, dict) and "shape" in value}
 
@@ -112,7 +112,7 @@ def _pointer(name: str) -> str:
 
 
 def _op(plain: Any, targets: dict[str, Values]) -> Op:
-    """Return one op for all rows. The sizes in attributes that are columns become unknown sizes."""
+    """Return one op that stands for all rows. In attributes that are given as columns, the sizes are unknown."""
     question: dict[str, Any] = {"inputs": []}
     if plain is not None:
         unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
@@ -138,12 +138,12 @@ def _sizes(tensor: Tensor, pointer: str) -> Values:
 
 
 def _columns(values: Values) -> Shape:
-    """Return a shape whose sizes are columns. A broadcasting rule uses it like a shape of integers."""
+    """Return a shape in which each size is a column. Broadcasting rules treat it like a shape of integers."""
     return tuple(map(Column, values.T))  # type: ignore[arg-type]
 
 
 def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> CheckedColumns:
-    """Return the results of an alignment in each of `count` rows. A row with a negative size has no conflict axis."""
+    """Return the results of aligning the shapes in `count` rows. Rows with a negative size have no conflict axis."""
     distinct = dict.fromkeys(output.groups for output in alignment.outputs)
     outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
     axes = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
@@ -181,14 +181,14 @@ def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
 
 
 def _values(size: Any, block: slice) -> Any:
-    """Return the sizes in these rows. An integer beyond int64 becomes an object array, which stores it exactly."""
+    """Return the sizes in these rows. If an integer exceeds int64, the result is an object array, which is exact."""
     if isinstance(size, Column):
         return np.ascontiguousarray(size.values[block])
     return size if size <= MAX_SIZE else np.array(size, object)
 
 
 def _with_negative(negative: Flags, values: Any) -> Flags:
-    """Return `negative`, but with True in each row where the values (n,) or (n, rank) include a negative size."""
+    """Return a copy of `negative` that is also True for each row in which a value is a negative size."""
     if not isinstance(values, np.ndarray) or not values.size or values.min() >= 0:
         return negative
     below = values < 0

@@ -19,11 +19,11 @@ from .plain_check import read_plain_check
 def check_rows(
     requests: Sequence[Any], reserve: ReserveMemory = no_limit, seconds: Callable[[], float] = lambda: 0
 ) -> Iterator[dict[str, Any]]:
-    """Yield the response to each request as plain values: the response to the check, or {"error": problem}.
+    """Yield the response to each request as plain values: the result of the check, or {"error": problem}.
 
     The response is an error if the request is invalid, or if the previous rows took too long. `reserve` is called with
-    the memory for each row before the row is checked. `seconds` returns the time that was spent so far. Raises Problem
-    (overloaded) if there is not enough memory for a row: send the whole batch again later.
+    the memory for each row before the row is checked. `seconds` returns the time that the batch has used so far. Raises
+    Problem (overloaded) if there is not enough memory for a row: send the whole batch again later.
     """
     MAX_BATCH_ROWS.check(len(requests))
     for number, request in enumerate(requests):

@@ -1,4 +1,4 @@
-"""The catalogue of ops: the attributes, the definition, the tested release and an example of each op."""
+"""The catalogue of ops, with the attributes, the definition, the tested release and an example of each op."""
 
 from __future__ import annotations
 

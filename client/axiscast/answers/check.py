@@ -1,6 +1,6 @@
-"""Check whether shapes broadcast, and return the output shapes or the conflict.
+"""Functions that check whether shapes broadcast, and return the output shapes or the conflict.
 
-The library and the service share this code.
+The library and the service both use these functions.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .warnings import input_warnings
 
 AnyPlan = Plan | SymbolicPlan
 Resolved = tuple[dict[str, Any], AnyPlan | None, Alignment]
-"""The response fields, the plan and the alignment of a check. The plan is None if the fast path made the outputs."""
+"""The response fields, the plan and the alignment of a check. The fast path computes no plan."""
 
 _MAX_LISTED_INPUTS = 20
-"""The maximum number of a conflict's inputs that a response lists."""
+"""The maximum number of conflicting inputs that a response lists."""
 _DEFAULT_OP_DICT = {"name": DEFAULT_OP.name}
 
 
@@ -46,7 +46,8 @@ def check_to_dict(
     """Return the response to a check as plain values, in the fields of a CheckAnswer.
 
     Pass `request_size` if the size of the request is already computed. If `explains_conflict` is False, the response
-    omits the conflict and its hints, which take the most time. Raises Problem if the op never accepts such a request.
+    contains neither a conflict nor hints, which take the most time. Raises Problem if the op never accepts such a
+    request.
     """
     size = request_size or validate_request(request.op, tuple(request.inputs))
     op, shapes, rank, _, _, is_symbolic = size
@@ -78,7 +79,7 @@ def check_to_dict(
     if isinstance(plan, SymbolicPlan):
         response["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         response["compatible"] = None if plan.conditions else True
-    # Known deviations of a release apply only to integer sizes.
+    # The catalogue lists the known deviations of releases only for integer sizes.
     elif not is_symbolic and (deviation := op.known_deviation(shapes, conflict)):
         warnings.append({"code": "release-differs", "message": deviation})
     response["warnings"] = warnings
@@ -96,7 +97,7 @@ def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None)
         plan = lower_symbolic(op, shapes, assume)
         alignment = plan.apart
     else:
-        # `rank` is an upper bound for the rank that the op limits. Most requests need no closer check.
+        # `rank` is an upper bound for the rank that the op limits. For most requests, this bound is within the limit.
         alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
         right_aligned = alignment if dims is None and isinstance(alignment, RightAlignment) else None
         if right_aligned is not None and (common := right_aligned.broadcast_shape()) is not None:
@@ -111,7 +112,7 @@ def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None)
 
 
 def plan_or_problem(request_size: RequestSize) -> Plan:
-    """Return the plan of a request. Raises Problem (incompatible-shapes) with the conflict if it does not broadcast."""
+    """Return the plan of a request. If the shapes do not broadcast, raises Problem (incompatible-shapes)."""
     try:
         return lower(request_size.op, request_size.shapes)
     except ShapeMismatch as mismatch:
@@ -175,7 +176,7 @@ def _result_to_dict(shape: Sequence[int | str], itemsize: int | None) -> dict[st
 
 
 def _element_count(shape: Sequence[int | str]) -> int | None:
-    """Return the number of elements of a shape, or None if it depends on symbolic sizes."""
+    """Return the number of elements of a shape, or None if the number depends on symbolic sizes."""
     integers = [size for size in shape if isinstance(size, int)]
     return prod(integers) if len(integers) == len(shape) or 0 in integers else None
 
@@ -199,7 +200,7 @@ def _right_aligned_outputs(alignment: RightAlignment, common: Shape, itemsize: i
 def _uncached_axes(
     ranks: tuple[int, ...], masks: tuple[int, ...], rank: int
 ) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    """Return the number, the output axes and the broadcast axes of each input with these ranks and nonunit masks."""
+    """Return the index, output axes and broadcast axes of each input, computed from its rank and its nonunit mask."""
     all_axes = 0
     for mask in masks:
         all_axes |= mask

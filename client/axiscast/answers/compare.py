@@ -21,9 +21,10 @@ _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warning
 
 
 def answer_compare(request: CompareRequest) -> CompareAnswer:
-    """Return the result of each op and mode that needs only these inputs, and the target if there is one.
+    """Return the result of each op and mode that needs only these inputs and, if given, the target shape.
 
-    Ops from one framework with equal results share an entry. Raises Problem if no op accepts these inputs.
+    If several ops of one framework give the same result, they share one entry. Raises Problem if no op accepts these
+    inputs.
     """
     return CompareAnswer.model_validate(compare_to_dict(request))
 
@@ -77,7 +78,7 @@ def _is_symbolic(request: CompareRequest) -> bool:
 
 
 def _result_key(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a key that is equal for equal results from one framework. Op names are removed from messages first."""
+    """Return a key that is the same for equal results of one framework, even if messages contain different op names."""
     conflict = answer.get("conflict")
     return (
         name.split(".")[0],
@@ -101,7 +102,7 @@ def _no_ops(request: CompareRequest) -> Problem:
 
 
 def _comparable_ops(request: CompareRequest) -> Iterator[Op]:
-    """Yield the requested ops that need only this number of inputs, and the target shape if there is one."""
+    """Yield the requested ops that need only this number of inputs and, if given, the target shape."""
     count, shape = len(request.inputs), request.shape
     for kind, mode in _kinds(shape is not None):
         name = kind.model_fields["name"].default
@@ -119,7 +120,7 @@ def _comparable_ops(request: CompareRequest) -> Iterator[Op]:
 
 @cache
 def _kinds(has_target: bool) -> list[tuple[type[Op], dict[str, str]]]:
-    """Return the op classes that need no attribute except the target, each with each of its modes.
+    """Return a pair of class and mode for each op that needs no attribute except the target.
 
     If `has_target` is True, only op classes with a target are returned. If `has_target` is False, op classes with a
     required target are omitted.

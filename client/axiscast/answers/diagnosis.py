@@ -1,4 +1,4 @@
-"""The diagnosis for why: the check described by an error message, and an explanation in sentences."""
+"""The code of the `why` function: it finds the check that an error message describes, and explains the error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN = (
 
 
 class Diagnosis(NamedTuple):
-    """The data in an error message: a complete check, parts of a check, or only the topic of the error."""
+    """The data that an error message contains: a complete check, parts of a check, or only the topic of the error."""
 
     op: Op | None = None
     inputs: list[Sizes] | None = None
@@ -41,7 +41,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def is_about_shapes(self) -> bool:
-        """Whether the error is about shapes that do not broadcast."""
+        """Whether the error message reports that shapes do not broadcast."""
         return self.op is not None or self.inputs is not None or self.sizes is not None
 
     @property
@@ -58,9 +58,9 @@ def answer_why(text: str) -> WhyAnswer:
 
 
 def diagnose(text: str) -> Diagnosis:
-    """Return the data in the last shape error of a string.
+    """Return the data that the last shape error in a string contains.
 
-    In a traceback of chained exceptions, the last error is the one that was raised.
+    In a traceback of chained exceptions, the last exception is the one that reached the user.
     """
     blanks = single_blanks(text)
     if found := readings(blanks):
@@ -69,7 +69,7 @@ def diagnose(text: str) -> Diagnosis:
 
 
 def diagnoses(text: str) -> Iterator[Diagnosis]:
-    """Yield the data in each shape error of a string, in order."""
+    """Yield the data from each shape error in a string, in order."""
     return (_diagnosis(reading, None) for reading in readings(single_blanks(text)))
 
 
@@ -91,7 +91,7 @@ def _unknown_if_negative(sizes: Sizes) -> Sizes:
 
 
 def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str] | None) -> Op | None:
-    """Return the op that a message is about, or None if the message does not name it or omits a required attribute."""
+    """Return the op that a message is about, or None if the message lacks the op's name or a required attribute."""
     message = reading.message
     names = message.nodes.get(reading.node, message.op) or ()
     for name in (names,) if isinstance(names, str) else names:
@@ -113,7 +113,7 @@ def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str]
 
 
 def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
-    """Return the fields of a WhyAnswer as plain values. Pass `request` if it is already validated."""
+    """Return the fields of a WhyAnswer as plain values. If the request is already validated, pass it as `request`."""
     answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes, "check": None}
     if diagnosis.op is not None:
         answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
@@ -124,7 +124,7 @@ def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> di
         return {**answer, "message": f"The shapes in this message can't be checked. {_sentence(problem.detail)}"}
     if check is None:
         return {**answer, "message": _of_parts(diagnosis)}
-    if check["compatible"] and is_einsum(answer["op"]["name"]):  # the equation is not the one that failed
+    if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
         return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
     if "conflict" in check:
         answer["sizes"] = [*check["conflict"]["sizes"]] or answer["sizes"]
@@ -153,7 +153,7 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
 def _of_parts(diagnosis: Diagnosis) -> str:
     """Return the explanation of an error message that describes only a part of a check.
 
-    The explanation lists the data in the message, and says which shapes to print and check.
+    The explanation lists the data that the message contains, and tells the user which shapes to print and check.
     """
     op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
     name = (op.alias or op.name) if op is not None else diagnosis.node

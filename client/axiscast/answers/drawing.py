@@ -1,7 +1,7 @@
-"""The description of a drawing, from which the text, the SVG picture and the page are drawn.
+"""The description of a drawing. The text, the SVG picture and the web page are generated from this description.
 
-A drawing has a table, with a column for each axis and a row for each input, and scenes. A scene shows the inputs in the
-shape of the output.
+A drawing consists of a table and scenes. The table has a column for each axis and a row for each input. A scene shows
+the inputs in the shape of the output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .scenes import Layer, Scene, scenes_of
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_DRAWN_INPUTS = 8
-"""The maximum number of inputs in a drawing. If there are more, the drawing ends with the number of missing inputs."""
+"""The maximum number of inputs in a drawing. If there are more inputs, the drawing states how many are omitted."""
 
 
 class Cell(NamedTuple):
@@ -24,13 +24,13 @@ class Cell(NamedTuple):
 
     size: str = ""
     mark: str = ""
-    """"*" is stretched, "~" is stretched for some sizes, "+" is a new axis, "^" is below a conflict."""
+    """The mark of an axis: "*" if stretched, "~" if stretched for some sizes, "+" if new, "^" below a conflict."""
     axis: int | None = None
-    """The axis of the input or of the target, if it is one axis that is not split."""
+    """The index of the input's or target's axis that the cell shows, or None if the op splits or merges axes."""
 
 
 class Row(NamedTuple):
-    """A row of the table. If `input` is None, the row is the target, an output, the result or the conflict marks."""
+    """A row of the table. If `input` is None, the row shows the target, an output, the result or the conflict marks."""
 
     name: str
     cells: list[Cell]
@@ -41,15 +41,15 @@ class Drawing(NamedTuple):
     """The table and the scenes of a request."""
 
     heads: list[str]
-    """The name of each column: the number of an output axis, or "sum"."""
+    """The name of each column: the index of an output axis, or "sum" for a summed axis."""
     rows: list[Row]
     """The rows. A row with fewer cells than the table has columns is right-aligned."""
     ruled: int | None
-    """The number of the first row below the horizontal rule, or None if there is no output."""
+    """The index of the first row below the horizontal rule, or None if there is no output."""
     omitted_inputs: int
     scenes: list[Scene]
     reached: list[str]
-    """The size that the inputs reach in each column, or an empty list if it is unknown."""
+    """The size in each column after broadcasting, or an empty list if these sizes are unknown."""
 
 
 def drawing_to_dict(drawing: Drawing) -> dict[str, Any]:
@@ -74,10 +74,10 @@ def _plain_sizes(sizes: Sequence[Any]) -> list[int | str]:
 
 
 def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> Drawing:
-    """Return the description, with a row for each input, the target and each output, and a column for each axis.
+    """Return the description of a drawing. Its table has a row per input, target and output, and a column per axis.
 
-    The table of a matrix product also has a column for the summed axis and a row for the result. If the op's rule finds
-    no alignment, the table shows the shapes right-aligned.
+    The table of a matrix product also has a column for the summed axis and a row for the result. If the op's rule
+    cannot align the shapes, the table shows them right-aligned.
     """
     alignment = _alignment(op, shapes)
     if alignment is not None and alignment.result is not None:
@@ -102,7 +102,7 @@ def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
 def _broadcast(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the column headings, the rows, and the number of the line that is below a horizontal rule."""
+    """Return the column headings, the rows, and the index of the first row below the horizontal rule."""
     target = getattr(op, op.target) if op.target else None
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
@@ -137,7 +137,7 @@ def _broadcast(
 def _product(
     shapes: tuple[Shape, ...], alignment: Alignment, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the same values as `_broadcast` for a matrix product. Each operand has only some of the product's axes."""
+    """Return the same values as `_broadcast`, for a matrix product. An operand has only some of the product's axes."""
     result = alignment.result or ()
     columns = _product_columns(alignment)
     if not columns:  # all operands are scalars
@@ -161,9 +161,10 @@ def _product(
 
 
 def _product_columns(alignment: Alignment) -> list[int]:
-    """Return the alignment's axes that the drawn operands or the result have.
+    """Return those axes of the alignment that a drawn operand or the result has.
 
-    If all terms of an axis have the same input and no output has the axis, it is a condition on a diagonal.
+    An axis is omitted if all its terms come from one input and no output has it. Such an axis only describes a
+    diagonal.
     """
     placed = {axis for output in alignment.outputs for axis in output.axes}.union(alignment.result or ())
     columns = []
@@ -175,7 +176,7 @@ def _product_columns(alignment: Alignment) -> list[int]:
 
 
 def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> Cell:
-    """Return the size of an operand on an axis with its mark, or only a mark if the operand does not have the axis."""
+    """Return a cell with an operand's size and mark on an axis, or only the mark if the operand lacks the axis."""
     own = next((output for output in alignment.outputs if output.input == number), None)
     own = own if own is not None and axis in own.axes else None
     for term in alignment.axes[axis].terms:
@@ -189,7 +190,7 @@ def _plain(shape: tuple[object, ...]) -> list[Cell]:
 
 
 def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[Cell]:
-    """Return the sizes of an input with their marks. Each size is in the column of its output axis."""
+    """Return cells with the sizes and marks of an input. Each size is in the column of its output axis."""
     own = next((output for output in alignment.outputs if output.input == number), None)
     shown = sorted({axis for output in alignment.outputs for axis in output.axes}) or range(len(alignment.axes))
     cells = []
@@ -206,7 +207,7 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
 
 
 def _output_cells(output: Placement | SymbolicPlacement) -> list[Cell]:
-    """Return the sizes of an output. A merged size is in the column of the last axis that is merged into it."""
+    """Return cells with the sizes of an output. The column of a merged size is the last axis that is merged into it."""
     cells, merges = _plain(output.shape), output.merges
     if merges is None:
         return cells

@@ -1,4 +1,4 @@
-"""The drawing of a request as part of an SVG document: its scenes, and the table of axes."""
+"""The drawing of a request as a part of an SVG document. It shows the scenes and the table of axes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .scenes import Layer, Scene, places_along
 from .svg_document import Block, clip, escape_xml, hue_of, svg_text
 
 MAX_DRAWN_AXES = 12
-"""The maximum number of columns in the table of a picture. A longer table shows the conflict and the last columns."""
+"""The maximum number of columns in a picture's table. A wider table shows only the conflict and the last columns."""
 _MAX_CHARACTERS = 14
 _MAX_DEPTH = 3
 _MAX_SCENES = 2
-"""The maximum numbers of characters of a size, of planes behind the front plane, and of scenes."""
+"""The maximum number of characters per size, of planes behind the front plane, and of scenes."""
 _CELL, _GAP, _SHIFT, _ROW, _WRAP_WIDTH = 44, 4, 10, 32, 900
 _COPY_CLASSES = {"stretch": "copy", "new": "copy dots", "maybe": "copy sure"}
 _LEGEND = {
@@ -25,7 +25,7 @@ _LEGEND = {
 
 
 def drawing_block(drawing: Drawing) -> Block:
-    """Return the first scenes of a drawing, and the table of axes below them."""
+    """Return a block that shows the first scenes of a drawing, with the table of axes below them."""
     scenes = drawing.scenes[:_MAX_SCENES]
     blocks = [*map(_scene, scenes), *_legend(scenes), _table(drawing)]
     elements, y = [], 4.0
@@ -40,7 +40,7 @@ def _letter(number: int) -> str:
 
 
 def _scene(scene: Scene) -> Block:
-    """Return the panels of a scene: each input in the shape of the output, and the output."""
+    """Return the panels of a scene. There is a panel for the output, and one per input in the shape of the output."""
     panels = [
         _panel(scene, [layer], hue_of(layer.input), f"{_letter(layer.input)} {format_shape(layer.shape)}")
         for layer in scene.layers
@@ -72,7 +72,7 @@ def _scene(scene: Scene) -> Block:
 
 
 def _panel(scene: Scene, layers: Sequence[Layer], hue: int | None, caption: str) -> Block:
-    """Return the front plane of an input or of the output. Further planes are rectangles behind it.
+    """Return the front plane of an input or the output. Rectangles behind the front plane represent further planes.
 
     `hue` is the color of the input, or None for the output.
     """
@@ -110,7 +110,7 @@ def _panel(scene: Scene, layers: Sequence[Layer], hue: int | None, caption: str)
 
 
 def _paint(layers: Sequence[Layer], hue: int | None, kind: str) -> str:
-    """Return the attributes that color a cell. A cell of the output has the colors of all its inputs."""
+    """Return the SVG attributes that color a cell. A cell of the output has the colors of all inputs that it reads."""
     edge = "edge" if hue is None else f"e{hue}"
     if len(layers) == 1:
         return f'class="cell f{hue_of(layers[0].input)} {edge} {kind}"'
@@ -121,7 +121,7 @@ def _paint(layers: Sequence[Layer], hue: int | None, kind: str) -> str:
 def _cell(
     scene: Scene, layers: Sequence[Layer], hue: int | None, place: Sequence[int], x: float, y: float
 ) -> list[str]:
-    """Return a cell with the name of the element that it reads from each input. Copies are grey."""
+    """Return a cell with the names of the elements that it reads, one per input. Names of copied elements are grey."""
     found = [layer.element(scene.factors_at(place)) for layer in layers]
     copy = "" if hue is None else found[0].copy
     labels = [_label(layer, element.indices) for layer, element in zip(layers, found, strict=True)]
@@ -138,7 +138,7 @@ def _cell(
 
 
 def _label(layer: Layer, index: Sequence[int]) -> str:
-    """Return the letter of the input, and the last three indices. Axes of size 1 are omitted."""
+    """Return the name of an element: the input's letter and the last three indices, without axes of size 1."""
     shown = [at for at, size in zip(index, layer.shape, strict=False) if size != 1][-3:]
     if max(shown, default=0) > 99999:
         return f"{_letter(layer.input)}…"
@@ -206,7 +206,7 @@ def _table(drawing: Drawing) -> Block:
 
 
 def _shown_columns(rank: int, blamed: Sequence[int]) -> list[int]:
-    """Return the columns that are drawn: all, or the conflict and the last ones."""
+    """Return the indices of the drawn columns: all columns, or the conflict and the last columns."""
     last = range(max(0, rank - MAX_DRAWN_AXES), rank)
     first = [column for column in blamed if column not in last][:1]
     return [*first, *last[len(first) :]]
@@ -223,7 +223,7 @@ def _head(name: str) -> str:
 
 
 def _size_texts(row: Row, column: int, reached: Sequence[str]) -> tuple[str, str]:
-    """Return the size in a cell, and how it changes."""
+    """Return the size that a cell shows, and how broadcasting changes the size."""
     size, mark, _ = row.cells[column]
     size = clip(size, _MAX_CHARACTERS)
     to = f" → {clip(reached[column], _MAX_CHARACTERS)}" if column < len(reached) and reached[column] else ""

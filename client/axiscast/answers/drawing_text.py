@@ -1,4 +1,4 @@
-"""A drawing as plain text."""
+"""The conversion of a drawing into plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LEGEND = {"*": "* stretched", "~": "~ stretched for some sizes", "+": "+ new ax
 
 
 def drawing_as_text(drawing: Drawing) -> str:
-    """Return the table of a drawing with aligned columns, right-aligned rows, and a rule above the outputs."""
+    """Return the table of a drawing as text with aligned columns and a horizontal rule above the outputs."""
     rank = len(drawing.heads)
     rows = [Row("axis", [Cell(head) for head in drawing.heads]), *drawing.rows]
     texts = [[""] * (rank - len(row.cells)) + [_text(cell) for cell in row.cells] for row in rows]

@@ -16,14 +16,14 @@ from ..wire.shapes import format_shape
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
 """A function that returns the result shape of an op on shapes, or None if they do not broadcast for all sizes."""
 Candidate = tuple[str, Op, tuple[Shape, ...]]
-"""A possible hint: its text, and the op and the shapes of the changed request."""
+"""A possible hint, which consists of its text, and of the op and the shapes of the changed request."""
 
 MAX_HINT_CHARACTERS = 200
-"""The maximum length of an equation for which hints are searched. Each hint is a changed equation to parse."""
+"""The maximum length of an equation for which hints are searched. The search parses an equation for each hint."""
 
 
 def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield changed requests that fit: with other letters, with an ellipsis, or with a new axis of an input."""
+    """Yield changed requests that broadcast, such as requests with other letters, an ellipsis or a new axis."""
     if len(op.text) > MAX_HINT_CHARACTERS:
         return
     try:
@@ -53,7 +53,7 @@ def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: 
 
 
 def _size_conflict(op: LabeledProduct, shapes: tuple[Shape, ...]) -> Conflict | None:
-    """Return the first conflict of integer sizes, or None if there is none or if the equation is invalid."""
+    """Return the first conflict between integer sizes, or None if no sizes conflict or the equation is invalid."""
     try:
         alignment = align(op, shapes)
     except ShapeMismatch:
@@ -67,7 +67,7 @@ def _size_conflict(op: LabeledProduct, shapes: tuple[Shape, ...]) -> Conflict | 
 
 
 def _with_fitting_ranks(equation: ParsedEquation, differences: Sequence[int]) -> Iterator[ParsedEquation]:
-    """Yield equations with an ellipsis for missing letters, or without a superfluous letter."""
+    """Yield equations in which an ellipsis replaces missing letters, or from which a superfluous letter is removed."""
     operands, result = equation
     if max(differences) > 0:
         wider = tuple(
@@ -84,7 +84,7 @@ def _with_fitting_ranks(equation: ParsedEquation, differences: Sequence[int]) ->
 
 
 def _with_exchanged_labels(equation: ParsedEquation, conflict: Conflict) -> Iterator[ParsedEquation]:
-    """Yield equations with two letters of an operand swapped, or with another letter instead of the conflicting one."""
+    """Yield equations in which two letters of an operand are swapped or the conflicting letter is replaced."""
     operands, result = equation
     numbers = list(dict.fromkeys(one for one in conflict.inputs if one is not None))[::-1]
     for number in numbers:
@@ -98,7 +98,7 @@ def _with_exchanged_labels(equation: ParsedEquation, conflict: Conflict) -> Iter
         if owner is None or place is None or ELLIPSIS in operands[owner]:
             continue
         labels = operands[owner]
-        if named.count(labels[place]) > 2:  # the replaced label would remain in only one place otherwise
+        if named.count(labels[place]) > 2:  # otherwise the replaced letter would remain in only one place
             for label in dict.fromkeys(named):
                 if label not in labels and label != ELLIPSIS:
                     yield ParsedEquation(
@@ -107,7 +107,7 @@ def _with_exchanged_labels(equation: ParsedEquation, conflict: Conflict) -> Iter
 
 
 def _with_other_results(equation: ParsedEquation) -> Iterator[ParsedEquation]:
-    """Yield equations whose output has an ellipsis, or another letter instead of an unknown or repeated one."""
+    """Yield equations with a changed output: an ellipsis is added, or an invalid letter is replaced or removed."""
     operands, result = equation
     named = [label for label in chain.from_iterable(operands) if label != ELLIPSIS]
     known = sorted(dict.fromkeys(named), key=named.count)  # a letter that occurs once is rarely meant to be summed
@@ -125,7 +125,7 @@ def _with_other_results(equation: ParsedEquation) -> Iterator[ParsedEquation]:
 def _with_new_axis(
     op: LabeledProduct, shapes: tuple[Shape, ...], differences: Sequence[int], fitting: Try
 ) -> Iterator[Candidate]:
-    """Yield requests in which an input with an axis too few has a new axis of size 1."""
+    """Yield requests in which an input that has one axis too few gets a new axis of size 1."""
     for number, (shape, difference) in enumerate(zip(shapes, differences, strict=True)):
         if difference != -1:
             continue

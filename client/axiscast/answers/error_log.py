@@ -1,4 +1,4 @@
-"""ErrorLog finds the shape errors in a log of any length. It reads the log piece by piece in constant memory."""
+"""ErrorLog: finds the shape errors in a log of any length. It reads the log piece by piece in constant memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from .error_topics import topic_of
 from .wordings import readings, single_blanks
 
 _KEPT = 2**13
-"""The number of characters kept from earlier pieces, because a message of several lines may begin there."""
+"""The number of characters that are kept from earlier pieces, because a message of several lines may begin there."""
 _LONGEST_LINE = 2**16
-"""The number of characters after which a line is searched although it has not ended."""
+"""The number of characters after which a line is searched even if its end has not arrived."""
 _LONGEST_TRACEBACK = 2**15
 """The maximum length of a traceback that is returned with its message. A service accepts twice this length."""
 _MOST = 100
@@ -17,7 +17,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 
 class ErrorLog:
-    """Reports each shape error in a log only once. Each line is searched as soon as it is complete."""
+    """A reader that reports each shape error in a log only once. It searches each line when the line is complete."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -27,7 +27,7 @@ class ErrorLog:
         """The topic of the last error that is not about broadcasting, or None if no known phrase was found."""
 
     def feed(self, piece: str, is_last: bool = False) -> list[str]:
-        """Return the error messages that end in this piece and were not reported before.
+        """Return the error messages that end in this piece of the log and have not been reported before.
 
         If only one message is found and it ends a traceback, the traceback is returned with the message.
         """

@@ -163,7 +163,7 @@ _UNREAD = (
 def topic_of(text: str) -> str | None:
     """Return the explanation for the last known phrase in a string, or None if there is no known phrase.
 
-    Each run of white space in the string must be one blank.
+    In the string, each run of white space must be replaced by one space.
     """
     text = text.lower()
     places = ((at, topic) for topic, known in _TOPICS.items() for phrase in known if (at := text.rfind(phrase)) >= 0)

@@ -1,4 +1,4 @@
-"""Estimates of the time and memory that a request needs, computed from its shapes and attributes before work starts.
+"""Estimates of a request's time and memory, computed from its shapes and attributes before the work starts.
 
 All estimates are upper bounds. Times are in milliseconds. `python benchmarks/estimates.py` prints the
 measured time and the estimate for each time constant. A service runs requests with a long estimated time on a thread.
@@ -27,54 +27,54 @@ if TYPE_CHECKING:  # this module imports NumPy
     from ..wire.tensors import Tensor
 
 REQUEST_MS = 0.05
-"""The estimated milliseconds for any request."""
+"""The estimated time, in milliseconds, that every request needs."""
 AXIS_MS = 0.005
-"""The estimated milliseconds per input axis, for all work from aligning the axis to writing the response."""
+"""The estimated time, in milliseconds, per input axis. It covers all work from alignment to the response."""
 ATTRIBUTE_ENTRY_MS = 0.01
-"""The estimated milliseconds per entry of a list or map in an op's attributes."""
+"""The estimated time, in milliseconds, per entry of a list or map in an op's attributes."""
 LETTER_MS = 0.01
-"""The estimated milliseconds per character of an equation, for parsing it and naming the axes."""
+"""The estimated time, in milliseconds, per character of an equation, for parsing it and naming the axes."""
 SYMBOL_MS = 0.1
-"""The estimated milliseconds per symbolic size."""
+"""The estimated time, in milliseconds, per symbolic size."""
 CONDITION_MS = 0.35
-"""The estimated milliseconds per condition on symbolic sizes."""
+"""The estimated time, in milliseconds, per condition on symbolic sizes."""
 SYMBOLIC_HINT_TRY_MS = 0.5
-"""The estimated milliseconds for each change of a symbolic request that the search for a hint tries."""
+"""The estimated time, in milliseconds, per changed symbolic request that the search for a hint tries."""
 COMPARED_OP_MS = 1.0
-"""The estimated milliseconds per op in a comparison."""
+"""The estimated time, in milliseconds, per op in a comparison."""
 TRANSLATED_AXIS_MS = 0.2
-"""The estimated milliseconds per axis in a translation of one input."""
+"""The estimated time, in milliseconds, per axis in a translation of one input."""
 TRANSLATED_AXIS_OF_SEVERAL_MS = 0.6
-"""The estimated milliseconds per axis in a translation of several inputs, each of which may be a source of sizes."""
+"""The estimated time, in milliseconds, per axis in a translation of several inputs that may supply sizes."""
 COLUMN_CALL_MS = 0.05
-"""The estimated milliseconds that NumPy calls take per axis and block of rows."""
+"""The estimated time, in milliseconds, that NumPy calls take per axis and block of rows."""
 COLUMN_SIZE_MS = 3e-5
-"""The estimated milliseconds per size in the columns of a vectorized batch."""
+"""The estimated time, in milliseconds, per size in the columns of a vectorized batch."""
 OUTPUT_MS = 0.05
-"""The estimated milliseconds per tensor in a response."""
+"""The estimated time, in milliseconds, per tensor in a response."""
 JSON_ELEMENT_MS = 0.002
-"""The estimated milliseconds per element in a JSON response."""
+"""The estimated time, in milliseconds, per element in a JSON response."""
 SUMMED_ELEMENT_MS = 1e-4
-"""The estimated milliseconds per element that is summed into a gradient."""
+"""The estimated time, in milliseconds, per element that is summed into a gradient."""
 JSON_BYTE_MS = 2e-4
-"""The estimated milliseconds per byte to parse and validate a long JSON body."""
+"""The estimated time, in milliseconds, for parsing and validating one byte of a long JSON body."""
 MSGPACK_BYTE_MS = 2e-5
-"""The estimated milliseconds per byte to parse and validate a long MessagePack body. Most bytes are tensor elements."""
+"""The estimated time, in milliseconds, for parsing and validating one byte of a long MessagePack body."""
 TENSOR_BYTE_MS = 5e-6
-"""The estimated milliseconds per byte of the tensors in a MessagePack body."""
+"""The estimated time, in milliseconds, per byte of the tensors in a MessagePack body."""
 ERROR_TEXT_MS = 0.5
-"""The estimated milliseconds to parse any error message, without the check that it describes."""
+"""The estimated time, in milliseconds, for parsing any error message, without the check that it describes."""
 ERROR_CHARACTER_MS = 0.003
-"""The estimated milliseconds per character of an error message."""
+"""The estimated time, in milliseconds, per character of an error message."""
 QUICK_BODY_BYTES = 2**11
 """The size, in bytes, up to which any body is parsed and validated within a millisecond."""
 MAX_SCANNED_BODY_BYTES = 2**15
 """The maximum size, in bytes, of a MessagePack body that is scanned for tensors to estimate its time."""
 
 AXIS_BYTES = 750
-"""The estimated memory, in bytes, per axis of each output, as Python objects and as text."""
+"""The estimated memory, in bytes, that each axis of an output takes as Python objects and as text."""
 COMPARED_AXIS_BYTES = 300
-"""The estimated memory, in bytes, per axis of each op in a comparison."""
+"""The estimated memory, in bytes, per op and axis in a comparison."""
 HINTS_BYTES = 8000
 """The estimated memory, in bytes, per conflict or warning with hints, if a response may contain several."""
 CONDITION_BYTES = 6000
@@ -82,14 +82,14 @@ CONDITION_BYTES = 6000
 JSON_ELEMENT_BYTES = 120
 """The estimated memory, in bytes, per element or empty list in a JSON response."""
 JSON_COPIES = 8
-"""The maximum size of a JSON response, in bytes per byte of its tensors.
+"""The maximum number of bytes in a JSON response per byte of its tensors.
 
-An element may be a long string of wide characters.
+This maximum occurs if an element is a long string of wide characters.
 """
 BLOCK_ROWS = 2**14
 """The number of rows in one block of columns.
 
-The sizes of two axes and the intermediate results fit into the cache of one CPU core.
+For a block, the sizes of two axes and the intermediate results fit into the cache of one CPU core.
 """
 
 
@@ -97,14 +97,14 @@ def count_conditions(shapes: Sequence[Sequence[object]]) -> tuple[int, int]:
     """Return the number of symbolic sizes in these shapes, and the maximum number of conditions on these sizes."""
     symbols = sum(type(size) is Symbol for shape in shapes for size in shape)
     others = len(shapes) - 1
-    if not others:  # each size is compared with an integer of the op
+    if not others:  # each size is compared with an integer in the op's attributes
         return symbols, min(symbols, MAX_CONDITIONS)
     pairs = max(map(len, shapes), default=0) * len(shapes) * others // 2
     return symbols, min(pairs, symbols * others, MAX_CONDITIONS)
 
 
 def time_estimate(request: RequestSize) -> float:
-    """Return the estimated milliseconds for a check, or for the plan of another request."""
+    """Return the estimated time, in milliseconds, of a check, or of computing the plan of another request."""
     op, shapes, rank, axes, entries, is_symbolic = request
     if entries > rank:
         axes = len(shapes) * min(max(entries, MIN_COUNTED_AXES), MAX_RANK)
@@ -117,7 +117,7 @@ def time_estimate(request: RequestSize) -> float:
 
 
 def memory_estimate(request: RequestSize, tensors: Iterable[Tensor] = ()) -> int:
-    """Return the estimated bytes for the output shapes, the arrays from `tensors`, and all intermediate objects."""
+    """Return the estimated memory, in bytes, for output shapes, arrays from `tensors` and intermediate objects."""
     nbytes = AXIS_BYTES * request.axes + sum(tensor.decoded_bytes() for tensor in tensors)
     if names := request.op.output_dims():
         nbytes += _names_memory({name for dims in names for name in dims}, len(request.shapes))
@@ -131,32 +131,32 @@ def _shapes_with_symbols(request: RequestSize) -> list[Sequence[object]]:
 
 
 def _symbols_time(shapes: Sequence[Sequence[object]]) -> float:
-    """Return the estimated milliseconds that symbolic sizes add, including the search for a hint."""
+    """Return the estimated additional time, in milliseconds, for symbolic sizes and for their hint search."""
     symbols, conditions = count_conditions(shapes)
     tries = MAX_SYMBOLIC_HINT_TRIES if symbols and max(map(len, shapes)) > 2 else 0
     return SYMBOL_MS * symbols + CONDITION_MS * conditions + SYMBOLIC_HINT_TRY_MS * tries
 
 
 def _symbols_memory(shapes: Sequence[Sequence[object]]) -> int:
-    """Return the estimated bytes for the conditions on symbolic sizes, and for their names in every output."""
+    """Return the estimated memory, in bytes, for the conditions on symbolic sizes and the names in all outputs."""
     names = {size for shape in shapes for size in shape if type(size) is Symbol}
     return CONDITION_BYTES * count_conditions(shapes)[1] + _names_memory(names, len(shapes))
 
 
 def _names_memory(names: Iterable[str], outputs: int) -> int:
-    """Return the estimated bytes of a response in which each output may list all these names."""
+    """Return the estimated size, in bytes, of a response if every output lists all these names."""
     return 3 * outputs * sum(len(json.dumps(name)) for name in names)
 
 
 def parse_time_estimate(nbytes: int, media: Encoding) -> float:
-    """Return the estimated milliseconds to parse and validate a body of `nbytes`."""
+    """Return the estimated time, in milliseconds, for parsing and validating a body of `nbytes` bytes."""
     if nbytes <= QUICK_BODY_BYTES:
         return nbytes / (2 * QUICK_BODY_BYTES)
     return 1 + nbytes * (JSON_BYTE_MS if media is Encoding.JSON else MSGPACK_BYTE_MS)
 
 
 def body_time_estimate(body: Buffer, media: Encoding) -> float:
-    """Return the estimated milliseconds to parse and validate this body.
+    """Return the estimated time, in milliseconds, for parsing and validating this body.
 
     The tensor bytes in a short MessagePack body take little time, because they are not copied.
     """
@@ -171,7 +171,7 @@ def body_time_estimate(body: Buffer, media: Encoding) -> float:
 
 
 def row_time_estimate(row: Any) -> float:
-    """Return the estimated milliseconds for a batch row that has integer shapes and possibly an op.
+    """Return the estimated time, in milliseconds, of checking a batch row with integer shapes and possibly an op.
 
     For any other row, return infinity.
     """
@@ -185,7 +185,7 @@ def row_time_estimate(row: Any) -> float:
 
 
 def columns_time_estimate(inputs: Sequence[Tensor]) -> float:
-    """Return the estimated milliseconds for a vectorized batch of columns (n, rank)."""
+    """Return the estimated time, in milliseconds, of a vectorized batch whose columns are (n, rank) arrays."""
     shapes = [tensor.shape for tensor in inputs]
     rows = max((shape[0] for shape in shapes if shape), default=0)
     blocks = -(-max(rows, 1) // BLOCK_ROWS)
@@ -194,7 +194,7 @@ def columns_time_estimate(inputs: Sequence[Tensor]) -> float:
 
 
 def columns_memory_estimate(rows: int, output_sizes: int, input_sizes: int) -> int:
-    """Return the estimated bytes for the response to a vectorized batch, and for the intermediate results of one block.
+    """Return the estimated memory, in bytes, for a vectorized batch's response and one block's intermediate results.
 
     Each row has `input_sizes` sizes in the request and `output_sizes` sizes in the response.
     """
@@ -202,7 +202,7 @@ def columns_memory_estimate(rows: int, output_sizes: int, input_sizes: int) -> i
 
 
 def compare_time_estimate(shapes: Sequence[Sequence[object]]) -> float:
-    """Return the estimated milliseconds for comparing these shapes (including the target)."""
+    """Return the estimated time, in milliseconds, for comparing these shapes (including the target)."""
     rank = max(map(len, shapes), default=0)
     each = COMPARED_OP_MS + AXIS_MS * len(shapes) * max(min(rank, MAX_RANK), MIN_COUNTED_AXES)
     with_target = sum(op.target is not None for op in OPS.values())
@@ -210,25 +210,25 @@ def compare_time_estimate(shapes: Sequence[Sequence[object]]) -> float:
 
 
 def compare_memory_estimate(shapes: Sequence[Sequence[object]]) -> int:
-    """Return the estimated bytes for comparing these shapes (including the target)."""
+    """Return the estimated memory, in bytes, for comparing these shapes (including the target)."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), MIN_COUNTED_AXES)
-    # Each framework has its own result.
+    # The response contains at least one result for each framework.
     frameworks = {name.split(".")[0] for name, op in OPS.items() if op.max_inputs is None}
     each = AXIS_BYTES * min(len(shapes) * rank, MAX_LISTED_AXES) + _symbols_memory(shapes)
     return len(frameworks) * each + len(OPS) * (COMPARED_AXIS_BYTES * rank + HINTS_BYTES)
 
 
 def translate_time_estimate(shapes: Sequence[Shape]) -> float:
-    """Return the estimated milliseconds for finding the steps of a translation and writing their code."""
+    """Return the estimated time, in milliseconds, for finding the steps of a translation and writing their code."""
     axis = TRANSLATED_AXIS_MS if len(shapes) == 1 else TRANSLATED_AXIS_OF_SEVERAL_MS
     return REQUEST_MS + axis * sum(max(len(shape), MIN_COUNTED_AXES) for shape in shapes)
 
 
 def why_time_estimate(characters: int) -> float:
-    """Return the estimated milliseconds for parsing an error message, without the check that it describes."""
+    """Return the estimated time, in milliseconds, for parsing an error message, without the check in it."""
     return ERROR_TEXT_MS + ERROR_CHARACTER_MS * characters
 
 
 def json_memory_estimate(elements: int, nbytes: int) -> int:
-    """Return the estimated bytes of a JSON response with this number of elements and lists, and `nbytes` of tensors."""
+    """Return the estimated memory, in bytes, of a JSON response with these elements, lists and tensor bytes."""
     return JSON_ELEMENT_BYTES * elements + JSON_COPIES * nbytes

@@ -29,7 +29,7 @@ _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 
 
 def answer_exception(error: BaseException) -> WhyAnswer:
-    """Return the explanation of an exception, with the operand names from the source code."""
+    """Return the explanation of an exception. It contains the operand names from the source code."""
     cause, diagnosis = _diagnosed(error)
     answer = why_to_dict(diagnosis)
     expressions = failing_expressions(cause.__traceback__) if diagnosis.is_about_shapes else []
@@ -45,7 +45,7 @@ def answer_exception(error: BaseException) -> WhyAnswer:
 
 
 def add_why(error: BaseException) -> None:
-    """If an exception is about shapes that do not broadcast, add our explanation to it as a note.
+    """If an exception is about shapes that do not broadcast, add axiscast's explanation to the exception as a note.
 
     If the explanation itself fails, the note describes this failure, so that the original exception is still raised.
     """
@@ -83,7 +83,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _text(error: BaseException) -> str:
-    """Return the message of an exception. Only code of known frameworks may be called for this."""
+    """Return the message of an exception. Only code of known frameworks may run to compute the message."""
     package = module_name(type(error)).partition(".")[0]
     if package in FRAMEWORK_PACKAGES:
         return str(error)
@@ -105,7 +105,7 @@ def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Express
 
 
 def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
-    """Return an answer whose inputs are the operands, if a check of the operands finds the sizes in the message."""
+    """Return an answer whose inputs are the operands, if checking the operands finds the sizes in the message."""
     known = [operand for operand in expression.operands if operand.array is not None]
     inputs = [list(operand.array.shape) for operand in known if operand.array]
     op = diagnosis.op or _op_of(expression, known)
@@ -126,7 +126,7 @@ def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expressio
 
 
 def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
-    """Return the op for a function or an operator on these arrays, or None if the catalogue does not have this op."""
+    """Return the op for a function or an operator on these arrays, or None if the catalogue does not contain the op."""
     framework = next((operand.array.framework for operand in known if operand.array), "")
     by_syntax = _BY_SYNTAX.get(framework, {}).get(expression.function)
     for name in filter(None, (by_syntax, f"{framework}.{expression.function}")):
@@ -148,7 +148,7 @@ def _target(op: dict[str, Any]) -> Any:
 def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]:
     """Return the operand name of each input, or an empty string if the name is unknown.
 
-    If the numbers of operands and inputs are equal, and no shape contradicts this, both are in the same order.
+    If there are as many operands as inputs, and no shape contradicts this, both are assumed to be in the same order.
     """
     if len(operands) == len(inputs) and all(
         operand.array is None or operand.array.shape == tuple(shape)
@@ -159,7 +159,7 @@ def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]
 
 
 def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
-    """Return the name of the only operand with this shape, or an empty string if there is none or more than one."""
+    """Return the name of the operand with this shape. Return an empty string if not exactly one operand has it."""
     own = tuple(shape or ())
     arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]
     names = {name for name, array in arrays if array == own}
@@ -169,7 +169,7 @@ def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
 
 
 def _message(expression: Expression, names: list[str], target: str, answer: dict[str, Any]) -> str:
-    """Return the explanation: the expression, its operands, and the fix or the conflict with the operands' names."""
+    """Return an explanation that contains the expression, its operands, and the fix or the conflict."""
     conflict = answer["check"].get("conflict")
     start = _listed(expression, dict(zip(names, answer["inputs"], strict=False)))
     if conflict is None:
@@ -181,7 +181,7 @@ def _message(expression: Expression, names: list[str], target: str, answer: dict
 
 
 def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
-    """Return the text of the expression, and the known shape and dtype of each operand."""
+    """Return a string with the expression, and with the shape and dtype of each operand if they are known."""
     listed = []
     for name, array in expression.operands:
         if array is not None:
@@ -192,7 +192,7 @@ def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
 
 
 def _in_names(text: str, names: list[str]) -> str:
-    """Return a sentence in which operand names replace the input numbers, also in its code example."""
+    """Return the sentence with operand names in place of phrases such as "input 0", including in its code example."""
     numbers = {int(found[1]) for found in _INPUT.finditer(text)} & {*range(len(names))}
     if len(numbers) == 1 and (name := names[min(numbers)]):
         name = name if _SIMPLE.fullmatch(name) else f"({name})"

@@ -1,4 +1,4 @@
-"""The expression in a frame that raised an exception, and its operands with their shapes if these are known."""
+"""Functions that find the expression that raised an exception, and its operands with their shapes if known."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MAX_SOURCE = 2000
 
 
 class ExpressionOperand(NamedTuple):
-    """An operand: its source code, and its array if the array is known."""
+    """An operand, with its source code, and with its array if the array is known."""
 
     name: str
     array: ArrayValue | None
 
 
 class Expression(NamedTuple):
-    """The expression that failed: its source code, its operands, and the name of its function."""
+    """An expression that failed, with its source code, its operands, and the name of its function."""
 
     text: str
     operands: list[ExpressionOperand]
@@ -45,8 +45,8 @@ def failing_expressions(trace: TracebackType | None) -> list[Expression]:
     """Return the failing expression of each frame that is not installed code, starting with the innermost frame.
 
     The failing expressions of frames in installed code follow. Their operands are the arrays that the innermost user
-    frame passed, with the names from this user frame. If all frames are in installed code, their expressions are
-    returned with their own names. If an expression is nested too deeply to be parsed, return an empty list.
+    frame passed, and have the names from this user frame. If all frames are in installed code, the operands have the
+    names from their own frames. If an expression is nested too deeply to be parsed, return an empty list.
     """
     traces = []
     while trace is not None:
@@ -75,7 +75,7 @@ def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
 
 
 def _node(trace: TracebackType) -> ast.AST | None:
-    """Return the syntax tree of the instruction at which a frame failed, or None if the source is unavailable."""
+    """Return the syntax tree of the expression at which a frame failed, or None if the source is unavailable."""
     code = trace.tb_frame.f_code
     place = next(islice(code.co_positions(), trace.tb_lasti // 2, None), None)
     if place is None or None in place:
@@ -110,7 +110,7 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
                 operands.append(ExpressionOperand(names[id(value)], array))
             continue
         if array is None and (derived := shape_of(part, frame)) is not None:
-            array = derived._replace(dtype="")  # an operation may have changed the dtype
+            array = derived._replace(dtype="")  # an earlier operation in the expression may have changed the dtype
         if array is None and (value is not MISSING or isinstance(part, ast.Constant)):
             continue  # a number, a string or a list has no shape to explain
         operands.append(ExpressionOperand(_source(part), array))

@@ -1,4 +1,4 @@
-"""Find the values of names in a frame, and the shapes of these values, without running any code of the values.
+"""Functions that find the values of names in a frame, and their shapes, without running any code of the values.
 
 A property, a `__getattr__` method or a class that overrides `shape` is never called. Attributes are looked up in
 dictionaries and slots. Shapes are read with the descriptors of the framework's own classes.
@@ -28,7 +28,7 @@ _MODULE = type.__dict__["__module__"]
 
 
 class ArrayValue(NamedTuple):
-    """The known data about an array: its framework, shape and dtype, but never its elements."""
+    """What is known about an array: its framework, shape and dtype, but never its elements."""
 
     framework: str
     shape: tuple[int, ...]
@@ -69,7 +69,7 @@ def attribute(base: Any, name: str) -> Any:
 
 
 def parameters(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the parameters that a module itself stores."""
+    """Yield the names and values of the parameters that a module stores directly, not in a submodule."""
     store = getattr_static(module, "_parameters", None)
     if type(store) is dict:
         yield from ((name, value) for name, value in store.items() if type(name) is str)
@@ -87,7 +87,7 @@ def array_of(value: Any) -> ArrayValue | None:
         with _unnoticed(framework):
             shape = tuple(getattr_static(kind, "shape").__get__(value, kind))
             dtype = str(getattr_static(kind, "dtype").__get__(value, kind))
-    except (AttributeError, TypeError, ValueError, RuntimeError):  # the value has no shape, or no longer has one
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # the shape is missing or was deleted
         return None
     if not all(type(size) is int for size in shape):
         return None
@@ -106,7 +106,7 @@ def _is_plain_tensor(value: Any) -> bool:
 
 
 def _unnoticed(framework: str) -> Any:
-    """Return a context in which torch calls no function mode and no tensor subclass."""
+    """Return a context manager in which torch calls no function mode and no tensor subclass."""
     return sys.modules["torch"]._C.DisableTorchFunction() if framework == "torch" else nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""Hints: changed requests that broadcast. Each hint has been tested before it is returned."""
+"""Functions that find hints, which are changed requests that broadcast. Each hint is tested before it is returned."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .symbolic import SymbolicPlan
 MAX_HINTS = 3
 MAX_HINT_INPUTS = 8
 MAX_HINT_ENTRIES = 8
-"""The maximum number of sizes in a shape, or of entries in an attribute, for which hints are searched.
+"""The maximum number of sizes per shape, and of entries per attribute, for which hints are searched.
 
 A hint for a larger request would rarely be what the user meant.
 """
 MAX_HINT_TRIES = 64
-"""The maximum number of changes that one search tries. All tries together take about two milliseconds."""
+"""The maximum number of changed requests that one search tries. All tries together take about two milliseconds."""
 MAX_SYMBOLIC_HINT_TRIES = 8
-"""The maximum number of changes with symbolic sizes that one search resolves. Each takes half a millisecond."""
+"""The maximum number of changed requests with symbolic sizes that one search checks. Each takes half a millisecond."""
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
@@ -83,7 +83,7 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
 
 
 class _Enough(Exception):
-    """Raised when a hint search has reached its maximum number of tries."""
+    """The exception that ends a hint search when the search has reached its maximum number of tries."""
 
 
 def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
@@ -114,9 +114,9 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
 
 
 def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield matrix products with transposed operands, with a vector that has a new axis, or with exchanged operands."""
+    """Yield matrix products with transposed or exchanged operands, or with a new axis in a vector."""
     if _sums_agree(op, shapes):
-        return  # only the leading axes conflict, and a transpose does not change them
+        return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
     for numbers in ((1,), (0,), (0, 1)):
         if changed := _transposed(op, shapes, numbers):
             words, other, inputs = changed
@@ -151,7 +151,7 @@ def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> 
         return None
     if op.transposes:
         changes = {op.transposes[number]: not getattr(op, op.transposes[number]) for number in numbers}
-        kinds = {name: type(getattr(op, name)) for name in changes}  # the attribute is a bool, or an integer in ONNX
+        kinds = {name: type(getattr(op, name)) for name in changes}  # a bool, or an integer in ONNX
         changes = {name: kinds[name](value) for name, value in changes.items()}
         words = " and ".join(f"{name}={value}" for name, value in changes.items())
         return f"write {words}", type(op).model_validate(op.__dict__ | changes), shapes
@@ -168,7 +168,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
 
 
 def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
-    """Yield a request in which two axes of one input are swapped to match another input or the target."""
+    """Yield requests in which two axes of one input are swapped to match another input or the target."""
     for number, shape in enumerate(shapes):
         partners = [one for one in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(one) == len(shape)]
         for one, other in combinations(range(len(shape)), 2) if partners else ():
@@ -224,7 +224,7 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candi
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """Yield requests that avoid a -1 in the target: with the size in its place, or with an op that accepts -1."""
+    """Yield requests that replace a -1 in the target by the size, or that use an op that accepts -1."""
     (shape,) = shapes
     new = len(target) - len(shape)
     if new < 0 or -1 not in target:
@@ -245,7 +245,7 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
 
 
 def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """Yield requests that broadcast the same input to the same target with a different op."""
+    """Yield requests that use a different op to broadcast the same input to the same target."""
     for other, words in _ops_with_target(shapes[0], target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
@@ -254,7 +254,7 @@ def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) ->
 
 
 def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
-    """Yield ops that may broadcast `shape` to `target`, each with a text. Ops with an obvious conflict are omitted."""
+    """Yield ops that may broadcast `shape` to `target`, each with a hint's text, except ops that obviously fail."""
     yield numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"
     for axes in combinations(range(len(target)), len(shape)):
         pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]

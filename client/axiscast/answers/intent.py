@@ -1,8 +1,9 @@
 """The rule that decides whether an outer product is intended. All program checks share this rule.
 
-Shapes alone do not show the intention: x[:, None] - x and prediction - target have the same shapes. So each checker
-collects data about the two operands, from frames or from a graph, and this rule decides. docs/training.md describes the
-alternatives. Code that runs inside other programs imports this module, so it imports only a few standard modules.
+Shapes alone do not show the intention: x[:, None] - x and prediction - target have the same shapes. Therefore each
+checker collects data about the two operands, from stack frames or from a graph, and this rule decides. docs/training.md
+describes the alternatives. Code that runs inside other programs imports this module, so it imports only a few standard
+modules.
 """
 
 from __future__ import annotations
@@ -13,40 +14,40 @@ from typing import Literal, NamedTuple
 from .two_sided import TwoSidedBroadcast
 
 FindingKind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
-"""The kinds of findings.
+"""The kinds of findings that a user can select.
 
-square: an outer product that is not intended. every-square: any outer product. mutual-stretch: two operands that expand
-each other. rank-promotion: operands with different ranks.
+square: an outer product that is not intended. every-square: any outer product. mutual-stretch: two operands, each of
+which expands the other. rank-promotion: operands with different ranks.
 """
 AxisOrigin = Literal["", "index", "unsqueeze", "reduction"]
 
 
 class Origin(NamedTuple):
-    """The known data about how an operand was made."""
+    """What is known about how an operand was computed."""
 
     axis_origin: AxisOrigin = ""
-    """The kind of code that made the operand's axis of size 1, or an empty string if it is unknown.
+    """The kind of code that added the operand's axis of size 1, or an empty string if the kind is unknown.
 
     index: None in an index. unsqueeze: the function unsqueeze, or another function that changes the shape. reduction: a
     reduction that keeps the axis.
     """
     is_here: bool = False
-    """Whether the code that made the axis is part of the operation's own expression, as in `x[:, None] - y`."""
+    """Whether the code that added the axis is part of the operation's own expression, as in `x[:, None] - y`."""
     source: object = None
-    """A key of the only tensor from which the operand was made.
+    """A key that identifies the only tensor from which the operand was computed.
 
-    The key is None if the operand was made from several tensors, or if the tensor is unknown.
+    The key is None if the operand was computed from several tensors, or if the tensor is unknown.
     """
     is_index: bool = False
     """Whether the operand contains indices, such as a range, that do not depend on data."""
 
 
 class OperandPair(NamedTuple):
-    """Two operands that expand each other, and data about the operation that combines them."""
+    """Two operands, each of which expands the other, and data about the operation that combines these operands."""
 
     origins: tuple[Origin, Origin]
     is_square: bool = True
-    """Whether the pair is an outer product of equal sizes in which one operand has a missing axis."""
+    """Whether the operands form an outer product of equal sizes, and one operand lacks an axis of the result."""
     is_loss: bool = False
     """Whether the operation is a loss, which compares predictions with targets element by element."""
     is_discrete: bool = False

@@ -17,7 +17,7 @@ from ..wire.shapes import format_shape
 
 
 class Limit(int):
-    """A maximum allowed number, and the error message for a number that exceeds it.
+    """A maximum allowed number, and the error message for a number that exceeds this maximum.
 
     The message is a format string. `{limit}` is the limit. `{count}`, or the field named by `counted`, is the actual
     number. `pointer` is the location in the request.
@@ -38,7 +38,7 @@ class Limit(int):
             raise self.problem({self._counted: count})
 
     def problem(self, figures: dict[str, Any], code: str = "work-too-large") -> Problem:
-        """Return the problem with these figures in its message.
+        """Return the problem. Its message contains these figures.
 
         The figures `elements` and `nbytes` are also fields of the problem.
         """
@@ -54,12 +54,12 @@ MAX_LISTED_AXES = Limit(
     "{inputs} inputs with up to {rank} axes have {count} axes in total, but the limit is {limit}: send fewer inputs in "
     "one request",
 )
-"""The maximum number of axes of all outputs together. The response lists all axes, which takes about 50 ms."""
+"""The maximum total number of axes in all outputs. The response lists all axes, which takes about 50 ms."""
 MAX_SYMBOLIC_AXES = Limit(
     2000,
     "the inputs have {count} axes in total, but with symbolic sizes the limit is {limit}: send equal shapes only once",
 )
-"""The maximum number of axes of all inputs together if a size is symbolic. This many axes take about 50 ms."""
+"""The maximum total number of axes in all inputs if a size is symbolic. This many axes take about 50 ms."""
 MAX_CONDITIONS = Limit(
     200, "the symbolic sizes have {count} or more conditions, but the limit is {limit}: give equal sizes the same name"
 )
@@ -72,7 +72,7 @@ MAX_TRANSLATED_INPUTS = Limit(
     "a translation of {count} inputs has steps for each of them, but the limit is {limit} inputs: send fewer inputs",
     pointer="/inputs",
 )
-"""The maximum number of inputs of a translation. Its code is written for people to read."""
+"""The maximum number of inputs in a translation. The limit keeps the generated code short enough to read."""
 MAX_BATCH_ROWS = Limit(
     10_000,
     "requests: has {count} requests, but the limit of a batch is {limit}: send several batches, or columns if all "
@@ -91,14 +91,15 @@ MAX_COLUMN_SIZES = Limit(
     "fewer rows in one request",
     pointer="/inputs",
 )
-"""The maximum number of sizes in the columns and the response together. This many take 256 MiB and 0.5 s."""
+"""The maximum total number of sizes in the columns and the response. This many sizes take 256 MiB and 0.5 s."""
 MAX_ROWS_ALONE = Limit(
     100_000,
     "{count} rows do not broadcast, and each of them needs a separate check to find its conflict, but the limit of a "
     "batch is {limit} such rows: send fewer rows in one request",
     pointer="/inputs",
 )
-"""The maximum number of rows in columns that need a separate check per row. This many checks take about 0.5 s."""
+"""The maximum number of rows in a vectorized batch that needs a separate check per row. This many checks take about 0.5
+s."""
 MAX_WORK_ELEMENTS = Limit(
     2**28,
     "the gradients have {elements} elements to sum, not counting replicated elements, but the limit is {limit}: send "
@@ -122,7 +123,7 @@ MAX_LOOKUPS = Limit(
     "request smaller windows, or the whole output",
     pointer="/window",
 )
-"""The maximum number of elements times merged axes in a window that no strides can describe.
+"""The maximum product of elements and merged axes in a window that no strides can describe.
 
 A window of this size takes about two seconds.
 """
@@ -143,7 +144,7 @@ MAX_ADDRESS = Limit(
     2**63 - 1,
     "the output {shape} spans {nbytes} bytes, but an array spans at most 2^63-1: only its shape can be checked",
 )
-"""The maximum number of bytes that the shape of an array may span. Replicated elements count too."""
+"""The maximum size, in bytes, of an array with this shape. Replicated elements count too."""
 OUTPUT_TEXT = (
     "the outputs have {nbytes} bytes (the largest shape is {shape}), but the limit is {limit}: request layout "
     "'strided', which sends only the bytes of the inputs, or a window of the output"
@@ -154,16 +155,16 @@ MIN_COUNTED_AXES = 4
 
 
 class RequestSize(NamedTuple):
-    """A request and its size, from which limits and estimates are computed."""
+    """A request and its size, which are compared with the limits and used for the estimates."""
 
     op: Op
     shapes: tuple[Shape, ...]
     rank: int
     """An upper bound for the rank of every input and output."""
     axes: int
-    """The number of axes of all outputs together."""
+    """The total number of axes in all outputs."""
     entries: int
-    """The number of entries in the lists and maps of the op's attributes."""
+    """The total number of entries in the lists and maps of the op's attributes."""
     is_symbolic: bool
     """Whether the request has symbolic sizes."""
 
@@ -188,7 +189,7 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
         for size in shape:
             if type(size) is not int and isinstance(size, Symbol):
                 is_symbolic = True
-    if len(op.__dict__) > 1:  # otherwise the name is the only attribute
+    if len(op.__dict__) > 1:  # otherwise the name is the op's only attribute
         for value in op.__dict__.values():
             if type(value) is tuple:
                 entries += len(value)
@@ -209,7 +210,7 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
 def validate_output_bytes(
     shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int, text: str = OUTPUT_TEXT
 ) -> None:
-    """Raise Problem (output-too-large) with this text if dense outputs of these shapes need more than `limit` bytes."""
+    """Raise Problem (output-too-large) with this text if dense outputs with these shapes exceed `limit` bytes."""
     nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
     if nbytes > limit:
         largest = max(shapes, key=prod)
@@ -233,5 +234,5 @@ def validate_json_size(elements: int, lists: int, nbytes: int) -> None:
 
 
 def int64_or_text(number: int) -> int | str:
-    """Return the number itself, or a decimal string if int64 cannot represent the number."""
+    """Return the integer itself, or a decimal string if int64 cannot represent the integer."""
     return number if number <= 2**63 - 1 else str(number)

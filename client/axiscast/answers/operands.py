@@ -1,4 +1,4 @@
-"""The source code of a failing expression in a Python traceback: its marked operands, or the equation of an einsum."""
+"""Functions that find the operands, or the einsum equation, of the failing expression in a Python traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes for a request with an accidental outer product.
+"""Functions that find fixes for a request with an accidental outer product.
 
 Each fix either combines the inputs element by element, or forms all pairs explicitly.
 """
@@ -18,7 +18,7 @@ from .two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, fi
 
 
 class InputReshape(NamedTuple):
-    """A changed request, in which one of the inputs has a different shape."""
+    """A changed request in which one input has a different shape."""
 
     input: int
     code: str
@@ -34,7 +34,7 @@ class InputReshape(NamedTuple):
 
 
 def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> TwoSidedBroadcast | None:
-    """Return a two-sided broadcast of all inputs, or of the two numbered inputs. If there is none, return None."""
+    """Return a two-sided broadcast of all inputs, or of the two inputs with these indices, or None if none exists."""
     if _is_plain(alignment):
         shapes = alignment.input_shapes
         if inputs is not None:
@@ -45,7 +45,7 @@ def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> T
 
 
 def outer_product_of(alignment: Alignment) -> TwoSidedBroadcast | None:
-    """Return an accidental outer product of two inputs. If there is none, return None."""
+    """Return an accidental outer product of two inputs, or None if no two inputs form one."""
     if isinstance(alignment, RightAlignment) and alignment.relation is Relation.BROADCAST:
         return find_outer_product(alignment.input_shapes, alignment.nonunit_masks)
     found = find_two_sided_in_rows(rows_of(alignment))
@@ -59,8 +59,8 @@ def _is_plain(alignment: Alignment) -> bool:
 def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
     """Return a row for each input with the input's size on each axis, as find_two_sided_in_rows expects.
 
-    On axes that cannot broadcast in both directions, each size is 1. So these axes are never part of a two-sided
-    broadcast.
+    On axes that cannot broadcast in both directions, the row contains size 1, so that these axes are never part of a
+    two-sided broadcast.
     """
     if _is_plain(alignment):
         rank = max(map(len, alignment.input_shapes))
@@ -76,7 +76,7 @@ def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
 def elementwise_fixes(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
 ) -> Iterator[InputReshape]:
-    """Yield changes that make an outer product an element-wise operation: new axes first, then a dropped axis."""
+    """Yield changes that turn an outer product into an element-wise operation by adding axes or removing an axis."""
     (first, second), (axis, beside) = found.inputs, found.axes
     rows = rows_of(alignment)
     where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
@@ -94,7 +94,7 @@ def elementwise_fixes(
 def explicit_all_pairs(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
 ) -> InputReshape | None:
-    """Return the change that writes the missing axis explicitly. The inputs still form all pairs."""
+    """Return the change that adds the missing axis explicitly. The inputs still form all pairs."""
     first = found.inputs[0]
     for code, shape in _wider(shapes[first], len(alignment.axes)):
         change = _change(op, shapes, first, code, shape, lower)
@@ -104,7 +104,7 @@ def explicit_all_pairs(
 
 
 def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with up to `most` new axes of size 1 after or before this axis, and the code for it."""
+    """Yield shapes with up to `most` new axes of size 1 after or before this axis, each with its code."""
     for count in range(1, most + 1):
         for place in (axis + 1, axis):
             index = [":"] * place + ["None"] * count + [":"] * (place == axis)
@@ -112,7 +112,7 @@ def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]
 
 
 def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with new axes of size 1 at its start or end, up to this rank, and the code for it."""
+    """Yield shapes with new axes of size 1 at the start or the end, up to this rank, each with its code."""
     for count in range(1, rank - len(shape) + 1):
         nones = ["None"] * count
         yield f"[{', '.join(nones)}]", (*[1] * count, *shape)

@@ -29,9 +29,9 @@ from .terminal_text import (
 )
 
 Part = Paragraph | Block | None
-"""A part of a picture."""
+"""A block of a picture, which is the drawing or a paragraph."""
 _MAX_LISTED = 20
-"""The maximum number of answers that the text of a batch lists."""
+"""The maximum number of answers that the text for a batch lists."""
 
 
 class Picture(NamedTuple):
@@ -42,7 +42,7 @@ class Picture(NamedTuple):
     def text(self, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
         """Return the drawing and the sentences of an answer as text for a terminal."""
         if isinstance(answer, WhyAnswer):
-            from .diagnosis import why_as_text  # its tables of error messages take long to load
+            from .diagnosis import why_as_text  # this module loads tables of error messages, which takes long
 
             return why_as_text(answer)
         diagram = getattr(answer, "diagram", None)
@@ -77,7 +77,7 @@ class Picture(NamedTuple):
         return None if drawing is None else drawing_block(drawing)
 
     def drawing(self) -> Drawing | None:
-        """Return the description of the drawing, or None if this version does not know the op or the rank is high."""
+        """Return the description of the drawing, or None if the op is unknown to this version or the rank is high."""
         try:
             request = self.request
             if request is None or isinstance(request, Mapping):
@@ -89,7 +89,7 @@ class Picture(NamedTuple):
 
 
 def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
-    """Return the headline of a check. An accidental outer product fits, but is probably a mistake."""
+    """Return the headline for a check. It warns if the shapes form an accidental outer product."""
     shapes = result_shapes_text(answer)
     to = f" to {shapes}" if shapes else ""
     if answer.conflict is not None:
@@ -116,14 +116,14 @@ def _outcome(request: CheckRequest | PlainCheck, is_symbolic: bool) -> Any:
 
 
 class Comparisons(list[Comparison]):
-    """The answer of `compare`: a list, which print() shows with a line for each verdict."""
+    """The return value of `compare`: a list, which print() shows with one line per verdict."""
 
     left_out: Sequence[str] = ()
-    """The ops that are skipped, as in CompareAnswer."""
+    """The ops that the comparison skips, as in CompareAnswer."""
 
     @classmethod
     def of(cls, answer: CompareAnswer, request: Mapping[str, Any]) -> Comparisons:
-        """Return the results of a request with these fields. Each result can also be drawn on its own."""
+        """Return the comparison for a request with these fields. Each result in it can also be drawn separately."""
         own = {name: request[name] for name in ("inputs", "assume") if name in request}
         results = cls(drawn_by(Picture({"op": result.op, **own}), result) for result in answer.results)
         results.left_out = answer.left_out
@@ -146,7 +146,7 @@ class Comparisons(list[Comparison]):
 
 
 class BatchAnswers(list[Any]):
-    """The answer of `check_batch`: a list, which print() shows with a line for each check."""
+    """The return value of `check_batch`: a list, which print() shows with one line per check."""
 
     def __str__(self) -> str:
         lines = [

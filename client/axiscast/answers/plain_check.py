@@ -13,11 +13,11 @@ from ..plan.plan import Shape
 from ..wire.shapes import MAX_SIZE
 
 DEFAULT_OP: Op = CheckRequest.model_fields["op"].default
-"""The default op of a request. Compare it by identity, because a request may explicitly name an equal op."""
+"""The default op of a request. Compare an op with it by `is`, because a request may explicitly name an equal op."""
 
 
 class PlainCheck(NamedTuple):
-    """A valid check request in which only `inputs` and `op` may differ from their defaults. It is faster to create."""
+    """A valid check request in which all fields except `inputs` and `op` have their defaults. It is fast to create."""
 
     inputs: Sequence[Shape]
     op: Op = DEFAULT_OP
@@ -28,7 +28,7 @@ class PlainCheck(NamedTuple):
 
 
 def as_plain_check(inputs: Any, op: Op = DEFAULT_OP) -> PlainCheck | None:
-    """Return the plain check of these inputs, or None if they are not lists or tuples of integer sizes."""
+    """Return the plain check of these inputs, or None if the inputs are not lists or tuples of integer sizes."""
     if type(inputs) is not list and type(inputs) is not tuple:
         return None
     for shape in inputs:
@@ -41,7 +41,7 @@ def as_plain_check(inputs: Any, op: Op = DEFAULT_OP) -> PlainCheck | None:
 
 
 def read_plain_check(value: Any) -> PlainCheck | None:
-    """Return the plain check of a decoded request, or None if the request is invalid or not a plain check."""
+    """Return the plain check for a decoded request, or None if the request is invalid or not a plain check."""
     if type(value) is not dict or "inputs" not in value or not value.keys() <= {"inputs", "op"}:
         return None
     op = read_plain_op(value["op"]) if "op" in value else DEFAULT_OP

@@ -1,4 +1,4 @@
-"""Scenes of a drawing: the elements of the inputs, in the shape of the output that reads them."""
+"""The scenes of a drawing. A scene shows the elements of the inputs, in the shape of the output that reads them."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from ..plan.plan import Plan, Shape
 from .symbolic import SymbolicPlan
 
 MAX_LAYERS = 4
-"""The maximum number of inputs in a scene. If there are more, the scene has the number of missing inputs."""
+"""The maximum number of inputs in a scene. If there are more inputs, the scene states how many are omitted."""
 MAX_SCENE_RANK = 8
 _MAX_PLACES = 6
-"""The maximum number of places that a scene shows along an axis. The middle of a longer axis is omitted."""
+"""The maximum number of positions that a scene shows along an axis. The middle of a longer axis is omitted."""
 
 
 class Element(NamedTuple):
-    """An element that an output reads: its indices in the input, and the kind of axis along which it is a copy."""
+    """An input element that an output reads: its indices, and the kind of axis along which the element is copied."""
 
     indices: tuple[int, ...]
     copy: str
 
 
 class Layer(NamedTuple):
-    """An input in a scene."""
+    """A layer of a scene, which shows one input."""
 
     input: int
     shape: tuple[Any, ...]
     factors: tuple[Any, ...]
-    """The input's shape after the op splits axes. An axis that is stretched has size 1."""
+    """The input's shape after the op has split axes. A stretched axis has size 1."""
     axes: tuple[int, ...]
-    """The scene's factor for each of the input's factors."""
+    """The index of the corresponding factor of the scene, for each factor of the input."""
     kinds: tuple[str, ...]
-    """How the input fills each factor of the scene: "" with its own elements, "stretch", "new" or "maybe"."""
+    """How the input fills each factor of the scene: "" (its own elements), "stretch", "new" or "maybe"."""
 
     def element(self, place: Sequence[int]) -> Element:
-        """Return the element at a place, which has an index for each factor of the scene."""
+        """Return the element at a position, which consists of an index for each factor of the scene."""
         index = tuple(0 if self.kinds[axis] == "stretch" else place[axis] for axis in self.axes)
         crossed = {kind for kind, at in zip(self.kinds, place, strict=True) if at}
         copy = next((kind for kind in ("new", "stretch", "maybe") if kind in crossed), "")
@@ -48,21 +48,21 @@ class Layer(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The inputs that broadcast to one shape."""
+    """A scene, which shows the inputs that broadcast to one shape."""
 
     shape: tuple[Any, ...]
     groups: tuple[tuple[Any, ...], ...]
-    """The factors that are merged into each axis. An axis that is not merged has one factor."""
+    """The factors that the op merges into each axis. An axis that is not merged has one factor."""
     layers: list[Layer]
     omitted_layers: int
 
     def factors_at(self, place: Sequence[int]) -> list[int]:
-        """Return the index for each factor, at a place that has an index for each axis."""
+        """Return the index for each factor at a position, which is given as an index for each axis."""
         return [at for index, group in zip(place, self.groups, strict=True) for at in _split(index, group)]
 
 
 def scenes_of(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Scene]:
-    """Return a scene for each shape of the outputs. A conflict has no scene, because the table shows the conflict."""
+    """Return a scene for each distinct output shape. A conflict has no scene, because the table shows the conflict."""
     by_shape: dict[Any, list[Any]] = {}
     for output in () if isinstance(outcome, Conflict) else outcome.outputs:
         by_shape.setdefault((output.shape, output.output_shape), []).append(output)
@@ -91,7 +91,7 @@ def _layer(output: Any, shapes: tuple[Shape, ...]) -> Layer:
 
 
 def places_along(size: Any) -> list[int | None]:
-    """Return the places that are drawn along an axis, with None for the omitted places."""
+    """Return the positions that are drawn along an axis. None stands for the omitted positions."""
     if not _are_integers((size,)):
         return [0, 1, None]
     return [*range(size)] if size <= _MAX_PLACES else [0, 1, 2, None, size - 1]

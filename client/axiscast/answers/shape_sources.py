@@ -1,4 +1,4 @@
-"""Translations that use a source: a tensor whose shape contains the sizes that the op's input does not have."""
+"""Translations that use a source, which is a tensor whose shape supplies the sizes missing from the op's input."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .arrangements import own_axes_first
 from .translation_steps import Moves, merge_reshapes, moves, reshape_to, steps_around, steps_with_one_op
 
 MAX_FAILURES = 16
-"""The number of failed tensor pairs after which the search for a source stops. Each takes at least a millisecond."""
+"""The number of failed tensor pairs after which the search for a source stops. A pair takes at least a millisecond."""
 
 
 class _TooManyFailures(Exception):
-    """Raised when the search for a source has failed MAX_FAILURES times."""
+    """The exception that ends the search for a source after MAX_FAILURES failed attempts."""
 
 
 def steps_with_sources(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps that make each output with one op on its input and on a source of the missing sizes.
+    """Return the steps that compute each output with one op, from its input and a tensor with the missing sizes.
 
-    The source is any input or output that has the missing sizes, reshaped if necessary. Return None if there is no
-    source, or if ops of this kind do not accept two tensors.
+    This tensor is called the source. It is any input or output that has the missing sizes, reshaped if necessary.
+    Return None if there is no source, or if ops of this kind do not accept two tensors.
     """
     if kind.max_inputs is not None and kind.max_inputs < 2:
         return None
     shapes, steps, failures = list(plan.input_shapes), [], count(1)
     pending = sorted(plan.outputs, key=lambda output: not is_rearranged(output))
-    for _ in range(2):  # a source may be an output of a later step
+    for _ in range(2):  # a later step may compute the source
         remaining = []
         for placement in pending:
             checkpoint()
@@ -59,9 +59,9 @@ def steps_with_sources(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def steps_broadcasting_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with one op that broadcasts all inputs, including inputs that are only sources.
+    """Return the steps with one op that broadcasts all inputs, including inputs that only supply sizes.
 
-    Return None if no input is only a source, or if the sources are not right-aligned with the output.
+    Return None if no input only supplies sizes, or if such an input is not right-aligned with the output.
     """
     sources = set(range(len(plan.input_shapes))) - {output.input for output in plan.outputs}
     if not sources or len(plan.outputs) != 1:
@@ -75,7 +75,7 @@ def steps_broadcasting_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def reshape_empty_inputs(plan: Plan) -> tuple[list[Step], Plan]:
-    """Return steps that reshape each empty input to the shape of its output, and the plan after these steps."""
+    """Return the steps that reshape each empty input to the shape of its output, and the plan for what remains."""
     shapes, outputs, steps = list(plan.input_shapes), [], []
     for output in plan.outputs:
         if 0 in output.input_shape and output.input_shape != output.shape:
@@ -87,12 +87,12 @@ def reshape_empty_inputs(plan: Plan) -> tuple[list[Step], Plan]:
 
 
 def is_rearranged(placement: Placement) -> bool:
-    """Return whether reshapes and transposes alone make the output. It then has as many elements as its input."""
+    """Return whether reshapes and transposes alone compute the output, which then has as many elements as its input."""
     return prod(placement.input_shape) == prod(placement.output_shape)
 
 
 def can_be_source(shape: Shape, placement: Placement) -> bool:
-    """Return whether a tensor of this shape can be reshaped to a source of all sizes that the input does not have.
+    """Return whether a tensor of this shape can be reshaped to a source with all sizes missing from the input.
 
     On each axis, the reshaped source then has size 1 or the output's size. For this, output axes may be split.
     """
@@ -120,9 +120,9 @@ def _moves_to_output(placement: Placement, shape: Shape) -> Moves:
 
 
 def _rearrange(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -> list[Step] | None:
-    """Return the steps that rearrange an input to an output, and the op on the output and a tensor of its shape.
+    """Return steps that rearrange an input to an output, and then apply the op to the output and a tensor of its shape.
 
-    If no other tensor has this shape, the op gets the output twice.
+    If no other tensor has this shape, the op receives the output twice.
     """
     shape, number = placement.output_shape, placement.input
     tensors = max(kind.min_inputs, 1)
@@ -160,7 +160,7 @@ def _expand(placement: Placement, shapes: Sequence[Shape], kind: type[Op], fails
 
 
 def _without_restoring(sources: Collection[int], steps: list[Step] | None) -> list[Step] | None:
-    """Return the steps, but omit the steps that change a source after the op."""
+    """Return these steps without the steps that change a source after the op."""
     if steps is None:
         return None
     op = next(number for number, step in enumerate(steps) if step.input is None)
@@ -194,10 +194,10 @@ def _steps_with_pair(
 
 
 def _source_axes(placement: Placement, source: Shape, once: bool) -> Shape | None:
-    """Return a shape for the source that contains all sizes that the placement's input does not have.
+    """Return a source shape that supplies every size missing from the placement's input.
 
     If possible, this is the source's own shape. Otherwise it consists of the missing sizes and one axis for all
-    remaining elements. If `once` is True, one axis of the source may serve for several missing axes of the same size.
+    remaining elements. If `once` is True, one axis of the source may supply the size of several missing axes.
     """
     sizes = [size for size in _missing_sizes(placement) if size != 1]
     wanted = Counter(dict.fromkeys(sizes, 1) if once else sizes)
@@ -237,10 +237,10 @@ def _right_aligned(number: int, shape: Shape, output_shape: Shape) -> Placement 
 
 
 def _split(placement: Placement, shape: Shape) -> tuple[Placement, Shape]:
-    """Return a placement with split output axes, and a source shape that broadcasts to these axes.
+    """Return a placement whose output axes are split, and a source shape that broadcasts to the split axes.
 
-    The source shape has as many elements as `shape`, and includes all sizes that the input does not have. This function
-    requires that `can_be_source` is True.
+    The source shape has as many elements as `shape`, and supplies every size missing from the input. Call this function
+    only if `can_be_source` is True.
     """
     if 0 in placement.output_shape:
         return placement, placement.output_shape
@@ -266,8 +266,8 @@ def _split(placement: Placement, shape: Shape) -> tuple[Placement, Shape]:
 def _split_axes(placement: Placement, elements: int) -> tuple[list[tuple[int, ...]], Shape]:
     """Return the parts into which each output axis is split, and the size of the source on each part.
 
-    The source has all sizes that the input does not have, and `elements` further elements. Each remaining output axis
-    takes the greatest common divisor of its size and the elements that are left.
+    The source supplies every size missing from the input, and has `elements` times as many elements as these sizes
+    require. Each remaining output axis takes the greatest common divisor of its size and the remaining factor.
     """
     parts: list[tuple[int, ...]] = []
     source_shape: list[int] = []

@@ -1,4 +1,4 @@
-"""The source code of a translation, generated from the code templates of the ops.
+"""Functions that generate the source code of a translation from the code templates of the ops.
 
 In a template, `x` is the input of a step and `y` is its output. A step on several tensors has the inputs `x0`, `x1` and
 so on, and the lists `xs` and `ys` of all inputs and outputs. `x_shape`, `x_rank`, `y_shape` and `y_rank` describe the
@@ -37,7 +37,7 @@ def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
 
 
 def _is_empty(shape: Shape) -> bool:
-    """Return whether older frameworks interpret this shape as unknown, because it is () or contains a size 0."""
+    """Return whether older frameworks treat this shape as unknown, because the shape is () or contains a 0."""
     return not shape or 0 in shape
 
 
@@ -65,7 +65,7 @@ def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]
 
 
 def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
-    """Return a sentence for each known deviation of the released framework in these steps."""
+    """Return a sentence for each known deviation of a framework's release that affects these steps."""
     shapes, found = list(plan.input_shapes), {}
     for step in steps:
         taken = _taken(step, len(shapes))
@@ -87,7 +87,7 @@ def _taken(step: Step, tensors: int) -> Sequence[int]:
 
 
 def _written(step: Step, tensors: int) -> Sequence[int]:
-    """Return the numbers of the tensors that a step replaces."""
+    """Return the indices of the tensors that a step replaces."""
     return _taken(step, tensors) if step.inputs is None else step.inputs[:1]
 
 
@@ -107,7 +107,7 @@ def _filled_in(
     results: Sequence[str],
     after: Sequence[Shape],
 ) -> str:
-    """Return the code of an op, from its first template for which all fields are known."""
+    """Return the code of an op, generated from its first template whose fields are all known."""
     fields = {name: words.language.value(value) for name, value in op.model_dump(exclude_none=True).items()}
     shaped = words.language.shape or words.language.value
     for letter, names, shapes in (("x", taken, before), ("y", results, after)):

@@ -1,4 +1,4 @@
-"""The shape of an array expression, computed from the shapes of its names without evaluating the expression."""
+"""Functions that compute the shape of an array expression from the shapes of its names, without evaluating it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2
     log10 log1p log2 long neg negative relu round rsqrt sigmoid sign silu sin sinh softplus sqrt square tan tanh to
     astype type stop_gradient"""
 _SAME_SHAPE = frozenset(_KEEPERS.split())
-"""The functions and methods whose result has the shape of the first operand. The dtype may differ."""
+"""The functions and methods whose result has the same shape as the first operand. The dtype may differ."""
 
 
 _LAYERS = """BatchNorm1d BatchNorm2d Dropout ELU GELU GroupNorm Identity LayerNorm LeakyReLU ReLU Sigmoid SiLU Softmax
@@ -20,7 +20,7 @@ _SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
 
 
 def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
-    """Return the known data about the array that an expression evaluates to. Return None for most calls."""
+    """Return what is known about the array that an expression evaluates to, or None, as for most function calls."""
     value = value_of(node, frame)
     if value is not MISSING:
         return array_of(value)
@@ -42,7 +42,7 @@ def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
 
 
 def _product(left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | None:
-    """Return the matrix product of two arrays, or None if their leading axes or the summed sizes differ."""
+    """Return the shape and dtype of a matrix product, or None if the leading axes or the summed sizes differ."""
     if left is None or right is None or min(len(left.shape), len(right.shape)) < 2:
         return None
     (*stack, rows, summed), (*other, own, columns) = left.shape, right.shape
@@ -76,7 +76,7 @@ def _transposed(array: ArrayValue | None, attribute: str) -> ArrayValue | None:
 
 
 def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
-    """Return the array at an index of integers, slices, None and an ellipsis. For any other index, return None."""
+    """Return what is known about an indexed array, or None if the index contains an array or a list, for example."""
     if array is None:
         return None
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -145,7 +145,7 @@ def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
 
 
 def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:
-    """Return the result of calling a PyTorch layer on an array, or None if the layer's class has no known rule."""
+    """Return what is known about a PyTorch layer's output for an array, or None if the layer's class is unknown."""
     kind = type(module)
     if array is None or not module_name(kind).startswith("torch.nn.modules."):
         return None

@@ -1,6 +1,6 @@
-"""SVG documents: the style of all pictures, and their paragraphs.
+"""The SVG documents of pictures: their style sheet, their paragraphs and their other blocks.
 
-A picture has no script and no external resource. Its colors follow the color scheme of the reader.
+A picture contains no script and loads no external resource. Its colors follow the reader's color scheme.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _MAX_WORD = 48
 _MAX_LINES = 8
-"""The maximum numbers of characters of a word, and of lines of a paragraph."""
+"""The maximum number of characters per word, and of lines per paragraph."""
 _NARROW = " .,:;!'`()[]-0123456789"
 _LINE, _MIN_WIDTH, _MARGIN = 21, 600, 20
 _HUES = [
@@ -27,7 +27,7 @@ _HUES = [
     ("#d9d9ff", "#736ace", "#5549aa", "#444171", "#9792ec", "#b6b3ff"),
     ("#ffcfc5", "#c35141", "#9e2e21", "#6c352d", "#e47d6d", "#ffa08f"),
 ]
-"""The colors of each input: fill, edge and text, in light and in dark schemes. The page has the same hues."""
+"""The fill, edge and text color of each input, in light and dark color schemes. The web page uses the same hues."""
 _LIGHT = {
     "card": "#fff",
     "ink": "#1b2127",
@@ -59,7 +59,7 @@ _DARK = {
 
 
 def _colors(palette: dict[str, str], first: int) -> list[str]:
-    """Return the CSS rules of a color scheme. `first` is the column of the scheme's colors in _HUES."""
+    """Return the CSS rules for a color scheme. `first` is the index of the scheme's first column in _HUES."""
     return [
         f"text{{fill:{palette['ink']}}}",
         *(f".{name}{{fill:{palette[name]}}}" for name in ("soft", "yes", "no", "maybe", "stretch", "new")),
@@ -81,22 +81,23 @@ _SHAPES = [
 
 
 def _scoped(rules: Iterable[str]) -> str:
-    """Return CSS rules that apply to our pictures only, although a notebook may place them beside other pictures."""
+    """Return CSS rules that apply only to axiscast's pictures, even if a notebook shows other pictures beside them."""
     return "".join(f".axiscast {rule}" for rule in rules)
 
 
 STYLE = f"{_scoped([*_SHAPES, *_colors(_LIGHT, 0)])}@media(prefers-color-scheme:dark){{{_scoped(_colors(_DARK, 3))}}}"
-"""The style sheet of every picture. It is constant, so that pictures in one document do not disturb each other."""
+"""The style sheet of every picture. All pictures share it, so that pictures in one document do not affect each
+other."""
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'sha256-"
     + b64encode(sha256(STYLE.encode()).digest()).decode()
     + "'; sandbox; frame-ancestors 'none'"
 )
-"""The policy for a response with a picture: it may use its style sheet, and nothing else."""
+"""The Content-Security-Policy of a response with a picture. It allows the picture's style sheet and nothing else."""
 
 
 class Block(NamedTuple):
-    """A part of a picture: its elements, relative to its left upper corner, and its size in pixels."""
+    """A block of a picture: its SVG elements, positioned from its top left corner, and its size in pixels."""
 
     elements: list[str]
     width: float
@@ -104,7 +105,7 @@ class Block(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """A paragraph of a picture. It is wrapped at the width of the picture."""
+    """A paragraph of a picture. Its lines are wrapped at the width of the picture."""
 
     text: str
     kind: str = ""
@@ -112,7 +113,7 @@ class Paragraph(NamedTuple):
 
 
 def svg_document(title: str, parts: Iterable[Paragraph | Block | None]) -> str:
-    """Return an SVG document with these parts from top to bottom. All text is escaped."""
+    """Return an SVG document that shows these blocks from top to bottom. All text is escaped."""
     blocks = [part for part in parts if part is not None]
     width = max([_MIN_WIDTH, *(block.width for block in blocks if isinstance(block, Block))])
     body, y = [], float(_MARGIN)
@@ -134,12 +135,12 @@ _INVALID = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape_xml(text: str) -> str:
-    """Return a text for an XML document. A character that XML does not allow becomes a question mark."""
+    """Return a string that is escaped for XML. A character that XML does not allow is replaced by a question mark."""
     return escape(_INVALID.sub("?", text))
 
 
 def svg_text(x: float, y: float, text: str, kind: str = "", anchor: str = "", size: float = 0) -> str:
-    """Return a text element. `kind` lists its classes, and `size` is its font size in pixels, if it has its own."""
+    """Return an SVG text element. `kind` lists its classes. `size` is its font size in pixels, or 0 for the default."""
     classes = f' class="{kind}"' if kind else ""
     anchored = f' text-anchor="{anchor}"' if anchor else ""
     sized = f' font-size="{size:g}"' if size else ""
@@ -147,12 +148,12 @@ def svg_text(x: float, y: float, text: str, kind: str = "", anchor: str = "", si
 
 
 def clip(text: str, length: int) -> str:
-    """Return a text whose end is replaced by an ellipsis if the text has more characters than `length`."""
+    """Return the string, shortened to `length` characters if it is longer. An ellipsis replaces the removed end."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _paragraph(paragraph: Paragraph, width: float) -> Block:
-    """Return a paragraph that is wrapped at a width. The width of the characters is estimated."""
+    """Return a paragraph whose lines are wrapped at a width. The width of each character is estimated."""
     text, kind = paragraph
     kinds = kind.split()
     line, letter = (28, 11.8) if "head" in kinds else (_LINE, 8.5 if "mono" in kinds else 7.2)
@@ -171,7 +172,7 @@ def _paragraph(paragraph: Paragraph, width: float) -> Block:
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-    """Return the lines of a text. `width` is in lower-case letters, and other characters count more."""
+    """Return the lines of a wrapped string. The unit of `width` is a lower-case letter, and other letters are wider."""
     lines, room = [text[: len(text) - len(text.lstrip())]], width
     for word in text.split():
         word = clip(word, _MAX_WORD)
@@ -184,12 +185,12 @@ def _wrapped(text: str, width: float) -> list[str]:
 
 
 def hue_of(number: int) -> int:
-    """Return the number of the color of an input. The colors repeat after the last one."""
+    """Return the index of an input's color. After the last color, the colors repeat."""
     return number % len(_HUES)
 
 
 def _gradients(blocks: Sequence[Block | Paragraph]) -> str:
-    """Return the gradients that the cells of outputs use. Equal names have equal gradients."""
+    """Return the SVG gradients that output cells use. Gradients with equal names are equal."""
     names = {
         name for block in blocks if isinstance(block, Block) for one in block.elements for name in _URL.findall(one)
     }

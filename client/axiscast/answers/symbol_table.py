@@ -1,4 +1,4 @@
-"""The symbol table of a request: one variable per distinct size, for the solver in plan/size_solver.py."""
+"""The symbol table of a request. It gives the solver in plan/size_solver.py one variable per distinct size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Size = int | Symbol
 
 
 class SymbolTable:
-    """The variables of a request: one for each integer, each name, and each symbolic size without a name."""
+    """The variables of a request. Each integer, each name and each unnamed symbolic size has a variable."""
 
     def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Side]) -> None:
         self._assume = assume
@@ -22,13 +22,13 @@ class SymbolTable:
         self.bounds: list[tuple[int, int]] = []
         self.names: list[str | None] = []
         self.sides: list[Side] = []
-        """The integer, name or location with which a condition refers to each variable."""
+        """The integer, name or location that identifies each variable in a condition."""
         self.quotients: dict[int, tuple[int, int]] = {}
-        """The dividend and the divisor of each variable that is a quotient. No clause constrains these variables."""
+        """The dividend and the divisor of each variable that is a quotient. Clauses do not contain such variables."""
         self.of(1)
 
     def of(self, size: Size | Quotient) -> int:
-        """Return the variable of a size. Equal integers have the same variable, and so do equal names."""
+        """Return the variable for a size. Equal integers have the same variable, and so do equal names."""
         if isinstance(size, Quotient):
             whole = self.of(size.whole), size.divisor
             number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))

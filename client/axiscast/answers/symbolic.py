@@ -1,11 +1,11 @@
-"""Lowering of requests with symbolic sizes: the output shapes, and the conditions under which the shapes broadcast.
+"""Functions that find the output shapes for symbolic sizes, and the conditions under which the shapes broadcast.
 
 Each relation between sizes becomes clauses, such as "N equals M unless one of them is 1". The solver in
-plan/size_solver.py finds what follows from the clauses.
+plan/size_solver.py finds out which statements follow from the clauses.
 
-This module answers each question with a trial: it assumes the opposite, and tests whether any sizes are still possible.
-Examples of questions are: does a size always expand? Does one condition follow from other conditions? The results are
-exact: no condition follows from other conditions, and no range can be narrower.
+To test a statement, this module assumes the opposite, and asks the solver whether any sizes are still possible.
+Examples of such statements are "this size always expands" and "this condition follows from the other conditions". The
+results are exact: no condition follows from other conditions, and no range can be narrower.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SizeOrName = int | str
 
 @dataclass(frozen=True, slots=True)
 class SymbolicPlacement:
-    """How one output reads one input, as in Placement. Some axes may be broadcast only for some values of the sizes."""
+    """How one output reads one input, as in Placement. Some axes may be broadcast only for some values of a size."""
 
     input: int
     input_shape: tuple[Size | Quotient, ...]
@@ -48,7 +48,7 @@ class SymbolicPlacement:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicPlan:
-    """The effect of an op on inputs with symbolic sizes. The shapes broadcast if and only if all conditions hold."""
+    """The plan of an op on inputs with symbolic sizes. The shapes broadcast if and only if all conditions hold."""
 
     input_shapes: tuple[tuple[Size, ...], ...]
     outputs: tuple[SymbolicPlacement, ...]
@@ -56,15 +56,15 @@ class SymbolicPlan:
     result: tuple[SizeOrName, ...] | None
     """The shape of the operation's result, as in Plan."""
     apart: Alignment
-    """The alignment in which every symbolic size is other than 1 if possible.
+    """The alignment of the shapes if every symbolic size differs from 1.
 
-    A negative number stands for an unknown size. Equal sizes have equal numbers. If the sizes cannot all differ from 1
-    at the same time, the alignment has no axes.
+    A negative integer stands for an unknown size. Equal sizes have equal integers. If the sizes cannot all differ from
+    1 at the same time, the alignment has no axes.
     """
 
 
 def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
-    """Return the plan of an op on shapes with symbolic sizes. `assume` contains the bounds of names.
+    """Return the plan of an op on shapes with symbolic sizes. `assume` contains the bounds of named sizes.
 
     Raises ShapeMismatch if the shapes broadcast for no values of the sizes. Raises Problem (work-too-large) if there
     are too many axes.
@@ -84,7 +84,7 @@ def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]
 
 
 def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
-    """Raise Problem (invalid-request) if `assume` contains an unknown name, or a value that is no size or range."""
+    """Raise Problem (invalid-request) if `assume` has an unknown name, or a value that is not a size or a range."""
     sizes: list[Size] = [size for shape in shapes for size in shape]
     sizes += [size for _, _, size in op.symbols()]
     names = {size.name for size in sizes if isinstance(size, Symbol) and size.name}
@@ -100,7 +100,7 @@ def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, S
 
 
 def _clauses(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[Clause, int, int]]:
-    """Yield the clauses for a relation between variables, each with the positions of its two variables."""
+    """Yield the clauses for a relation between variables. Each clause comes with the positions of its two variables."""
     for first, second in _pairs(relation, numbers, sizes):
         clause = relation.holds(SymbolicSize(numbers[first]), SymbolicSize(numbers[second]))
         unless = tuple(number for number in clause.unless if not sizes.excludes_one(number))
@@ -127,13 +127,13 @@ def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Ite
 
 
 def _leader(expanding: Sequence[int], sizes: SizeSolver) -> int | None:
-    """Return a variable that cannot be 1, preferably an integer, or None. Other sizes are 1 or equal to this one."""
+    """Return a variable that cannot be 1, preferably an integer, or None if every variable on the axis can be 1."""
     nonunit = [number for number in expanding if sizes.excludes_one(number)]
     return min(nonunit, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
 
 def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
-    """Return the plan of an alignment. Raises ShapeMismatch (size-mismatch on the lowest axis) if no sizes fit."""
+    """Return the plan for an alignment. Raises ShapeMismatch (size-mismatch on the lowest axis) if no sizes fit."""
     terms = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
     input_shapes = [
         alignment.input_shapes[output.input] if output.split_shape is None else output.split_shape
@@ -174,7 +174,7 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
 
 
 def _apart(alignment: Alignment, variables: Sequence[Sequence[int]], sizes: SizeSolver) -> Alignment:
-    """Return the alignment for `SymbolicPlan.apart`. `variables` lists the variables of the terms on each axis."""
+    """Return the alignment for the field `SymbolicPlan.apart`. `variables` lists the variables on each axis."""
     axes = []
     with sizes.trial():
         nonunit = {number for numbers in variables for number in numbers if sizes.admits(others=[number])}
@@ -187,7 +187,7 @@ def _apart(alignment: Alignment, variables: Sequence[Sequence[int]], sizes: Size
 
 
 def _stand_in(number: int, sizes: SizeSolver) -> int:
-    """Return the only possible size of a variable, or else a negative number that is the same for equal variables."""
+    """Return the only possible size of a variable, or else a negative integer that is the same for equal variables."""
     low, high = sizes.bounds(number)
     return low if low == high else -1 - sizes.members(number)[0]
 
@@ -195,7 +195,7 @@ def _stand_in(number: int, sizes: SizeSolver) -> int:
 def _solve(
     alignment: Alignment, variables_of_axes: Sequence[Sequence[int]], variables: SymbolTable
 ) -> tuple[SizeSolver, list[Clause]]:
-    """Return a solver that contains the clauses of all axes, and the clauses. Raises ShapeMismatch if no sizes fit."""
+    """Return the clauses of all axes, and a solver that contains them. Raises ShapeMismatch if no sizes fit."""
     blank, sizes = SizeSolver(variables.bounds), SizeSolver(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, variables_of_axes, strict=True)):
@@ -228,7 +228,7 @@ def _because(sizes: SizeSolver, variables: SymbolTable, conflicting: Iterable[Si
 
 
 def _size_candidates(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> list[int]:
-    """Return the variables that can be the size of an axis. If one variable cannot be 1, return only this variable."""
+    """Return the variables that can be the size of an axis. If a variable cannot be 1, return only this variable."""
     if not relation.is_two_sided:
         return list(numbers[-1:])
     expanding = [number for number in dict.fromkeys(numbers) if number != ONE]
@@ -239,7 +239,7 @@ def _size_candidates(relation: Relation, numbers: Sequence[int], sizes: SizeSolv
 def _notation(
     sizes: SizeSolver, variables: SymbolTable, candidates: Sequence[int], but: str | None = None
 ) -> SizeOrName:
-    """Return the size of an axis as the narrowest integer, name, range or "?" that covers its values.
+    """Return the most specific notation for an axis size that covers its values: an integer, a name, a range or "?".
 
     The returned name is never `but`.
     """
@@ -269,7 +269,7 @@ def _range(low: int, high: int) -> SizeOrName:
 
 
 def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
-    """Return the size of an axis that merges axes of these sizes. No clause relates these sizes to each other."""
+    """Return the size of an axis that merges axes with these sizes. No clause relates these sizes to each other."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, ranges = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
     factor = prod(low for low, high in ranges if low == high)
@@ -277,7 +277,7 @@ def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) 
     if factor == 0 or not varying:
         return factor // divisor
     if all(sizes.are_equal(number, varying[0]) for number in varying):
-        # A power of a size equals the size itself if the size can only be 0 or one other value.
+        # If the size has only two possible values, and its power has the same values at both, write the size itself.
         ends, count = sizes.bounds(varying[0]), len(varying)
         has_two_values = ends[1] - ends[0] == sizes.divisor(varying[0])
         if all(factor * end**count == divisor * end for end in ends) and (count == 1 or has_two_values):
@@ -294,7 +294,7 @@ def _expands(sizes: SizeSolver, number: int, candidates: Sequence[int]) -> tuple
 
 
 def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable) -> list[Clause]:
-    """Return the shortest equivalent clauses. Clauses that follow from other clauses and the bounds are omitted."""
+    """Return the shortest equivalent clauses, without clauses that follow from the other clauses and the bounds."""
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = SizeSolver(variables.bounds)
     needed: list[Clause] = []
@@ -323,7 +323,8 @@ def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable
 def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clause:
     """Return a clause without unnecessary parts.
 
-    A divisor becomes the greatest divisor of the size. If only one size is possible, the clause becomes an equation.
+    A divisor is replaced by the greatest known divisor of the size. If only one size is possible, the clause becomes an
+    equation.
     """
     if clause.divides and clause.equation:
         number, divisor = clause.equation

@@ -1,4 +1,4 @@
-"""Checks of requests with tensors. They run before memory is allocated and before elements are summed."""
+"""The checks of requests with tensors, which run before memory is allocated and before elements are summed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def validate_outputs(
 ) -> tuple[Plan, list[Shape]]:
     """Return the plan of a broadcast and the shape of each result. With a window, each result has the window's shape.
 
-    Pass `max_bytes` if the results are dense. Raises Problem (incompatible-shapes, invalid-request, output-too-large).
+    Pass `max_bytes` to limit the size of dense results. Raises Problem (incompatible-shapes, invalid-request,
+    output-too-large).
     """
     plan = plan_or_problem(request_size)
     if not plan.outputs:
@@ -57,7 +58,7 @@ def _validate_window(window: Window, plan: Plan) -> None:
         )
     for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
         if not 0 <= start <= stop <= size:
-            low, high, _ = slice(start, stop).indices(size)  # negative bounds were probably meant to count from the end
+            low, high, _ = slice(start, stop).indices(size)  # NumPy would count from the end
             raise Problem(
                 "invalid-request",
                 f"window/{axis}: [{start}, {stop}] must satisfy 0 <= start <= stop <= {size}, the size of output "
@@ -98,7 +99,7 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
                 f"dtype such as float32",
                 pointer=f"{pointer}/dtype",
             )
-        # In output_shape, axes are not merged. A gradient without elements is summed in a wider dtype.
+        # The axes of output_shape are not merged. If a gradient has no elements, its sum has a wider dtype.
         validate_span(placement.output_shape, gradient.itemsize if gradient.size else MAX_SUM_ITEMSIZE)
     for shape in plan.input_shapes:
         validate_span(shape, gradients[0].itemsize)
@@ -106,7 +107,7 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
 
 
 def not_strided_problem(placement: Placement) -> Problem:
-    """Return the problem for an output whose axes are merged in a way that no strides can describe."""
+    """Return the problem for an output with merged axes that no strides can describe."""
     return Problem(
         "not-strided",
         f"after {format_shape(placement.output_shape)} is merged to {format_shape(placement.shape)}, no strides can "

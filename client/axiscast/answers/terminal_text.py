@@ -12,7 +12,7 @@ _MAX_CONDITIONS = 20
 
 
 def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) -> str:
-    """Return the text of a check: the diagram if it was requested, the result, the hints and the warnings."""
+    """Return the text of a check: the result, the hints, the warnings and, if it was requested, the diagram."""
     diagram = diagram or getattr(answer, "diagram", None)
     lines = [*([diagram, ""] if diagram else []), result_line(answer)]
     if answer.conflict is not None:
@@ -30,7 +30,7 @@ def result_line(answer: CheckAnswer | Comparison) -> str:
 
 
 def comparison_groups(results: Iterable[Comparison], left_out: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return the distinct verdicts of a comparison, each with the details and the names of the ops."""
+    """Return a row for each distinct verdict of a comparison: the verdict, its details and the names of the ops."""
     groups: dict[tuple[str, str], list[str]] = {}
     for result in sorted(results, key=lambda result: _ORDER[result.compatible]):
         groups.setdefault(_verdict(result), []).append(_ops_text(result))
@@ -43,7 +43,7 @@ _ORDER = {True: 0, None: 1, False: 2}
 
 
 def _verdict(result: Comparison) -> tuple[str, str]:
-    """Return whether the shapes broadcast, as a word, and the output shapes, the conditions or the conflict."""
+    """Return a word that says whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
     if result.conflict is not None:
         return "no", result.conflict.message.replace(result.op["name"], "the op")
     shapes = result_shapes_text(result)
@@ -53,7 +53,7 @@ def _verdict(result: Comparison) -> tuple[str, str]:
 
 
 def _ops_text(result: Comparison) -> str:
-    """Return the names of the ops with this result. The framework's name is written once."""
+    """Return the names of the ops with this result. The name of the framework appears only once."""
     first, *others = (
         f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in (result.op, *result.also)
     )
@@ -61,7 +61,7 @@ def _ops_text(result: Comparison) -> str:
 
 
 def translation_as_text(answer: TranslateAnswer) -> str:
-    """Return the text of a translation: one line for each step, then the code, then the warnings."""
+    """Return the text of a translation, which has one line per step, the source code, and the warnings."""
     lines = []
     for number, step in enumerate(answer.steps, 1):
         fields = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
@@ -83,7 +83,7 @@ def result_shapes_text(answer: CheckAnswer | Comparison) -> str:
 
 
 def warning_lines(warnings: Iterable[Warned]) -> list[str]:
-    """Return a line for each warning. The warning's hint is omitted, because the message already contains it."""
+    """Return a line for each warning, without the warning's hint, because the message already contains the hint."""
     return [f"warning ({warning.code}): {warning.message}" for warning in warnings]
 
 

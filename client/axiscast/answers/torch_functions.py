@@ -46,13 +46,14 @@ def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 ELEMENTWISE = _by_name(_ELEMENTWISE)
-"""The keywords of each function's operands, in order. If all arguments are operands, the keywords are empty."""
+"""The keywords of each function's operands, in order. If all arguments are operands, no keywords are listed."""
 OPERAND_COUNTS = {"masked_scatter": 2}
-"""The number of operands for each function with one more tensor argument, which does not broadcast."""
+"""The number of operands of each function that has one further tensor argument, which does not broadcast."""
 LOSSES = _by_name(_LOSSES)
 """The keywords of the operands of each loss. A loss is not meant to broadcast its operands."""
 LISTS = "_foreach_"
-"""The prefix of functions that take lists of operands. The first items broadcast, then the second items, and so on."""
+"""The prefix of functions that take lists of operands. The first items of all lists broadcast, then the second items,
+and so on."""
 
 
 def function_name(overload: str) -> str:

@@ -1,4 +1,4 @@
-"""Translate an operation to an op of another framework, with the necessary reshapes and transposes."""
+"""Functions that translate an operation to an op of another framework, with the necessary reshapes and transposes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .translation_steps import steps_with_one_op, with_fewest_axes
 def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
     """Return the steps of a translation and their source code.
 
-    Raises Problem with one of these codes: unknown-op, incompatible-shapes, untranslatable. The message
-    about an unknown op uses `notation`.
+    Raises Problem with one of these codes: unknown-op, incompatible-shapes, untranslatable. `notation` determines how
+    the message writes an unknown op.
     """
     kind, shapes = op_class(request.to), tuple(request.inputs)
     if kind is None:
@@ -50,7 +50,7 @@ def find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
     At the start, the tensors are the inputs. A step with `input` k reads tensor k, and its result replaces this tensor.
     A step with `inputs` reads the listed tensors, and its result replaces the first of them. Any other step reads all
-    tensors, and its outputs are the tensors of the next step. At the end, each output is the tensor with the number of
+    tensors, and its outputs are the tensors of the next step. At the end, each output is the tensor with the index of
     its input.
     """
     if not plan.outputs or not kind.snippets:  # one of the two ops returns no tensors
@@ -71,7 +71,7 @@ def _find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return steps in which each output is made by one op from its input alone."""
+    """Return steps in which one op computes each output from its input alone."""
     steps: list[Step] = []
     for placement in plan.outputs:
         checkpoint()
@@ -108,7 +108,7 @@ def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
 
 
 def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
-    """Return the reason why ops of this kind cannot get the sizes along which an input is replicated."""
+    """Return the reason why ops of this kind cannot determine the sizes to which an input is replicated."""
     count = len(plan.input_shapes)
     if kind.min_inputs > count:
         return f"{to} takes {kind.min_inputs} inputs, but this request has {count}"
@@ -134,10 +134,11 @@ def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
 
 
 def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:
-    """Return whether other inputs may be a source for the sizes that the input of an output does not have.
+    """Return whether other inputs may supply the sizes that are missing from the input of an output.
 
-    Reshapes and transposes do not change the number of elements, so it is enough to compare these numbers. Some ops,
-    such as expand_as, use only the whole shape of an input. They need an input with as many elements as the output.
+    Reshapes and transposes do not change the number of elements, so it is enough to compare the numbers of elements.
+    Some ops, such as expand_as, use only the whole shape of an input. They need an input with as many elements as the
+    output.
 
     An op that selects single axes needs an input whose number of elements is divisible by every prime factor of the
     missing sizes. An op that broadcasts all inputs needs inputs that fit into the output and together have the missing

@@ -1,4 +1,4 @@
-"""The steps of a translation: one op that performs a plan, with the necessary reshapes and transposes around it."""
+"""The steps of a translation: one op that performs a plan, and the reshapes and transposes that it needs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Moves = Sequence[Transpose | Reshape]
 
 
 def steps_with_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with one op of this kind on all inputs, or None if no such steps perform the plan."""
+    """Return steps that use one op of this kind on all inputs, or None if no such steps perform the plan."""
     if regroups(plan):
         op = from_plan(kind, plan)
         if op is not None:
             return [Step(op=op)]
         plan = with_fewest_axes(plan)
-    refused: set[Plan] = set()  # several arrangements of a simple plan are equal
+    refused: set[Plan] = set()  # for a simple plan, several arrangements are equal
     for arranged in arrangements(plan):
         checkpoint()
         for source_shapes in _source_shapes(plan, arranged[0].output_shape):
@@ -39,13 +39,13 @@ def steps_with_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
             if op is None:
                 refused.add(op_plan)
                 continue
-            with suppress(ValidationError):  # a merged axis may be longer than any axis of a tensor can be
+            with suppress(ValidationError):  # a merged axis may be too long for a tensor
                 return list(steps_around(plan, op, arranged, source_shapes))
     return None
 
 
 def _source_shapes(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
-    """Yield possible shapes for the inputs that are only shape sources.
+    """Yield possible shapes for the sources, which are inputs that only supply sizes.
 
     First, each source keeps its own shape. Then each source is reshaped to `shape`, if the numbers of elements are
     equal.
@@ -76,7 +76,7 @@ def steps_around(plan: Plan, op: Op, arranged: Sequence[Arrangement], sources: d
 
 
 def moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]:
-    """Return at most one transpose and then at most one reshape, which select these axes of a shape.
+    """Return at most one transpose and one reshape after it, which select these axes of a shape.
 
     None means a new axis of size 1. Axes that are not selected have size 1.
     """
@@ -92,7 +92,7 @@ def moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]
 
 
 def reshape_to(shape: Shape, target: Shape) -> list[Transpose | Reshape]:
-    """Return the reshape to a target shape, or no step if the shapes are equal."""
+    """Return the step that reshapes to a target shape, or no steps if the shapes are equal."""
     return [] if shape == target else [Reshape(shape=target)]
 
 
@@ -112,11 +112,11 @@ def regroups(plan: Plan) -> bool:
 
 
 class Factor(NamedTuple):
-    """An output axis as it is before axes are merged."""
+    """An output axis before any axes are merged."""
 
     size: int
     stride: int
-    """The number of input elements from one index to the next, or 0 if the input is broadcast along this axis."""
+    """The distance, in input elements, from one index to the next, or 0 if the input is broadcast along this axis."""
 
 
 def with_fewest_axes(plan: Plan) -> Plan:
@@ -138,7 +138,7 @@ def with_fewest_axes(plan: Plan) -> Plan:
 
 
 def _factors(output: Placement) -> list[list[Factor]]:
-    """Return the factors of each merged output axis. Neighbouring axes that one stride can read are one factor."""
+    """Return the factors of each merged output axis. Adjacent axes that one stride can describe form one factor."""
     strides = {axis: prod(output.input_shape[number + 1 :]) for number, axis in enumerate(output.output_axes)}
     groups, start = [], 0
     for count in output.merges or (1,) * len(output.output_shape):
@@ -158,7 +158,7 @@ def _factors(output: Placement) -> list[list[Factor]]:
 
 
 def _input_sizes(shape: Shape, factors: Sequence[Factor]) -> dict[int, int]:
-    """Return the size of each input axis, keyed by output axis, in the order of the input axes.
+    """Return the sizes of the input axes, keyed by output axis, in the order of the input axes.
 
     If no factor splits or merges the input's own axes, these axes are returned, including axes of size 1.
     """

@@ -1,7 +1,8 @@
-"""Two-sided broadcasts, in which two inputs expand each other, and accidental outer products.
+"""Functions that find two-sided broadcasts (each of two inputs expands the other) and accidental outer products.
 
 An input expands along an output axis if two conditions hold: the axis is missing or has size 1 in this input, and the
-axis has a different size in another input. For example, (3, 1) and (1, 4) expand each other, which is legal.
+axis has a different size in another input. For example, each of the shapes (3, 1) and (1, 4) expands the other, which
+is legal.
 
 An accidental outer product, with the code `square`, is a special case: the two axes have equal sizes, and one of the
 inputs does not have the axis along which it expands. For example, (5,) and (5, 1) become (5, 5). Nearly always, the
@@ -22,7 +23,7 @@ MAX_CACHED_INPUTS = 8
 
 
 class TwoSidedBroadcast(NamedTuple):
-    """Two inputs that expand each other."""
+    """A broadcast in which each of two inputs expands the other."""
 
     kind: Literal["square", "mutual-stretch"]
     inputs: tuple[int, int]
@@ -34,11 +35,11 @@ class TwoSidedBroadcast(NamedTuple):
 
 
 def find_two_sided(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] = ()) -> TwoSidedBroadcast | None:
-    """Return an accidental outer product of two shapes, else two shapes that expand each other, else None.
+    """Return an accidental outer product of two shapes, else another two-sided broadcast, else None.
 
     The shapes must broadcast and are right-aligned. A symbolic size is treated as a size other than 1. `masks` are the
-    nonunit masks of the shapes, if already computed. A nonunit mask has a bit for each axis whose size is not 1,
-    and its lowest bit represents the last axis.
+    nonunit masks of the shapes, if already computed. In a nonunit mask, the bit of an axis is set if the axis's size is
+    not 1. The lowest bit represents the last axis.
 
     >>> find_two_sided([(5,), (5, 1)])
     TwoSidedBroadcast(kind='square', inputs=(0, 1), axes=(0, 1))
@@ -68,10 +69,10 @@ def find_outer_product(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] =
 
 
 def find_two_sided_in_rows(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
-    """Return the same result as `find_two_sided`, for shapes with any alignment.
+    """Return the same result as `find_two_sided`, but for shapes that need not be right-aligned.
 
-    Each input has a row with the input's size on each output axis, or None if the input does not have the axis. All
-    sizes on one axis are 1 or equal.
+    Each input has a row with the input's size on each output axis, or None if the input does not have the axis. The
+    sizes on one axis must be equal, except for sizes of 1.
     """
     masks = _nonunit_masks([[1 if size is None else size for size in row] for row in rows])
     stretch = _find_mutual_stretch(masks, len(rows[0]))
@@ -102,11 +103,11 @@ def _has_equal_sizes(shapes: Sequence[Sequence[Any]], masks: Sequence[int]) -> b
 
 
 def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
-    """Return the first accidental outer product of inputs with these rows, or None."""
+    """Return the first accidental outer product of the inputs with these rows, or None if there is none."""
     nonunit = [{axis for axis, size in enumerate(row) if size not in (None, 1)} for row in rows]
     sizes = [next((size for size in column if size not in (None, 1)), 1) for column in zip(*rows, strict=True)]
     for missing, size in enumerate(sizes):
-        # Keys are axes. Each value is the first input without the axis `missing` whose size on the key's axis is not 1.
+        # Maps an axis to the first input that lacks the axis `missing` and has a size other than 1 on the key's axis.
         first_inputs: dict[int, int] = {}
         for number, row in enumerate(rows):
             if row[missing] is None:
@@ -120,14 +121,14 @@ def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
 
 
 def _find_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
-    """Return two inputs that expand each other, or None. The results for requests with few inputs are cached."""
+    """Return a two-sided broadcast, or None if there is none. The results for requests with few inputs are cached."""
     find = _uncached_mutual_stretch if len(masks) > MAX_CACHED_INPUTS else _cached_mutual_stretch
     return find(masks, rank)
 
 
 def _uncached_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
     # In ascending order, a mask can only include masks before it, because a mask that includes another is larger.
-    # If each mask includes the mask before it, no two inputs expand each other.
+    # If each mask includes the mask before it, there is no two-sided broadcast.
     for one, other in pairwise(sorted(masks)):
         only_one, only_other = one & ~other, other & ~one
         if only_one:

@@ -25,8 +25,8 @@ def input_warnings(
 ) -> list[dict[str, Any]]:
     """Return the warning about an accidental outer product. If there is none, return the warnings named in `warn`.
 
-    In `alignment`, numbers replace the symbolic sizes, as in symbolic.py. `outputs` are the plain values of the
-    outputs, one for each input. `lower` returns the plan of a changed request.
+    In `alignment`, negative integers replace the symbolic sizes (see symbolic.py). `outputs` are the plain values of
+    the outputs, one for each input. `lower` returns the plan of a changed request.
     """
     if found := outer_product_of(alignment):
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
@@ -50,7 +50,7 @@ def input_letter(number: int) -> str:
 
 
 def all_pairs_text(axes: Sequence[int], rank: int) -> str:
-    """Return a clause about the pairs that two inputs form when they expand each other along these axes."""
+    """Return a clause about the pairs that two inputs form when each of them expands the other along these axes."""
     if rank == 2:
         return "every row meets every column"
     one, other = sorted(axes)
@@ -73,7 +73,7 @@ def _meeting(
 
 
 def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the warning that an input gets new axes because the ranks differ. Scalars are ignored."""
+    """Return the warning about an input that gets new axes because the ranks differ. Scalars are ignored."""
     ranks = {*map(len, shapes)} - {0}
     if len(ranks) < 2:
         return []

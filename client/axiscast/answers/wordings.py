@@ -1,8 +1,9 @@
-"""Find the known wordings of error messages (ops/error_messages.py) in a string, in linear time.
+"""Functions that find the known wordings of error messages (ops/error_messages.py) in a string, in linear time.
 
-A wording consists of words and slots that alternate. The search starts with `str.find` for the longest words of the
-wording. From the first words before them, all slots are then read once, in order. No slot is read twice for the same
-occurrence of the longest words, so the search never backtracks. Each slot ends within a few thousand characters.
+A wording is an alternation of fixed words and slots. The search starts with `str.find` for the longest fixed words of
+the wording. It then goes back to the wording's first words, and reads all slots once, in order. No slot is read twice
+for the same occurrence of the longest words, so the search never backtracks. Each slot ends within a few thousand
+characters.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _BARE = {
     "x": re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}(?![0-9x])"),
     ",": re.compile(r"\d{1,19}(?:,\d{1,19}){0,63}(?![0-9,])"),
 }
-"""A shape without brackets, by the character between its sizes."""
+"""The pattern of a shape without brackets, keyed by the character between its sizes."""
 _NUMBER = re.compile(r"-?\d{1,19}(?!\d)")
 _SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
@@ -54,7 +55,7 @@ class Reading(NamedTuple):
     shapes: dict[int, Sizes]
     attributes: dict[str, Any]
     sizes: list[tuple[int | None, int | str]]
-    """The conflicting sizes, each with the number of its input, or None if the input is unknown."""
+    """The conflicting sizes, each with the index of its input, or with None if the input is unknown."""
     node: str
     axis: int | None = None
     """The output axis on which the sizes conflict."""
@@ -72,12 +73,13 @@ class _Wording(NamedTuple):
     first: str
 
     def readings(self, text: str) -> Iterator[Reading]:
-        """Yield all occurrences of this wording, without overlaps. White space in `text` must be single blanks."""
+        """Yield all occurrences of this wording, without overlaps. In `text`, all white space must be single spaces."""
         at, last = -1, -1
         while (at := text.find(self.longest, at + 1)) >= 0:
             start = at if self.first == self.longest else text.rfind(self.first, max(at - _LONG_GAP, last + 1), at)
             if start <= last:
-                # The first words are missing before these longest words, or they were already read.
+                # There are no first words before these longest words, or an earlier reading already contains the first
+                # words.
                 continue
             last = start
             if reading := self._read(text, start):
@@ -102,7 +104,7 @@ class _Wording(NamedTuple):
 
 @cache
 def _wordings() -> list[_Wording]:
-    """Return all wordings, in the order of the catalogue."""
+    """Return all wordings, in the order in which ops/error_messages.py lists them."""
     return [_compiled(message) for message in list_error_messages()]
 
 
@@ -125,7 +127,7 @@ def _slot(text: str) -> _Slot:
 
 
 def readings(text: str) -> list[Reading]:
-    """Return the occurrences of all wordings, in order and without overlaps. All white space must be single blanks.
+    """Return the occurrences of all wordings, in order and without overlaps. All white space must be single spaces.
 
     If several occurrences start at the same position, the longest of them is returned.
     """
@@ -145,7 +147,7 @@ def _place(reading: Reading) -> tuple[int, int]:
 
 
 def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) -> tuple[int, Reading] | None:
-    """Read a slot that ends before `words`. Return its end and the reading with the slot's value, or None."""
+    """Read a slot that ends before `words`. Return the slot's end, and the reading with the slot's value, or None."""
     kind, name = slot
     if kind == "...":
         end = text.find(words, at, at + _GAP) if words else at
@@ -187,7 +189,7 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
 
 
 def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tuple[int, Reading] | None:
-    """Read two or more shapes, separated by commas, blanks or "and"."""
+    """Read two or more shapes, separated by commas, spaces or "and"."""
     end = at
     for number in range(MAX_SHAPES):
         found = _SHAPE.match(text, at)
@@ -207,7 +209,7 @@ def _sizes(text: str) -> Sizes | None:
     """Return the sizes in the text of a shape, or None if the text is not a shape. A negative size means unknown."""
     if text[0] == "{":
         if re.search("[A-Za-z]", text):
-            # The braces contain a name, so this is source code that prints a message, not a message.
+            # The braces contain a name, so this is source code that formats a message, not a message.
             return None
         text = f"[{text[1:-1]}]"
     try:
@@ -217,7 +219,7 @@ def _sizes(text: str) -> Sizes | None:
 
 
 def single_blanks(text: str) -> str:
-    """Return the text with each run of white space replaced by one blank.
+    """Return the text with each run of white space replaced by one space.
 
     Terminal colors, and the E that pytest writes before each line, are removed.
     """
