@@ -1,8 +1,8 @@
 """The array libraries: how their arrays become NumPy arrays, receive data, and are built from results.
 
-Each library has a class here. The class is found by the module of the array's type. The library itself is imported only
-if the user passed one of its arrays. If NumPy would convert an array wrongly, an error with a remedy is raised: NumPy
-alone would turn nulls into NaN, bfloat16 into integers, and columns of different dtypes into floats.
+Each library has a class in this file. The module of an array's type determines the class. The library itself is
+imported only if the user passed one of its arrays. If NumPy would convert an array wrongly, an error with a remedy is
+raised: NumPy alone would turn nulls into NaN, bfloat16 into integers, and columns of different dtypes into floats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ResultConverter = Callable[[Array, Sequence[ResultAxis]], Any]
 
 
 def to_numpy(value: Any) -> Array:
-    """Return an array of any library, a number or a list as a NumPy array. The result is a view if possible.
+    """Convert an array from any library, a number or a list to a NumPy array. The result is a view if possible.
 
     Raises TypeError, with a remedy, if an array is on another device, is sparse, or contains nulls.
     """
@@ -60,7 +60,7 @@ def result_converter(value: Any, layout: str = "dense") -> ResultConverter:
 
 
 def raise_unsupported(value: Any, property_text: str, remedy: str) -> NoReturn:
-    """Raise the TypeError for an unsupported array. In the message, `property_text` follows the name of its type."""
+    """Raise the TypeError for an unsupported array. In its message, `property_text` follows its type's name."""
     raise TypeError(f"{_type_name(value)} {property_text}".strip() + f" is not supported: {remedy}")
 
 
@@ -82,7 +82,7 @@ class ArrayLibrary:
     unsupported_types: ClassVar[Mapping[str, str]] = {}
     """The remedy for each unsupported type, keyed by the type's name."""
     unsupported_arrays: ClassVar[Sequence[tuple[Callable[[Any], Any], str]]] = ()
-    """Pairs of a function and a remedy. The function returns why an array is unsupported, or a false value."""
+    """Pairs of a function and a remedy. The function returns why an array is unsupported, or returns a false value."""
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -151,7 +151,7 @@ class Torch(ArrayLibrary):
 
             integers = resolved.view(getattr(torch, f"int{8 * resolved.itemsize}"))
             return np.asarray(integers.numpy()).view(dtype_from_name(name))
-        # The tensor's subclass has no memory, or NumPy does not have the dtype.
+        # A tensor of this subclass has no memory, or NumPy does not have the tensor's dtype.
         except (RuntimeError, TypeError) as error:
             raise_unsupported(value, f"of {value.dtype}", f"torch says: {error}")
 
@@ -164,7 +164,7 @@ class Torch(ArrayLibrary):
         if value.is_conj() or value.is_neg():
             raise ValueError("out is a conjugated or negated view: pass the tensor that it views")
         target = writable_memory(to_numpy(value))
-        torch.autograd.graph.increment_version(value)  # lets autograd detect the change
+        torch.autograd.graph.increment_version(value)  # tells autograd that the tensor changes
         return target
 
     @classmethod
@@ -232,7 +232,7 @@ class TensorFlow(ArrayLibrary):
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
-        is_variable = hasattr(value, "assign")  # NumPy would copy a variable
+        is_variable = hasattr(value, "assign")  # NumPy would copy the elements of a variable
         return to_numpy(value.value()) if is_variable else np.asarray(value)
 
 
@@ -303,7 +303,7 @@ def _dim_name(axis: ResultAxis, dims: Sequence[str]) -> str:
 
 
 class SciPy(ArrayLibrary):
-    """The sparse arrays of the libraries SciPy and sparse. All of them are unsupported and raise an error."""
+    """The sparse arrays of SciPy and of the package `sparse`. Sparse arrays are unsupported and cause an error."""
 
     modules = ("scipy", "sparse")
     unsupported_types = dict.fromkeys(["_spbase", "spmatrix", "SparseArray"], "pass x.todense()")
@@ -383,8 +383,8 @@ _LIBRARIES = {module: library for library in ArrayLibrary.__subclasses__() for m
 def _library_of(value: Any) -> type[ArrayLibrary]:
     """Return the library class for a value. Raises TypeError, with a remedy, for an unsupported type.
 
-    The class is found by the module of the value's type. If this module is unknown, the nearest base class from a known
-    library decides.
+    The module of the value's type determines the class. If this module is unknown, the nearest base class that a known
+    library defines is used.
     """
     kinds = type(value).__mro__
     library = next(_LIBRARIES[top] for kind in kinds if (top := kind.__module__.partition(".")[0]) in _LIBRARIES)

@@ -47,7 +47,7 @@ def compute_broadcast(
     if layout not in (None, "dense", "strided"):
         raise ValueError(f'layout must be "dense", "strided" or None, not {layout!r:.40}')
     if layout is None and (out is not None or like != "numpy"):
-        layout = "dense"  # results for `out` or another library are copies
+        layout = "dense"  # results that are written to `out` or converted to another library are copies
     arguments = read_broadcast(op, arrays, ResultOptions(layout or "dense", window, out, like))
     inputs, targets = arguments.inputs, arguments.targets
     box = None if arguments.window is None else [(start, stop) for start, stop in arguments.window]
@@ -73,7 +73,7 @@ def _output(
     layout: TensorLayout | None,
     target: Array | None,
 ) -> Array:
-    """Return an output, or a window of the output.
+    """Return one output of an op, or a window of this output.
 
     The result is a read-only view, unless the layout is dense or no strides can describe the output.
     """

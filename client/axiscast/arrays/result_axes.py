@@ -1,6 +1,6 @@
-"""The axes of results, and the input axes from which they are made.
+"""The axes of each result, and the input axes from which the result's axes come.
 
-The names of the axes of xarray results come from these axes.
+The axes of an xarray result get their names from these input axes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from ..ops import Op, lower
 
 
 class ResultAxis(NamedTuple):
-    """An axis of a result, and the axis of the source array from which it is made."""
+    """An axis of a result, and the axis of the source array from which the result's axis comes."""
 
     source_axis: int | None
     """The axis of the source array, or None if broadcasting added the axis."""
     name: str
-    """The name of the axis if broadcasting added it."""
+    """The name of the axis, if broadcasting added the axis."""
     source_part: slice | None
     """The part of the source axis that the result contains, or None if the axis is expanded."""
 
 
 def axes_of_outputs(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) -> Iterator[tuple[int, list[ResultAxis]]]:
-    """Yield the number of the input and the axes of the result, for each output. Raises ShapeMismatch."""
+    """Yield, for each output, the index of its input and the axes of the result. Raises ShapeMismatch."""
     names = op.output_dims()
     for number, output in enumerate(lower(op, shapes).outputs):
         # The output has the axes of the input unless axes are merged or split.
@@ -45,9 +45,9 @@ def axes_of_outputs(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) ->
 
 
 def axes_of_gradients(op: Op, shapes: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, list[ResultAxis]]]:
-    """Yield, for each input, the number of the output that determines its gradient, and the axes of the gradient.
+    """Yield, for each input, the index of the output that determines its gradient, and the axes of the gradient.
 
-    If no output uses an input, yield the number of the first output. Raises ShapeMismatch.
+    If no output uses an input, yield the index of the first output. Raises ShapeMismatch.
     """
     outputs = lower(op, shapes).outputs
     for number, shape in enumerate(shapes):

@@ -72,7 +72,7 @@ def read_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[A
 
 
 def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
-    """Return the inputs as NumPy arrays. Raises TypeError for one list of arrays, unless the op takes one input."""
+    """Return the inputs as NumPy arrays. Raises TypeError for a list of arrays, unless the op takes one input."""
     listed = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else ()
     if isinstance(op, Op) and op.max_inputs != 1 and any(getattr(item, "ndim", 0) for item in listed):
         raise TypeError("the arrays are in a list: pass them as separate arguments, broadcast(op, a, b)")
@@ -102,8 +102,8 @@ def _results_converter(
 ) -> ResultsConverter:
     """Return the function that converts results to arrays of the libraries of the user's arrays.
 
-    For each result, `axes_of_results` yields the axes of the result and a number. The number is the index in `arrays`
-    of the array whose library the result gets.
+    For each result, `axes_of_results` yields an index and the axes of the result. The result is converted to the
+    library of the array at this index in `arrays`.
     """
     if like == "numpy":
         return list

@@ -53,7 +53,7 @@ def window_bounds(window: WindowLike, op: OpLike, shapes: Sequence[tuple[int, ..
 
 
 def _expand_ellipsis(entries: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Return one entry for each axis. The ellipsis stands for all axes without an entry.
+    """Return one entry for each axis. The ellipsis in `window` stands for all axes without an entry.
 
     If there is no ellipsis, the missing entries are added at the end.
     """

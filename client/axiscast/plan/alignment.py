@@ -1,8 +1,8 @@
-"""Alignments: which sizes are combined on each output axis, and by which relation. A resolved alignment is a plan.
+"""Alignments, which state the sizes that are combined on each output axis, and the relation between these sizes.
 
 A framework's rule aligns axes based only on ranks and attributes. relations.py defines when the sizes on one axis fit.
-A size may be an integer, a symbolic size or a Column. Therefore, a rule compares sizes only if `are_integers` returns
-True for them.
+If all sizes fit, resolution.py converts the alignment to a plan. A size may be an integer, a symbolic size or a Column.
+Therefore, a rule compares sizes only if `are_integers` returns True for them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ShapeMismatch(Exception):
 
 
 class Term(NamedTuple):
-    """One size on an output axis. The size is from an input's axis, or from the target if `input` is None."""
+    """One size on an output axis. It is the size of an input's axis, or a size in the target if `input` is None."""
 
     input: int | None
     axis: int | None
@@ -60,11 +60,11 @@ class Axis(NamedTuple):
     relation: Relation
     terms: tuple[Term, ...]
     requirement: str | None = None
-    """A sentence that states a condition on input axes, if this object does not represent an output axis."""
+    """A sentence that states a condition on input axes. It is None if this object represents an output axis."""
 
 
 class Output(NamedTuple):
-    """One output: its input, the output axis for each input axis, and the alignment's axes in the output's shape."""
+    """An output: its input, the output axis for each input axis, and the alignment's axes that form its shape."""
 
     input: int
     output_axes: tuple[int, ...]
@@ -90,7 +90,7 @@ class Alignment:
     axes: tuple[Axis, ...]
     outputs: tuple[Output, ...]
     refusal: ShapeMismatch | None = None
-    """The ShapeMismatch to raise even if all sizes fit, or None."""
+    """The ShapeMismatch that is raised even if all sizes fit, or None."""
     result: tuple[int, ...] | None = None
     """The axes of the operation's result, such as a matrix product, if they differ from the axes of the outputs."""
 
@@ -111,7 +111,7 @@ class RightAlignment(Alignment):
 
     relation: Relation
     effective_target: Shape | None
-    """The target after each -1 is replaced by the input's own size."""
+    """The target shape in which each -1 is replaced by the input's size."""
     result = None
     nonunit_masks: tuple[int, ...] = ()
     """A bit mask for each input and for the target. A bit is 1 if the size of the axis is not 1.
@@ -165,7 +165,7 @@ class RightAlignment(Alignment):
             for size in shape:
                 mask += mask
                 if size != 1:
-                    if type(size) is not int or size < 0:  # law P1 in plan.py; right alignment ensures the others
+                    if type(size) is not int or size < 0:  # law P1 in plan.py; the other laws hold here
                         return None
                     mask += 1
                     if sizes[axis] != size:
@@ -196,12 +196,12 @@ def are_integers(*sizes: int) -> bool:
 
 
 def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
-    """Align shapes, and the target if one is given, on their last axes. They all broadcast against each other."""
+    """Align shapes, and the target if one is given, on their last axes. All shapes broadcast against each other."""
     return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
 def align_left(shapes: tuple[Shape, ...], min_rank: int = 0) -> Alignment:
-    """Align shapes on their first axes. They all broadcast against each other, to at least `min_rank` axes."""
+    """Align shapes on their first axes. All shapes broadcast against each other, to at least `min_rank` axes."""
     axes = tuple(
         Axis(
             Relation.BROADCAST,
@@ -216,7 +216,7 @@ def align_left(shapes: tuple[Shape, ...], min_rank: int = 0) -> Alignment:
 def align_to_target(shape: Shape, target: Shape) -> Alignment:
     """Align one input with a target on their last axes.
 
-    The target's rank must be at least the input's (see `check_rank`).
+    The target must have at least as many axes as the input (see `check_rank`).
     """
     return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
@@ -268,7 +268,7 @@ def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -
 
 
 def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape:
-    """Return the output sizes in a framework that does not check negative sizes, or () if other sizes do not fit.
+    """Return the output shape in a framework that does not check for negative sizes, or () if the sizes do not fit.
 
     The value `keep` in the target keeps the input's size. If `keep` is None, no value keeps the input's size.
     """
@@ -295,7 +295,7 @@ def align_mapped(
 ) -> Alignment:
     """Align axis `i` of input `number` with axis `output_axes[i]` of a target. All other target axes are new.
 
-    `shape_source` is the number of the input whose shape is the target, or None if the target is an attribute.
+    `shape_source` is the index of the input whose shape is the target, or None if the target is an attribute.
     """
     input_axis = {axis: own for own, axis in enumerate(output_axes)}
     axes = []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # not imported at run time, so that the rules and the command
 
 
 class IntegerSizeRequired(TypeError):
-    """Raised if a rule compares a Column or computes with a Column, although this is possible only for integers."""
+    """The exception that a Column raises if a rule compares it or computes with it as if it were an integer."""
 
 
 def _refuse(*_: object) -> Any:
@@ -32,7 +32,7 @@ class Column:
     values: Values
 
     def keeping(self, own: Column | int, keep: int) -> Column:
-        """Return a Column that contains the input's size in each row where this target has `keep`."""
+        """Return a copy of this target Column in which the input's size replaces each value `keep`."""
         import numpy as np
 
         return Column(np.where(self.values == keep, own.values if isinstance(own, Column) else own, self.values))

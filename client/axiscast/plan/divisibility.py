@@ -1,4 +1,4 @@
-"""Whether sizes exist that divide each other and are within their bounds.
+"""A search for sizes within given bounds, of which certain sizes must divide others.
 
 A chain of sizes that divide each other can be long, and a size can have many divisors. Therefore, the search tries a
 limited number of sizes. Beyond the limit, it assumes that the sizes exist. Every result for small sizes is exact.
@@ -13,7 +13,7 @@ from math import lcm
 from ..wire.shapes import MAX_SIZE
 
 MAX_TRIED_SIZES = 1000
-"""The maximum number of sizes that one search tries. This many sizes take about half a millisecond."""
+"""The maximum number of sizes that one search tries. Trying all of them takes about half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Span:
 
 
 Pair = tuple[int, int]
-"""The variables of two sizes, of which the second divides the first."""
+"""A pair of variables. The size of the second variable divides the size of the first variable."""
 
 
 def is_satisfiable(pairs: Sequence[Pair], spans: Mapping[int, Span]) -> bool:
-    """Return whether sizes within their spans exist for which the second size of each pair divides the first."""
+    """Return whether values exist within the spans so that the second size of each pair divides the first size."""
     zeros = _zeros(pairs, spans)
     pairs = [(whole, part) for whole, part in pairs if whole not in zeros]  # any size divides 0
     found = _narrowed(pairs, {number: spans[number] for pair in pairs for number in pair})
@@ -47,7 +47,7 @@ def is_satisfiable(pairs: Sequence[Pair], spans: Mapping[int, Span]) -> bool:
 
 
 def _zeros(pairs: Sequence[Pair], spans: Mapping[int, Span]) -> set[int]:
-    """Return the sizes that can be 0 together with all their multiples. It never helps to give them other values."""
+    """Return the sizes that can be 0 together with all their multiples. The search tries no other values for them."""
     zeros = {number for number, span in spans.items() if span.low == 0}
     while wrong := {part for whole, part in pairs if part in zeros and whole not in zeros}:
         zeros -= wrong
@@ -55,9 +55,9 @@ def _zeros(pairs: Sequence[Pair], spans: Mapping[int, Span]) -> set[int]:
 
 
 def _narrowed(pairs: Sequence[Pair], spans: dict[int, Span]) -> dict[int, Span] | None:
-    """Return the spans without values that are 0, too small or too large, or None if a span has no values."""
+    """Return the spans without values that are 0, too small or too large. Return None if a span is then empty."""
     found = {number: replace(span, low=max(span.low, 1)) for number, span in spans.items()}
-    for _ in range(len(found)):  # the bounds of one size affect the sizes that it divides, in turn
+    for _ in range(len(found)):  # the bounds of a size affect its multiples and divisors, in turn
         for whole, part in pairs:
             one, other = found[whole], found[part]
             not_one = one.is_not_one or other.is_not_one or other.low > 1
@@ -67,7 +67,7 @@ def _narrowed(pairs: Sequence[Pair], spans: dict[int, Span]) -> dict[int, Span] 
 
 
 def _search(pairs: Sequence[Pair], spans: Mapping[int, Span]) -> bool:
-    """Try the values of each size in turn, starting with the size that has the fewest."""
+    """Try the values of each size in turn, starting with the size that has the fewest possible values."""
     order = sorted(spans, key=lambda number: spans[number].high - spans[number].low)
     chosen: dict[int, int] = {}
     tried = 0

@@ -1,4 +1,4 @@
-"""The plan, which is the common form of every framework's broadcast.
+"""The plan, which describes a broadcast in the same form for every framework.
 
 A plan contains only integers and does not depend on a framework. The following laws are checked when a Placement is
 created. P2 to P5 are the constraints C2 to C5 of StableHLO's broadcast_in_dim.
@@ -32,7 +32,7 @@ class Placement:
     """The mapping from one input to one output: input axis `i` becomes output axis `output_axes[i]`."""
 
     input: int
-    """The number of the input from which the output reads its elements."""
+    """The index of the input from which the output takes its elements."""
     input_shape: Shape
     """The input's shape after the op splits axes, if the op does so."""
     output_shape: Shape
@@ -43,7 +43,7 @@ class Placement:
 
     def __post_init__(self) -> None:
         shape, axes, sizes, rank = self.input_shape, self.output_axes, self.output_shape, len(self.output_shape)
-        for size in sizes:  # explicit loops are faster, and every check runs these loops
+        for size in sizes:  # every check runs these loops, which are faster than all()
             if type(size) is not int or size < 0:
                 raise PlanLawError("P1", self)
         if len(axes) != len(shape):
@@ -93,7 +93,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The effect of an op on inputs of these shapes: one placement per output."""
+    """The effect of an op on inputs of certain shapes. For each output, a placement maps the axes of one input."""
 
     input_shapes: tuple[Shape, ...]
     """The shapes of all inputs, including an input that is used only for its shape."""

@@ -1,8 +1,9 @@
 """The possible relations between the sizes on one axis, as a table with one row per relation.
 
 Each row states its condition once, for every kind of size. With integers, the condition returns a bool. With NumPy
-arrays, it returns an array of bools, and with symbolic sizes (size_solver.SymbolicSize), a Clause. Three modules read
-the table: resolution.py for integers, answers/batch_columns.py for arrays, and answers/symbolic.py for symbolic sizes.
+arrays, the condition returns an array of bools. With symbolic sizes (size_solver.SymbolicSize), the condition returns a
+Clause. Three modules read the table: resolution.py for integers, answers/batch_columns.py for arrays, and
+answers/symbolic.py for symbolic sizes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from .plan import Placement, Plan
 def resolve(alignment: Alignment) -> Plan:
     """Return the plan for an alignment.
 
-    Raises ShapeMismatch: size-mismatch for the first output axis whose sizes do not fit, or the alignment's refusal.
+    Raises ShapeMismatch (size-mismatch) for the first output axis whose sizes do not fit. If all sizes fit but the
+    alignment has a refusal, raises this refusal.
     """
     if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
         return plan
@@ -73,7 +74,7 @@ def has_integer_mismatch(alignment: Alignment) -> bool:
 
 
 def _integers_of(axis: Axis) -> Axis | None:
-    """Return the axis without its symbolic sizes, or None if the target is symbolic and nothing can be compared."""
+    """Return the axis without its symbolic sizes, or None if nothing can be compared because the target is symbolic."""
     relation, terms, requirement = axis
     if relation.has_target and not (terms and are_integers(terms[-1].size)):
         return None

@@ -30,7 +30,7 @@ from .divisibility import Pair, Span, is_satisfiable
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A statement about sizes. Each size is given as the number of a variable.
+    """A statement about sizes. Each size is represented by the index of a variable.
 
     The two sizes in `equation` are equal unless one of the sizes in `unless` is 1. If there is no equation, one of the
     sizes in `unless` is 1. If `divides` is True, the second size in `equation` divides the first size.
@@ -42,11 +42,11 @@ class Clause:
 
     @property
     def key(self) -> tuple[object, frozenset[int]]:
-        """A key that is equal for two clauses that state the same in a different order."""
+        """A key that is equal for clauses that differ only in the order of their sizes."""
         return self.equation if self.divides else frozenset(self.equation or ()), frozenset(self.unless)
 
     def __or__(self, other: Clause) -> Clause:
-        """Return the clause that holds if this clause or `other` holds. `other` must state that a variable is 1."""
+        """Return the clause that holds if this clause or `other` holds. `other` must state that a size is 1."""
         assert other.equation is not None
         number, one = other.equation
         assert one == ONE
@@ -54,9 +54,9 @@ class Clause:
 
 
 MAX_TRIED_BOUNDS = 16
-"""The maximum number of values that are tried as the smallest and as the largest possible value of a size."""
+"""The maximum number of values that the solver tries as the smallest or the largest possible value of a size."""
 ONE = 0
-"""The number of the variable whose size is 1."""
+"""The index of the variable whose size is always 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ class _Remainder:
 
 
 class SizeSolver:
-    """The known properties of each variable: bounds, divisor, whether it can be 1, and the variables that it equals."""
+    """The known properties of each size: its bounds, its divisor, whether it can be 1, and the sizes that equal it."""
 
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         count = len(bounds)
@@ -99,14 +99,14 @@ class SizeSolver:
         self._low = [low for low, _ in bounds]
         self._high = [high for _, high in bounds]
         self._is_not_one = [False] * count
-        """Whether a size is known not to be 1 although its bounds include 1."""
+        """Whether a size is known not to be 1 even if its bounds include 1."""
         self._divisor = [1] * count
         """The greatest number that is known to divide the size."""
         self._clauses: dict[int, list[Clause]] = {}
         """The clauses that have a variable in `unless`, keyed by that variable."""
         self.ignored: set[Clause] = set()
         self._pairs: list[tuple[Pair, ...]] = [()]
-        """One entry: the pairs of a size and a symbolic size that divides it."""
+        """A list with one entry, which contains all pairs of a size and a symbolic size that divides this size."""
         self._trail: list[tuple[list[Any], int, Any]] = []
         """The record of all changes as (list, index, previous value), for `trial`."""
 
@@ -193,7 +193,7 @@ class SizeSolver:
             return clause.equation is not None and not self._can_differ(*clause.equation)
 
     def _can_differ(self, one: int, other: int) -> bool:
-        # If two sizes differ, one of them is not 1. The other size can be 1, or is not known to equal the first size.
+        # Two sizes can differ if one of them can be a size other than 1, while the other can be 1 or need not be equal.
         for first, second in ((one, other), (other, one)):
             with self.trial():
                 if self.exclude_one(first) and not (self.excludes_one(second) and self.are_equal(first, second)):
@@ -206,7 +206,7 @@ class SizeSolver:
         while pending:
             clause = pending.pop()
             if (self.ignored and clause in self.ignored) or not all(map(self.excludes_one, clause.unless)):
-                continue  # the clause is ignored, or one of its exceptions can be 1
+                continue  # the clause is ignored, or a size that it exempts can be 1
             if clause.equation is None:
                 return False
             one, other = (self._root[number] for number in clause.equation)
@@ -215,7 +215,7 @@ class SizeSolver:
             if clause.divides and self._low[other] < self._high[other]:
                 self._set(self._pairs, 0, (*self._pairs[0], (one, other)))
                 continue
-            divisor = self._low[other] if clause.divides else 0  # only 0 is a multiple of 0, so these sizes are equal
+            divisor = self._low[other] if clause.divides else 0  # only 0 is a multiple of 0, so both sizes are 0
             changed = self._divide(one, divisor) if divisor else self._join(one, other)
             if changed is None:
                 return False
@@ -235,7 +235,7 @@ class SizeSolver:
             if is_known and self._low[other] and self._divide(one, self._low[other]) is None:
                 return False
             is_equal = (is_known and self._low[other] == 0) or self._divides_by_pairs(part, whole)
-            is_single = self._low[one] > 0 and self._high[one] < 2 * self._low[other]  # every other multiple is larger
+            is_single = self._low[one] > 0 and self._high[one] < 2 * self._low[other]  # 2 * the part is too large
             if (is_equal or is_single) and self._join(one, other) is None:
                 return False
         return self._can_divide({})
@@ -253,7 +253,7 @@ class SizeSolver:
         return any(root in (self._root[whole], self._root[part]) for whole, part in self._pairs[0])
 
     def _can_divide(self, narrower: Mapping[int, Span]) -> bool:
-        """Return whether all pairs can hold if some classes have narrower spans."""
+        """Return whether sizes exist that satisfy all pairs if some classes have narrower spans."""
         pairs = {(self._root[whole], self._root[part]) for whole, part in self._pairs[0]}
         pairs = {(whole, part) for whole, part in pairs if whole != part}
         spans = {number: self._span(number) for pair in pairs for number in pair}
@@ -273,7 +273,7 @@ class SizeSolver:
         return Span(self._low[root], self._high[root], self._divisor[root], self._is_not_one[root])
 
     def _paired_bounds(self, root: int) -> tuple[int, int]:
-        """Return the smallest and the largest possible value of a size that divides another size, or is divided."""
+        """Return the smallest and the largest possible value of a size that divides another size or is its multiple."""
         low = self._low[root]
         nonzero = (self._root[whole] for whole, part in self._pairs[0] if self._root[part] == root)
         high = min([self._high[root], *(self._high[whole] for whole in nonzero if self._low[whole] > 0)])
@@ -286,7 +286,7 @@ class SizeSolver:
         return low, high
 
     def _entails_division(self, whole: int, part: int) -> bool:
-        """Return whether one size divides the other in every solution."""
+        """Return whether `part` divides `whole` in every solution."""
         if self._divides_by_pairs(whole, part):
             return True
         (low, high), (least, most) = self.bounds(whole), self.bounds(part)

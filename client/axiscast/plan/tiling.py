@@ -15,9 +15,9 @@ def align_copies(
 ) -> Alignment:
     """Align one input with `counts`, which contains the number of copies along each axis.
 
-    The shorter of `shape` and `counts` gets leading entries of 1, or entries at its end if `is_left_aligned` is true.
-    An output axis merges its copies and the input's axis. Raises ShapeMismatch if a count is negative, or if a size of
-    the output exceeds 2^63-1.
+    The shorter of `shape` and `counts` gets leading entries of 1. If `is_left_aligned` is true, these entries are added
+    at the end. Each output axis merges an axis for the copies with the input's axis. Raises ShapeMismatch if a count is
+    negative, or if a size of the output exceeds 2^63-1.
     """
     rank = max(len(shape), len(counts))
     new, uncounted = (0, 0) if is_left_aligned else (rank - len(shape), rank - len(counts))
@@ -38,7 +38,7 @@ def align_copies(
 
 
 def _factors(copies: list[Term], own: list[Term]) -> list[Axis]:
-    """Return the axes that are merged into one output axis: the copies, and then the input's own axis.
+    """Return the axes that are merged into one output axis: an axis for the copies, and then the input's axis.
 
     One axis is enough if there is one copy, or if the input's axis has size 1 and expands to the number of copies.
     """
@@ -72,7 +72,7 @@ def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attrib
 
 
 def align_tiles(shapes: tuple[Shape, ...], number: int, like: int) -> Alignment:
-    """Align input `number` with the shape of input `like`, each size of which is a multiple of the input's size.
+    """Align input `number` with the shape of input `like`. Each size of `like` must be a multiple of the input's size.
 
     Both shapes are left-aligned, and missing axes have size 1. The only output is made of copies of input `number`. If
     all sizes are integers that fit, an output axis merges its copies and the input's axis.

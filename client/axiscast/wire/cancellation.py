@@ -16,13 +16,13 @@ from typing import Any
 from .problems import Problem
 
 MAX_SECONDS = 10
-"""The time in seconds after which work is stopped. The limits of a request allow only a fraction of this time."""
+"""The time, in seconds, after which work is stopped. A request within the limits takes only a fraction of this time."""
 
 _thread = local()
 
 
 class WorkCancelled(Exception):
-    """Raised at a checkpoint if the work was cancelled because its client has disconnected."""
+    """The exception that a checkpoint raises if the work was cancelled because the client has disconnected."""
 
 
 class CancellableWork:
@@ -57,7 +57,7 @@ class CancellableWork:
             _thread.work = None
 
     def checkpoint(self) -> None:
-        """Raise WorkCancelled if the work was cancelled, or Problem (work-too-large) if it has run for too long."""
+        """Raise WorkCancelled if the work was cancelled, or Problem (work-too-large) if it ran for too long."""
         if self._cancelled:
             raise WorkCancelled
         if monotonic() > self._end:

@@ -16,20 +16,20 @@ from .problems import Problem
 MAX_KEY = 1000
 """The maximum number of characters in a map key. All field names are shorter."""
 MAX_FIELDS = 2000
-"""The maximum number of keys in a map: twice the maximum number of names in `assume`. Each key may cause an error."""
+"""The maximum number of keys in a map, which limits the number of errors: twice the limit for names in `assume`."""
 MAX_DEPTH = 500
-"""The maximum nesting depth of JSON lists and maps. The limit of Python's own parser depends on its release."""
+"""The maximum nesting depth of JSON lists and maps. The limit of Python's parser differs between releases."""
 
 MAX_DIGITS = 400
-"""The maximum number of digits of an integer in a long body. No finite float has more than 309 digits."""
+"""The maximum number of digits of an integer in a long JSON body. No finite float has more than 309 digits."""
 SHORT_JSON_BYTES = 4 * 2**10
-"""The largest size in bytes of JSON text that is always parsed in less than a millisecond."""
+"""The maximum size, in bytes, for which any JSON text is parsed in less than a millisecond."""
 PACKER_BUFFER_BYTES = 4 * 2**10
-"""The initial buffer size of a packer in bytes. The default size of 256 KiB requires system calls for each value."""
+"""The initial size, in bytes, of a packer's buffer. Allocating the default size, 256 KiB, needs system calls."""
 
 
 class Encoding(Enum):
-    """An encoding of request and response bodies. The value is the canonical media type."""
+    """An encoding of request and response bodies. The value of each member is its canonical media type."""
 
     JSON = "application/json"
     MSGPACK = "application/vnd.msgpack"
@@ -46,8 +46,8 @@ ENCODINGS = {
 """The encoding for each supported media type."""
 
 
-# json.dumps would create an encoder on each call. The cycle check is disabled because plain values contain no reference
-# cycles.
+# json.dumps would create a new encoder for each call.
+# The cycle check is disabled because plain values contain no reference cycles.
 _TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
@@ -62,7 +62,7 @@ def encode(value: Any, media: Encoding) -> bytes:
 
 
 def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> bytes:
-    """Return the encoded map {field: [item, ...], ...}. The items are already encoded."""
+    """Return the encoding of the map {field: [item, ...], ...}, whose items are already encoded."""
     if media is Encoding.JSON:
         lists = [encode(field, media) + b":[" + b",".join(items) + b"]" for field, items in fields.items()]
         return b"{" + b",".join(lists) + b"}"
@@ -74,7 +74,7 @@ def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> byte
 
 
 def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = no_limit, is_answer: bool = False) -> Any:
-    """Decode a body and return its plain value. Long MessagePack bins become views of the body.
+    """Decode a body and return its plain value. Long binary values in MessagePack become views of the body.
 
     Before any values are created, `reserve` is called with the maximum number of bytes that the values need. If
     `is_answer` is true, the limits for MessagePack responses apply. Raises Problem (malformed-body, body-too-large).
@@ -91,7 +91,7 @@ def parse_json(text: str) -> Any:
 
 
 def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> Any:
-    if bytes(body[:1]) in (b"{", b"["):  # in MessagePack, each of these bytes is a complete number
+    if bytes(body[:1]) in (b"{", b"["):  # in MessagePack, the body would be a number
         raise malformed_body("the body looks like JSON: send Content-Type: application/json, or MessagePack")
     nbytes, bins = prescan_msgpack(body, is_answer)
     reserve(nbytes)
@@ -115,11 +115,11 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
 
 
 _PLACEHOLDER = b"\xd4\x00\x00"
-"""An extension value that replaces each bin that is not copied. Bodies that contain extension values are refused."""
+"""The extension value that replaces each bin that is not copied. No body contains it: extension values are refused."""
 
 
 def _replace_bins(body: Buffer, bins: Bins) -> tuple[bytes, list[memoryview]]:
-    """Return the body with each long bin replaced by _PLACEHOLDER, and the list of views of these bins."""
+    """Return the body with _PLACEHOLDER instead of each long bin, and a list with a view of each replaced bin."""
     whole = memoryview(body).toreadonly()
     pieces: list[Buffer] = []
     done = 0
@@ -152,7 +152,7 @@ def _unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     first = bytes(body[:1])
-    if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # in MessagePack, these bytes begin a map
+    if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # a MessagePack map begins with one of these bytes
         raise malformed_body("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
     nbytes, opened = prescan_json(body)
     reserve(nbytes)
@@ -171,12 +171,12 @@ def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
 
 
 _JSON_VALUES = {"None": "null", "True": "true", "False": "false", "undefined": "null", "nil": "null"}
-"""The JSON value for each name that other languages use instead, such as None for null."""
+"""The JSON notation of null, true and false, keyed by the names in other languages, such as None for null."""
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
 def _json_remedy(error: json.JSONDecodeError) -> str:
-    """Return advice on how to correct invalid JSON that resembles another language, or an empty string."""
+    """Return advice on how to correct JSON that contains another language's syntax, or an empty string."""
     before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
     if error.msg.startswith("Illegal trailing comma"):  # Python 3.13 and later report the position of the comma
         before, after = ",", after[1:].lstrip()
@@ -225,7 +225,7 @@ def _real(text: str) -> float:
 _HOOKS: dict[str, Any] = {"object_pairs_hook": _unique_keys, "parse_constant": _refuse_constant}
 _FROM_JSON = json.JSONDecoder(**_HOOKS)
 _FROM_LONG_JSON = json.JSONDecoder(**_HOOKS, parse_int=_integer, parse_float=_real)
-"""The decoder for long JSON strings, which calls Python functions for each number.
+"""The decoder for long JSON strings, which calls a Python function for each number.
 
-These calls let other threads run. They make this decoder a third slower than _FROM_JSON.
+Other threads can run during these calls. The calls make this decoder a third slower than _FROM_JSON.
 """

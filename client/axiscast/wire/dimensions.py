@@ -51,7 +51,7 @@ class Symbol(str):
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """An unknown size divided by an integer: the size of one part if an op splits an axis."""
+    """An unknown size divided by an integer, which is the size of one part if an op splits an axis."""
 
     whole: Symbol
     divisor: int

@@ -24,11 +24,11 @@ _NAMES = [*NUMPY_NAMES, *ML_NAMES]
 _LARGEST_BYTE = {"bool": 1} | dict.fromkeys(["int2", "uint2"], 3)
 _LARGEST_BYTE |= dict.fromkeys(["int4", "uint4", "float4_e2m1fn"], 15)
 _LARGEST_BYTE |= dict.fromkeys(["float6_e2m3fn", "float6_e3m2fn"], 63)
-"""The largest byte value of an element, for dtypes that use only some bits of each byte."""
+"""The largest valid byte of an element, keyed by dtype name. These dtypes use only some bits of each byte."""
 _SIZED = re.compile(r"(bytes|str)<([0-9]{1,7})>")
 _TIMED = re.compile(r"(datetime64|timedelta64)\[(|[1-9][0-9]{0,8})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 MAX_ITEM_BYTES = 2**20
-"""The maximum size of one element in bytes."""
+"""The maximum size, in bytes, of one element."""
 
 DTYPE_EXAMPLES = "float32, int64, bool, bfloat16, complex64, datetime64[ns], str<8>"
 
@@ -64,14 +64,14 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
 
 
 def _suggested_names(name: str) -> list[str]:
-    """Return the dtype names that correspond to a library's name for a dtype, or similar dtype names."""
+    """Return the dtype names that mean the same as a library's dtype name. If there are none, return similar names."""
     name = name.rpartition(".")[2]  # remove the module name, as in torch.float32
     if name == "float":  # "float" has 64 bits in Python and NumPy, and 32 bits in torch
         return ["float32", "float64"]
     if name in _INCOMPLETE_NAMES:
         return [_INCOMPLETE_NAMES[name]]
     found: list[object] = [getattr(np.sctypeDict.get(name.lower()), "__name__", None)]
-    if match := _SHORT_NAME.fullmatch(name.lower()):  # NumPy's short names count bytes, and other libraries count bits
+    if match := _SHORT_NAME.fullmatch(name.lower()):  # f4 is 4 bytes in NumPy, but 4 bits elsewhere
         kind, number = match[1], int(match[2])
         found += [f"{_KIND_NAMES[kind]}{bits}" for bits in (8 * number, number)]
     return [close for close in dict.fromkeys(found) if close in _NAMES] or close_matches(name, _NAMES)
@@ -79,7 +79,7 @@ def _suggested_names(name: str) -> list[str]:
 
 _INCOMPLETE_NAMES = {"string": "str<8>", "str": "str<8>", "bytes": "bytes<8>"}
 _INCOMPLETE_NAMES |= {kind: f"{kind}[ns]" for kind in ("datetime64", "timedelta64")}
-"""Dtype names that need a length or a unit, each with a complete example."""
+"""A complete example for each dtype name that needs a length or a unit."""
 _KIND_NAMES = {"f": "float", "fp": "float", "bf": "bfloat", "i": "int", "s": "int", "u": "uint", "c": "complex"}
 _SHORT_NAME = re.compile(f"[<>=|]?({'|'.join(_KIND_NAMES)})([0-9]{{1,3}})")
 
@@ -110,7 +110,7 @@ def storage_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def find_invalid_element(name: str, data: np.ndarray[Any, np.dtype[np.uint8]]) -> str | None:
-    """Return a message about an element that is invalid for the dtype, or None.
+    """Return an error message if an element is invalid for the dtype. Otherwise, return None.
 
     `data` holds the bytes of all elements.
     """

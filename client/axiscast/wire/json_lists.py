@@ -29,9 +29,9 @@ MAX_EXACT_INTEGER = 2**53
 NAT = -(2**63)
 """The integer that represents NaT (not a time) in datetimes and timedeltas."""
 ELEMENT_BYTES = 80
-"""The bytes of memory needed per element during a conversion, in addition to three times the element's itemsize."""
+"""The memory, in bytes, that a conversion needs per element, in addition to three times the element's itemsize."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_FLOAT_END = 2**1024 - 2**970  # all smaller integers round to a finite float64
+_FLOAT_END = 2**1024 - 2**970  # every smaller integer is rounded to a finite float64
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 
 
@@ -166,7 +166,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3
 
 
 def _advice(value: Any, kind: str) -> str:
-    """Return the end of the message about an invalid element: the type of the element, and the correct notation."""
+    """Return the end of the message about an invalid element: the element's type and the correct notation."""
     text = value.strip() if isinstance(value, str) else ""
     if kind == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
         return f": write {'true' if text.lower() == 'true' or value in (1, '1') else 'false'}"
@@ -180,9 +180,9 @@ def _advice(value: Any, kind: str) -> str:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """Return the kind of a dtype.
+    """Return the letter for the kind of a dtype, which is NumPy's letter for most dtypes.
 
-    It is NumPy's kind, but "i" for all integers, and "i" or "f" for ml_dtypes' dtypes.
+    The letter is "i" for all integers, and "i" or "f" for the dtypes that ml_dtypes defines.
     """
     if dtype.kind in "iu" or "int" in dtype.name:
         return "i"
@@ -279,13 +279,13 @@ def array_to_list(array: Array) -> Any:
     """Convert an array to a nested list of JSON values, or to a single value if the array has no axes."""
     kind = _kind(array.dtype)
     if kind == "c":
-        if array.ndim == MAX_AXES:  # one more axis for the pairs would exceed NumPy's maximum rank
+        if array.ndim == MAX_AXES:  # the axis for the pairs would exceed NumPy's maximum rank
             return [array_to_list(row) for row in array]
         return array_to_list(np.stack([array.real, array.imag], -1))
     if kind in "iu":
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
-        # Narrow integers are not compared: NumPy 2.0 crashes if a replicated array is compared with a number outside
-        # the range of its dtype.
+        # NumPy 2.0 crashes if a replicated array is compared with a number outside the range of its dtype.
+        # Therefore, narrow integers, which cannot exceed the limit, are not compared.
         is_wide, limit = integers.itemsize == 8, MAX_EXACT_INTEGER
         large = is_wide and bool(((integers > limit) | (integers < -limit)).any())
         return _map_nested(integers.tolist(), _exact_integer) if large else integers.tolist()

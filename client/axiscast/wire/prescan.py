@@ -29,7 +29,7 @@ Each entry holds three offsets: of the header, of the first byte, and of the end
 """
 
 ReserveMemory = Callable[[int], object]
-"""A function that is called with a number of bytes before they are allocated. It raises Problem if memory is short."""
+"""A function that is called with a number of bytes before their allocation. It raises Problem if memory is short."""
 
 
 def no_limit(nbytes: int) -> None:
@@ -44,26 +44,26 @@ The bytes of tensors do not count as values. The parsers hold the GIL while they
 ANSWER_VALUES = 2**20
 """The maximum number of values in a response. The limit allows the results of a batch of 10,000 checks."""
 MAX_TEXT_BYTES = 4 * 2**20
-"""The maximum size in bytes of a JSON body, and of all strings and short tensors together in MessagePack.
+"""The maximum size, in bytes, of a JSON body, or of all strings and short tensors in a MessagePack body.
 
 The parsers copy these bytes, which takes about 5 ms.
 """
-# The maximum memory in bytes per value during parsing and validation. tests/runtime/test_memory_estimates.py checks
-# these constants.
+# The maximum memory, in bytes, per value during parsing and validation.
+# tests/runtime/test_memory_estimates.py checks these constants.
 NUMBER_BYTES = 80
 STRING_BYTES = 240
 NULL_BYTES = 300
-"""The maximum memory in bytes per null value. A null may be an unknown size, which becomes a Symbol object."""
+"""The maximum memory, in bytes, per null value. A null can mean an unknown size, which becomes a Symbol object."""
 LIST_BYTES = 110
 MAP_BYTES = 700
 LONG_BIN_BYTES = 600
 MEMORY_PER_TEXT_BYTE = 5
-"""The maximum memory in bytes per byte of UTF-8 text.
+"""The maximum memory, in bytes, that a string needs per byte of its UTF-8 encoding.
 
 A single wide character makes the whole string wide. For a moment, both the narrow string and the wide string exist.
 """
 MIN_VIEW_BYTES = 1024
-"""The minimum size in bytes of a bin that becomes a view of the body. Shorter bins are copied."""
+"""The minimum size, in bytes, of a binary value that becomes a view of the body. Shorter binary values are copied."""
 _PIECE = 2**16
 """The number of body bytes that are copied and counted in one step."""
 
@@ -78,22 +78,22 @@ def malformed_body(detail: str) -> Problem:
 _NUMBERS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9} | {
     0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9,
 }  # fmt: skip
-"""The encoded length in bytes of nil, booleans and numbers, keyed by the first byte."""
+"""The encoded length, in bytes, of nil, booleans and numbers, keyed by the first byte of the encoding."""
 _BINS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
 _STRINGS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
 _WIDTHS = _BINS | _STRINGS | {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
-"""The width in bytes of the size field in a bin, a string, a list or a map, keyed by the first byte."""
+"""The width, in bytes, of the size field in a bin, string, list or map, keyed by the first byte of the encoding."""
 _ITEM_VALUES = [0] * 256
 _ITEM_VALUES[0x80:0xA0] = [2] * 16 + [1] * 16
 _ITEM_VALUES[0xDC:0xE0] = [1, 1, 2, 2]
 """The number of values per item, indexed by the first byte: 2 for a map, 1 for a list, and 0 for any other value."""
 _COPIED = dict.fromkeys(_STRINGS, (STRING_BYTES, MEMORY_PER_TEXT_BYTE)) | dict.fromkeys(_BINS, (NUMBER_BYTES, 1))
-"""The memory in bytes per string or short bin, and per byte in it, keyed by the first byte of the value."""
+"""The memory, in bytes, per string or short bin, and per byte of its content, keyed by the encoding's first byte."""
 _EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4} | dict.fromkeys(range(0xD4, 0xD9), 0)
 
 _LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for first in range(256)]
 _LENGTHS[0xA0:0xC0] = range(1, 33)
-"""The encoded length of a value in bytes, indexed by the first byte.
+"""The encoded length, in bytes, of a value, indexed by the first byte of the encoding.
 
 It is 0 if the first byte does not determine the length.
 """
@@ -103,11 +103,11 @@ _COSTS[0xC0] = NULL_BYTES
 
 
 def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | None = None) -> tuple[int, Bins]:
-    """Return the maximum memory in bytes for the values in a MessagePack body, and the list of long bins.
+    """Return the maximum memory, in bytes, that the values in a MessagePack body need, and the list of long bins.
 
-    The memory does not include the bytes in long bins. The parser detects all errors that this function does not check.
-    A response may have more values than a request, and any amount of text. If `max_values` is given, it replaces the
-    limit on the number of values.
+    The memory does not include the bytes in long bins. The parser detects the errors that this function does not
+    detect. A response may have more values than a request, and any amount of text. If `max_values` is given, it
+    replaces the limit on the number of values.
 
     Raises Problem (malformed-body, body-too-large) if the body is truncated or has trailing bytes. The same error is
     raised for extension types, too many values or too much text.
@@ -134,7 +134,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
                 left += item_values * size
                 if values > max_values:
                     raise malformed_body(f"the body has more than {max_values} values")
-                if left > len(body) - position:  # each value takes at least one byte
+                if left > len(body) - position:  # each value has at least one byte
                     raise IndexError
                 continue
             if first in _BINS and size >= MIN_VIEW_BYTES:
@@ -184,7 +184,7 @@ _NO_STEPS = bytes({*range(256)} - {*b"[{]}"})
 
 
 def prescan_json(body: Buffer) -> tuple[int, int]:
-    """Return the maximum memory in bytes for a JSON body, and an upper bound on its number of lists and maps.
+    """Return the maximum memory, in bytes, that a JSON body needs, and an upper bound on its number of lists and maps.
 
     Raises Problem (malformed-body, body-too-large) if the body has too many values or bytes.
     """
@@ -196,7 +196,7 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
         piece = bytes(view[start : start + _PIECE])
         for character in counts:
             counts[character] += piece.count(character)
-        nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")  # a null may end in the next piece
+        nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")  # a null can be split between two pieces
         # Plain text is ASCII without backslash escapes, because an escape may encode a non-ASCII character.
         plain = plain and piece.isascii() and b"\\" not in piece
     # Each value except the first follows one of these characters. Their number therefore limits the number of values.
@@ -211,7 +211,7 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
 
 def json_depth(body: Buffer) -> int:
     """Return the nesting depth of lists and maps in a body, up to the first byte that is not valid JSON."""
-    text = bytes(body).replace(rb"\\", b"").replace(rb"\"", b"")  # now every remaining quote begins or ends a string
+    text = bytes(body).replace(rb"\\", b"").replace(rb"\"", b"")  # each remaining quote begins or ends a string
     outside = b"".join(text.split(b'"', 2 * MAX_VALUES + 2)[::2])
     # A valid body opens at most MAX_VALUES lists and maps, so it has at most 2 * MAX_VALUES brackets.
     steps = outside.translate(_STEPS, _NO_STEPS)[: 2 * MAX_VALUES]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ProblemKind(NamedTuple):
-    """The status, the title and the remedy that are the same for all problems with one code."""
+    """The HTTP status, the title and the remedy that all problems with the same code share."""
 
     status: int
     title: str

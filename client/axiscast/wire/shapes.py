@@ -46,7 +46,7 @@ def _distinct(values: Any) -> list[int]:
 
 
 def json_type_name(value: Any) -> str:
-    """Return the type of a value in JSON's terms, such as "a list"."""
+    """Return the JSON name for the type of a value, such as "a list"."""
     if value is None:
         return "null"
     kinds: dict[type, str] = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
@@ -72,16 +72,16 @@ MAX_ASSUMED_NAMES = 1000
 class StopAtFirstError(FailFast):
     """A marker that stops the validation of a list at its first error.
 
-    By default, pydantic stores an error per invalid item.
+    By default, pydantic stores one error for each invalid item.
     """
 
     __hash__ = object.__hash__  # a union requires a hashable annotation, and the base class is not hashable
 
 
 def one_or_list_of(item: Any, *kinds: type) -> Any:
-    """Return the type for a tuple of items.
+    """Return the annotation for a field that holds a tuple of items.
 
-    A single value of one of the types `kinds` is read as a list with one item.
+    A single value whose type is in `kinds` is read as a list with one item.
     """
     read = BeforeValidator(
         lambda value: [value] if isinstance(value, kinds) else as_list(value),
@@ -113,7 +113,7 @@ MAX_SHAPE_CHARACTERS = 2000
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _BRACKETS = re.compile(rf"(?:{_NAME} ?[:=] ?)?(?:{_NAME} ?)?(?:\((.*)\)|\[(.*)\])")
 _TIMES = re.compile(r"(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)")
-"""Matches an "x" between two sizes, or a name. Names are matched because they may contain an "x"."""
+"""Matches a name, or an "x" between two sizes. Names are matched because a name may contain an "x"."""
 _COMMA = re.compile(r" ?[,\u00d7] ?")
 _BY = re.compile(r" ?\u00d7 ?| x | ")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")

@@ -30,14 +30,14 @@ Strides = tuple[int, ...]
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _BASE64_OF_URLS = re.compile("[A-Za-z0-9_-]*={0,2}")
 BIN_BYTES = 2**30
-"""The maximum size of a MessagePack bin in bytes. A larger tensor becomes a list of bins.
+"""The maximum size, in bytes, of a MessagePack bin. A larger tensor is sent as a list of bins.
 
 MessagePack limits a bin to less than 4 GiB.
 """
 JSON_CHUNK_ELEMENTS = 512
-"""The number of elements that one call writes as JSON. A call takes about 0.5 ms and holds the GIL."""
+"""The number of elements that one call of the JSON encoder writes. A call takes about 0.5 ms and holds the GIL."""
 BASE64_CHUNK_BYTES = 3 * 2**16
-"""The number of bytes that one call encodes to base64, or of base64 characters that one call decodes.
+"""The number of bytes that one call encodes to base64, or the number of base64 characters that one call decodes.
 
 A call takes about 2 ms.
 """
@@ -50,7 +50,8 @@ class InvalidBase64(InvalidData):
 class Tensor(BaseModel):
     """A tensor in a request or a response.
 
-    The tensor is either dense or strided. A strided tensor has each distinct element once, and `strides` to read them.
+    The tensor is either dense or strided. A strided tensor contains each distinct element once, and its `strides` give
+    the location of each element.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -175,7 +176,7 @@ def _are_bins(data: Any) -> bool:
 
 
 def _joined(bins: Sequence[bytes | memoryview], size: int) -> Array:
-    """Concatenate the bins in one array. NumPy releases the GIL while it copies; bytes.join does not."""
+    """Concatenate the bins in one array. NumPy releases the GIL while it copies, but bytes.join does not."""
     whole, start = np.empty(size, np.uint8), 0
     for part in bins:
         whole[start : start + len(part)] = np.frombuffer(part, np.uint8)
@@ -220,7 +221,7 @@ def tensor_view(
 
 
 def strided_size(shape: tuple[int, ...], strides: Strides) -> int:
-    """Return the number of elements in memory from the first to the last element, or 0 for an empty tensor."""
+    """Return the memory length, in elements, from a tensor's first element to its last, or 0 for an empty tensor."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
@@ -299,7 +300,7 @@ def bin_header(size: int) -> bytes:
 
 
 def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides | None, bins: int) -> bytes:
-    """Return the MessagePack encoding of a tensor up to its data.
+    """Return the part of a tensor's MessagePack encoding that precedes the data.
 
     A tensor with several bins has a list header at the end.
     """
@@ -308,14 +309,14 @@ def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides |
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
     head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
-    return head[:-bins]  # finally, the data replaces the nil values
+    return head[:-bins]  # without the nil values, because the data follows instead
 
 
 def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
     """Yield the MessagePack encoding of a tensor, part by part.
 
-    If `strided` is true, the encoding has each distinct element once, and strides. Otherwise, the tensor is dense.
-    Parts that hold elements are views if the elements are in C order in memory.
+    If `strided` is true, the encoding contains each distinct element once, and the strides. Otherwise, the encoded
+    tensor is dense. Parts that hold elements are views if the elements are in C order in memory.
     """
     name = dtype_name(array.dtype)
     data, strides = compact(array) if strided else (np.ascontiguousarray(array).reshape(-1), None)

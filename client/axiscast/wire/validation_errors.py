@@ -25,13 +25,14 @@ _MESSAGES = {
     "less_than_equal": "must be at most 2^63-1",
 }
 _NO = (0, "", "0", "no", "false", "False")
-"""Values that other languages and programs write instead of false."""
+"""The values that other languages and programs use for false."""
 
 
 def merge_renamed_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Return the errors. A missing field and an unknown field beside it are merged into one error.
+    """Return the errors, with one error for a field that was sent under another name.
 
-    They are merged only if no other field in the same map is missing or unknown.
+    pydantic reports a missing field and an unknown field in the same map. These two errors are merged only if no other
+    field in this map is missing or unknown.
     """
     places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     for error in errors:
@@ -75,5 +76,5 @@ def error_message(error: ErrorDetails, name: int | str, fields: Iterable[str], e
 
 
 def allowed_values(error: ErrorDetails) -> str:
-    """Return the values that a field may have, as a string."""
+    """Return a string that lists the values that a field may have."""
     return str(error.get("ctx", {}).get("expected", "another value"))
