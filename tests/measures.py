@@ -26,6 +26,7 @@ from axiscast.answers.translate import answer_translate
 from axiscast.messages import CheckRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validate
+from axiscast.ops import equation
 from axiscast.wire import codec, dtypes, prescan, shapes
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.problems import Problem
@@ -39,7 +40,8 @@ from axiscast_service.settings import Settings
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
 MODULES: dict[str, ModuleType] = {
-    module.__name__.split(".")[-1]: module for module in (limits, codec, prescan, dtypes, shapes, threads, drawing)
+    module.__name__.split(".")[-1]: module
+    for module in (limits, codec, prescan, dtypes, shapes, threads, drawing, equation)
 }
 Ask = Callable[[int], object]
 """A function that sends a request with an amount under a limit, and returns or raises the code of the refusal.
@@ -286,7 +288,11 @@ SETTINGS: dict[str, list[tuple[int, Ask]]] = {
 """The settings: for each check of a setting, a request and the amount that it measures."""
 
 FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-    "shapes.MAX_SIZE": (lambda: checked(TORCH, [shapes.MAX_SIZE]), lambda: checked(TORCH, [shapes.MAX_SIZE + 1]))
+    "shapes.MAX_SIZE": (lambda: checked(TORCH, [shapes.MAX_SIZE]), lambda: checked(TORCH, [shapes.MAX_SIZE + 1])),
+    "equation.MAX_EQUATION_CHARACTERS": (
+        lambda: checked({"name": "numpy.einsum", "equation": "i->i".ljust(equation.MAX_EQUATION_CHARACTERS)}, [2]),
+        lambda: checked({"name": "numpy.einsum", "equation": "i->i".ljust(equation.MAX_EQUATION_CHARACTERS + 1)}, [2]),
+    ),
 }
 """The limits of formats: requests at the limit and one above it."""
 

@@ -178,7 +178,7 @@ def test_a_transport_of_httpx_has_its_own_options(make: Any, service: Served) ->
             client.broadcast("numpy.broadcast_arrays", np.broadcast_to(values, out.shape).copy(), out=out)
             np.testing.assert_array_equal(out, np.broadcast_to(values, out.shape))
     for options in ({"proxy": "http://127.0.0.1:1"}, {"verify": False}):
-        with pytest.raises(ValueError, match="transport of your own"):
+        with pytest.raises(ValueError, match="pass them to your transport instead"):
             make(service.url, transport=kind(), **options)
 
 

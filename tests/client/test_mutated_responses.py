@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from test_responses import CLASHES, FAILED, FITS, PAIR, RIGHT, answered, body_of
+from test_responses import CONFLICTING, FAILED, FITS, PAIR, RIGHT, answered, body_of
 
 from axiscast import InvalidAnswer, ServiceProblem
 from axiscast.client.call import Call
@@ -37,7 +37,7 @@ def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
 
 CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()} | {
     "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), body_of(FITS)),
-    "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CLASHES, FAILED]})),
+    "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CONFLICTING, FAILED]})),
 }
 
 
