@@ -7,9 +7,12 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from contextlib import ExitStack
+from multiprocessing import parent_process
 
 import uvicorn
+from fastapi import FastAPI
 
 from axiscast import __version__
 
@@ -93,7 +96,7 @@ def serve(settings: Settings) -> None:
         if _needs_metrics_directory(settings):
             os.environ[METRICS_DIRECTORY] = stack.enter_context(tempfile.TemporaryDirectory(prefix="axiscast-metrics-"))
         uvicorn.run(
-            "axiscast_service.app:create_app",
+            "axiscast_service.serve:create_worker_app" if settings.workers > 1 else "axiscast_service.app:create_app",
             factory=True,
             host=settings.host,
             port=settings.port,
@@ -114,6 +117,25 @@ def serve(settings: Settings) -> None:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.finish_seconds,
         )
+
+
+def create_worker_app() -> FastAPI:
+    """Return the application of one of several workers, which shuts down after its supervisor has ended.
+
+    Without this, the workers of a supervisor that was killed by SIGKILL would run forever.
+    """
+    from .app import create_app
+
+    threading.Thread(target=_shut_down_after_supervisor, name="axiscast-supervisor", daemon=True).start()
+    return create_app()
+
+
+def _shut_down_after_supervisor() -> None:
+    """Wait until the supervisor has ended, and then start a normal shutdown."""
+    supervisor = parent_process()
+    assert supervisor is not None
+    supervisor.join()
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _needs_metrics_directory(settings: Settings) -> bool:

@@ -44,6 +44,36 @@ def listeners_of(service: Served) -> int:
     return sum(line[1].endswith(port) and line[3] == "0A" for line in lines)
 
 
+def is_running(pid: int) -> bool:
+    """Return whether a process exists that has not ended. The test's system may never collect an orphan's status."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def test_the_workers_of_a_killed_supervisor_finish_their_requests_and_end() -> None:
+    body = LARGE.replace(b"1000", b"50", 1)
+    with served(workers=2, drain_seconds=1, finish_seconds=200) as service:
+        assert wait_for(lambda: listeners_of(service) == 2)
+        workers = workers_of(service)
+        try:
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(STREAM % (len(body), body))
+                connection.recv(1, socket.MSG_PEEK)
+                service.process.send_signal(signal.SIGKILL)
+                length = 0
+                while data := connection.recv(2**22):
+                    length += len(data)
+                assert length > 50 * 1000 * 1000 * 8, "the stream was cut"
+            assert wait_for(lambda: not any(map(is_running, workers)))
+            assert listeners_of(service) == 0
+        finally:
+            for worker in filter(is_running, workers):
+                os.kill(worker, signal.SIGKILL)
+
+
 def test_a_killed_worker_loses_only_its_own_requests_and_is_replaced() -> None:
     with served(workers=2) as service:
         assert wait_for(lambda: listeners_of(service) == 2)  # else nobody may be left to answer
