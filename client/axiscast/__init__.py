@@ -79,8 +79,8 @@ _EXPORTS = [
 ]
 """The modules whose `__all__` this package exports.
 
-The modules are in the order of their layers, so that the use of a name imports no module of a higher layer. The first
-module is an exception: it is first because it imports nothing.
+The modules are in the order of their layers, so that using a name imports no module from a higher layer. Only the first
+module is not in this order: it is first because it imports nothing.
 """
 
 
@@ -125,7 +125,7 @@ def _suggestion(name: str) -> str:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Explain shape errors under their tracebacks, after `%load_ext axiscast` in IPython or a notebook."""
+    """Show explanations of shape errors under their tracebacks, after `%load_ext axiscast` in IPython or a notebook."""
     from .training.notebook import load
 
     load(shell)
@@ -136,7 +136,7 @@ def unload_ipython_extension(shell: Any) -> None:
     shell.set_custom_exc((), None)
 
 
-if not TYPE_CHECKING:  # for type checkers, every misspelt name would otherwise have the type Any
+if not TYPE_CHECKING:  # otherwise, type checkers would accept every misspelt name
     __getattr__ = _find_attribute
 
 

@@ -161,7 +161,7 @@ class DeadlineExceeded(AxiscastError, TimeoutError):
 
 
 class InvalidAnswer(AxiscastError):
-    """The response is not from an axiscast service, for example a web page or an inconsistent tensor."""
+    """The response is not from an axiscast service: for example, it is a web page or has an inconsistent tensor."""
 
 
 class UnusableModel(AxiscastError):
@@ -183,7 +183,8 @@ BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in
 def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
     """Return the exception for a problem document and an HTTP status.
 
-    The exception has the class for the problem's code. If the code has no class, the exception is a ServiceProblem.
+    The problem's code determines the class of the exception. If the code has no class of its own, the exception is a
+    ServiceProblem.
     """
     code = document.get("code")
     return BY_CODE.get(code if isinstance(code, str) else "", ServiceProblem)({**document, "status": status})

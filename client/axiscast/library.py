@@ -41,7 +41,7 @@ _answer = CheckAnswer.model_validate
 
 
 def typed(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that raises the same exceptions as a Client, instead of Problem."""
+    """Return a version of a function that raises the exceptions of a Client instead of Problem."""
 
     @wraps(function)
     def typed(*args: P.args, **options: P.kwargs) -> T:
@@ -100,7 +100,7 @@ def check(
 
 
 def _plain(op: OpLike) -> Op | None:
-    """Return the op itself, or the op with this name if the name needs no attributes. Otherwise return None."""
+    """Return an op object unchanged, or the op with this name if it needs no attributes. Otherwise, return None."""
     if type(op) is str:
         return read_plain_op(op)
     return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
@@ -202,9 +202,9 @@ def why(text: str | BaseException) -> WhyAnswer:
     last one is explained. A field of the answer is None if the string does not contain the information. If the error is
     not about broadcasting, the answer only names the topic of the error.
 
-    `text` may also be an exception. Then the answer names the operands of the failing expression, with their shapes and
-    dtypes. This data is read from the traceback frames. No elements of arrays are read, and no code of the operands is
-    run.
+    `text` may also be an exception. In this case, the answer names the operands of the failing expression, with their
+    shapes and dtypes. This data is read from the traceback frames. No elements of arrays are read, and no code of the
+    operands is run.
 
     Raises InvalidRequest if `text` is neither a string nor an exception.
 

@@ -33,7 +33,7 @@ Write = Callable[[Array, Array], None]
 """A function that copies its second argument to its first. Both have the same shape and units, and do not overlap."""
 
 CHUNK_BYTES = 2**20 - 2**12
-"""The maximum size of a chunk in bytes. A chunk fits into the cache but exceeds a send buffer's high-water mark.
+"""The maximum size, in bytes, of a chunk. A chunk fits into the cache but exceeds a send buffer's high-water mark.
 
 A write of 1 MiB or more to a Linux loopback socket costs up to 1.5 times as much per byte. Chunks of half the size are
 not faster. The cause is unknown.
@@ -48,29 +48,29 @@ last chunk and the end of the previous chunk. The third buffer is then free.
 SMALL_BYTES = 2**16
 """The maximum number of bytes that np.copyto copies faster than another method can be set up."""
 BLOCK_BYTES = 15 * 2**16
-"""The maximum size of a block in bytes.
+"""The maximum size, in bytes, of a block.
 
 A block stays in the cache until it is read again, and is smaller than a chunk.
 """
 SHORT_ROW_BYTES = 2**7
-"""The minimum row size in bytes for which NumPy's overhead per row does not matter."""
+"""The minimum row size, in bytes, for which NumPy's overhead per row is negligible."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
-"""The size in bytes of the row that is copied fastest, and the size of a cache line in bytes."""
+"""The row size, in bytes, that is copied fastest per byte, and the size, in bytes, of a cache line."""
 NARROW = 2
-"""The maximum size of a narrow unit in bytes. Narrow units cost more per byte because all units take the same time."""
+"""The maximum size, in bytes, of a narrow unit. Narrow units cost more per byte, as each unit takes the same time."""
 ROW_BYTES = 96
-"""The number of bytes of repeated rows to write unit by unit before the rows are copied.
+"""The number of bytes to write unit by unit before these bytes are copied to the remaining repetitions.
 
 For narrow units, the number is halved.
 """
 COLUMNS, COLUMN_BYTES = 12, 32
-"""The largest row, in units and in bytes, that is written faster column by column than row by row."""
+"""The size of the largest row, in units and in bytes, for which writing column by column is the faster method."""
 ORDER_BYTES = 2**24
-"""The maximum size in bytes of an input that is copied to C order before it is streamed repeatedly."""
+"""The maximum size, in bytes, of an input that is copied to C order before its elements are streamed repeatedly."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
-"""The maximum size of a transpose tile in bytes, and the number of its units along the axis that is read."""
+"""The maximum size, in bytes, of a transpose tile, and the number of its units along the axis that is read."""
 MIN_TILE_BYTES = 2**14
-"""The minimum size in bytes of a tile for which one step in Python is worth its cost.
+"""The minimum size, in bytes, of a tile. For smaller tiles, a step in Python costs more than it saves.
 
 If most axes are short, a tile would have only a few units. np.copyto is then up to a thousand times faster.
 """
@@ -79,7 +79,7 @@ If most axes are short, a tile would have only a few units. np.copyto is then up
 def write_dense(view: Array, out: Array) -> None:
     """Copy the elements of a view to `out`, an array in C order with the same shape and dtype.
 
-    They must not overlap.
+    The view and `out` must not overlap in memory.
     """
     if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
         raise ValueError("out must have the shape and dtype of the view, and must be in C order")
@@ -102,20 +102,20 @@ def c_ordered(view: Array) -> Array:
 def reordered(view: Array) -> Array:
     """Return a view of the same elements that can be streamed quickly.
 
-    If the elements are read out of order repeatedly, return a view of a copy of up to ORDER_BYTES.
+    If the elements are read repeatedly and not in memory order, return a view of a copy of up to ORDER_BYTES.
     """
     once = _out_of_order(view)
     return view if once is None else np.broadcast_to(c_ordered(once), view.shape)
 
 
 def reordered_bytes(view: Array) -> int:
-    """Return the size in bytes of the copy that `reordered` makes, or 0 if `reordered` makes no copy."""
+    """Return the size, in bytes, of the copy that `reordered` makes, or 0 if `reordered` makes no copy."""
     once = _out_of_order(view)
     return 0 if once is None else once.nbytes
 
 
 def _out_of_order(view: Array) -> Array | None:
-    """Return the distinct elements of a view that is read out of order repeatedly.
+    """Return the distinct elements of a view whose elements are read repeatedly and not in memory order.
 
     Return None for any other view, or if a copy of the elements would exceed ORDER_BYTES.
     """
@@ -127,12 +127,12 @@ def _out_of_order(view: Array) -> Array | None:
 
 
 def is_fast_to_chunk(view: Array) -> bool:
-    """Return whether a chunk is written in a fraction of a millisecond because memory is read in long runs."""
+    """Return whether writing a chunk takes only a fraction of a millisecond because memory is read in long runs."""
     return view.flags.c_contiguous or _has_long_rows(layout_of(in_units(view)))
 
 
 def chunk_buffer_bytes(view: Array) -> int:
-    """Return the total size in bytes of the buffers that `chunks` allocates.
+    """Return the total size, in bytes, of the buffers that `chunks` allocates.
 
     There are at most CHUNK_BUFFERS buffers.
     """
@@ -246,9 +246,9 @@ def _writer(layout: Layout) -> Write:
 
 
 def _times(layout: Layout, axis: int, most: int) -> int:
-    """Return how many repetitions to write along an axis before they are copied to the remaining repetitions.
+    """Return the number of repetitions to write along an axis before the remaining repetitions are copied from these.
 
-    The repetitions that are written have about `most` bytes or fewer.
+    The repetitions that are written first have about `most` bytes or fewer.
     """
     nbytes = prod(layout.shape[axis + 1 :]) * layout.width
     line = lcm(nbytes, ALIGNMENT)
@@ -257,7 +257,7 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
-    """Return whether np.copyto copies a layout fastest, without merging its elements into units."""
+    """Return whether np.copyto is the fastest method for a layout even if its elements are not merged into units."""
     return _writer(to_units(layout, layout.width)) is np.copyto
 
 
@@ -275,7 +275,7 @@ def _aligned_once(array: Array) -> Array:
 
 
 def _has_long_rows(layout: Layout) -> bool:
-    """Return whether memory is read in runs so long that NumPy's overhead per run does not matter."""
+    """Return whether memory is read in runs so long that NumPy's overhead per run is negligible."""
     return layout.strides[-1] == layout.width and layout.shape[-1] * layout.width >= SHORT_ROW_BYTES
 
 
@@ -306,7 +306,7 @@ def _steps(shape: Ints, width: int) -> Ints:
 
 
 def _columns(out: Array, source: Array) -> None:
-    """Copy column by column, because an array with short rows has few but long columns.
+    """Copy an array with short rows column by column, because it has only a few columns, which are long.
 
     If several last axes are short, they are treated as one axis.
     """
@@ -320,15 +320,15 @@ def _columns(out: Array, source: Array) -> None:
 
 
 def _by_blocks(out: Array, source: Array) -> None:
-    """Copy block by block, from an aligned copy of the distinct units in each block."""
+    """Copy an unaligned array block by block, from an aligned copy of the distinct units in each block."""
     for block in blocks(out.shape, _steps(out.shape, out.itemsize)):
         np.copyto(out[block], _aligned_once(source[block]))
 
 
 def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
-    """Copy an array that repeats along an axis.
+    """Write an array that repeats along an axis.
 
-    Write `times` repetitions to a buffer, and copy the buffer repeatedly.
+    The function writes `times` repetitions to a buffer, and then copies the buffer repeatedly.
     """
     shape = out.shape
     seed_shape = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
@@ -346,9 +346,9 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
 
 
 def _copy_rows(target: Array, seed: Array, axis: int, times: int) -> None:
-    """Copy a seed with `times` repetitions along an axis to all repetitions in the target.
+    """Fill `target` along an axis with copies of `seed`, which already holds `times` repetitions.
 
-    Whole rows are copied at once.
+    Each copy is one long row, so NumPy's overhead per row is small.
     """
     outer = target.shape[:axis]
     rows, line = target.reshape(*outer, -1), seed.reshape(*outer, -1)

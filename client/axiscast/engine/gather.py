@@ -22,7 +22,7 @@ GATHER_PIECE_LOOKUPS = 2**16
 These lookups take half a millisecond, and their indices stay in the cache.
 """
 GATHER_PIECE_BYTES = 2**18
-"""The maximum size of a piece in bytes. A piece with a single element may be larger."""
+"""The maximum size, in bytes, of a piece. A piece with a single element may be larger."""
 
 
 class Gathered:
@@ -59,7 +59,7 @@ class Gathered:
 
     @property
     def held(self) -> int:
-        """The maximum memory in bytes that a piece takes while the next piece is computed."""
+        """The maximum memory, in bytes, that a piece takes while the next piece is computed."""
         elements = prod(self._piece_shape())
         return elements * (7 * 8 + 3 * self.dtype.itemsize)
 
@@ -89,13 +89,13 @@ class Gathered:
 
 
 def _offsets(axes: Sequence[tuple[int, int]], start: int, stop: int) -> Array:
-    """Return the offsets, in elements, of the positions `start` to `stop` on a merged axis.
+    """Return the offsets, in elements, of the positions from `start` to `stop` on a merged axis.
 
-    An offset is the distance from the first position on the axis.
+    An offset is the distance in memory from the first position on the axis.
     """
     positions = np.arange(start, stop)
     offsets = np.zeros(len(positions), np.int64)
     for size, stride in reversed(axes[1:]):
-        positions, inner = np.divmod(positions, min(size, MAX_SIZE))  # every position is less than MAX_SIZE
+        positions, inner = np.divmod(positions, min(size, MAX_SIZE))  # all positions are below MAX_SIZE
         offsets += inner * stride
     return offsets + positions * axes[0][1] if axes else offsets

@@ -1,4 +1,4 @@
-"""The memory layout of a view, reduced to the fewest axes and the widest units that describe its bytes."""
+"""The memory layout of a view, reduced to the fewest axes and the largest units that describe the same bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Ints = tuple[int, ...]
 
 MAX_UNIT_BYTES = 16
-"""The size in bytes of the widest element that NumPy copies in one operation."""
+"""The size, in bytes, of the largest element that NumPy copies in one operation."""
 
 
 class Layout(NamedTuple):
@@ -30,9 +30,9 @@ def layout_of(array: Array) -> Layout:
 
 
 def in_units(view: Array) -> Array:
-    """Return a view of the same bytes with the fewest axes and the widest units. The view may be unaligned."""
+    """Return a view of the same bytes with the fewest axes and the largest units. The view may be unaligned."""
     shape, strides, width, _ = to_units(layout_of(view), MAX_UNIT_BYTES)
-    first_element: Any = (*[slice(1)] * view.ndim, ...)  # with the ellipsis, indexing never returns a scalar
+    first_element: Any = (*[slice(1)] * view.ndim, ...)  # with an ellipsis, indexing returns an array, never a scalar
     first = view[first_element].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
     return units.view("c16" if width == MAX_UNIT_BYTES else f"u{width}")[..., 0]

@@ -1,8 +1,9 @@
 """Sums over axes of arrays whose elements overlap in memory, such as sliding windows.
 
 Such an array may have 2^28 elements in a few bytes, and reading each element takes up to 50 ns. Therefore, the sums are
-computed for every position in memory, one axis after another: the sum over an axis adds the positions that are one
-stride apart. Doubling the number of added positions takes at most 2 log2(size) additions for each axis and position.
+computed for every position in memory, one axis after another: the sum over an axis adds the values at positions that
+are one stride apart. Doubling the number of added positions takes at most 2 log2(size) additions for each axis and
+position.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from .memory_layout import Array, Ints
 from .sums import SMALL_ELEMENTS, accumulator
 
 _ARRAYS = 4
-"""The maximum number of arrays with one sum for each position that exist at the same time."""
+"""The maximum number of arrays that exist at the same time and hold one sum for each memory position."""
 
 
 def overlapping_memory(array: Array, axes: Ints) -> Array | None:
     """Return a flat view of an array's memory, if summing the memory takes fewer additions than summing the elements.
 
-    Return None for other arrays, and if a stride is 0, negative or not a multiple of the itemsize.
+    Otherwise, return None. Also return None if a stride is 0, negative or not a multiple of the itemsize.
     """
     if not axes or array.size <= SMALL_ELEMENTS or array.flags.c_contiguous:
         return None
@@ -35,13 +36,13 @@ def overlapping_memory(array: Array, axes: Ints) -> Array | None:
 
 
 def overlap_bytes(array: Array, axes: Ints) -> int:
-    """Return the maximum memory in bytes that summing an array takes if its elements overlap, excluding the results."""
+    """Return the maximum memory, in bytes, for summing an array whose elements overlap, without the results."""
     memory = overlapping_memory(array, axes)
     return 0 if memory is None else _ARRAYS * _position_dtype(array.dtype).itemsize * memory.size
 
 
 def sum_overlapping(array: Array, memory: Array, axes: Ints, dtype: np.dtype[Any]) -> Array:
-    """Return the array summed over `axes`, which get size 1. `memory` is its overlapping memory.
+    """Return the array summed over `axes`, which get size 1. `memory` is the array's overlapping memory.
 
     >>> windows = np.lib.stride_tricks.sliding_window_view(np.arange(1000), 500)
     >>> sum_overlapping(windows, overlapping_memory(windows, (1,)), (1,), np.dtype(int))[:2, 0].tolist()
@@ -56,7 +57,7 @@ def sum_overlapping(array: Array, memory: Array, axes: Ints, dtype: np.dtype[Any
 
 
 def _position_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of the sums. It is so wide that no sum overflows, because an overflow can't be undone."""
+    """Return a dtype that is so wide that no sum overflows, because an overflow could not be corrected later."""
     if dtype.kind in "fc" and np.finfo(dtype).bits == 64:
         return np.dtype(np.clongdouble if dtype.kind == "c" else np.longdouble)
     return accumulator(dtype)

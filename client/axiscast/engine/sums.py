@@ -1,4 +1,4 @@
-"""Sums over axes that are as accurate as the dtype and take little longer than reading the memory once.
+"""Sums over axes, which are as accurate as the dtype and take little longer than reading the memory once.
 
 The axes are sorted by their order in memory, so that a transposed array takes no longer than any other array. The array
 is summed block by block, and each block is one step of work.
@@ -36,11 +36,11 @@ BLOCK_ELEMENTS = 2**21
 COPIED_ELEMENTS = 2**18
 """The maximum number of elements in one step if the array is first converted or copied to C order."""
 KEPT_SUMS = 2**18
-"""The maximum number of sums that are kept between steps. These sums stay in the cache."""
+"""The maximum number of partial sums that are kept between two steps. These sums stay in the cache."""
 RETAKEN_ELEMENTS = 2**14
 """The maximum number of sums that one step recomputes in a wider float dtype."""
 RUN_ELEMENTS = 2**10
-"""The row length, in elements, above which reading gets no faster."""
+"""The row length, in elements, above which longer rows are not read any faster."""
 LONG_ROW = 2**6
 """The minimum number of elements in a row for which np.add.reduce is as fast as any other method."""
 GROUP_TERMS = 16
@@ -51,7 +51,7 @@ ROW_TERMS = 2**7
 einsum adds the terms of a row to 16 subtotals, so each subtotal has as few roundings as a group of GROUP_TERMS.
 """
 SHORT_ROW, SHORT_RUN = 48, 8
-"""The maximum row length and run length in elements for which a product with a matrix of 0 and 1 is fastest."""
+"""The maximum row length and run length, in elements, for which multiplying by a matrix of 0 and 1 is fastest."""
 PRODUCT_ELEMENTS = 2**12
 """The maximum number of elements in a matrix product for which BLAS uses only one thread."""
 
@@ -69,7 +69,7 @@ def accumulator(dtype: Dtype) -> Dtype:
 
 
 def working_bytes(elements: int) -> int:
-    """Return the maximum memory in bytes that summing `elements` elements takes, excluding the results."""
+    """Return the maximum memory, in bytes, that summing `elements` elements takes, without the results."""
     return 24 * min(elements, COPIED_ELEMENTS)
 
 
@@ -88,7 +88,7 @@ def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
         return out
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]) or -inf)
     source, merged = _collapsed(array, order, axes)
-    if dtype.kind == "c":  # the real and imaginary parts form one more axis; merging leaves room for it
+    if dtype.kind == "c":  # the real and imaginary parts form another axis
         reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
         out = sum_axes(reals, merged, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
     else:
@@ -122,10 +122,10 @@ def _sum_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
 def _recompute_nonfinite(array: Array, axes: Ints, total: Array, out: Array) -> None:
     """Recompute each sum of `array` over `axes` whose `total` is not finite, and write it to `out`.
 
-    If a term is not finite, the smallest and the largest term show this and determine the sum. If all terms are finite,
-    the summation method caused the non-finite total. For example, 0 times the infinity in another sum is NaN, and a
-    group can overflow although its whole sum does not. Such a sum is recomputed in the widest float dtype. On platforms
-    where this dtype has only 64 bits, the sum may still overflow.
+    If a term is not finite, the smallest or the largest term is not finite either, and these two terms determine the
+    sum. If all terms are finite, the summation method caused the non-finite total. For example, 0 times the infinity in
+    another sum is NaN, and a group can overflow although its whole sum does not. Such a sum is recomputed in the widest
+    float dtype. On platforms where this dtype has only 64 bits, the sum may still overflow.
     """
     if total.dtype.kind != "f" or np.isfinite(total).all():
         return
@@ -168,7 +168,7 @@ def _sum_groups(value: Array) -> Array:
     group_terms = ROW_TERMS if run == 1 else GROUP_TERMS
     if terms <= group_terms:
         return _sum_terms(value)[..., None, :]
-    # A short run is made longer: `neighbours` adjacent terms are assigned to different groups.
+    # To make a short run longer, `neighbours` adjacent terms are assigned to different groups.
     neighbours = 1 if run == 1 else max(min(RUN_ELEMENTS // run, terms // group_terms), 1)
     blocks_of_groups = terms // (group_terms * neighbours)
     grouped_terms = blocks_of_groups * group_terms * neighbours
@@ -194,7 +194,7 @@ def _sum_terms(value: Array) -> Array:
 
 
 def _sum_short_rows(rows: Array, run: int) -> Array:
-    """Sum the terms in each row by multiplying with stacked identity matrices. A term is a run of `run` elements."""
+    """Sum the terms in each row by multiplying by stacked identity matrices. A term is a run of `run` elements."""
     count, width = rows.shape
     selection = np.tile(np.eye(run, dtype=rows.dtype), (width // run, 1))
     rows_of_product = PRODUCT_ELEMENTS // width

@@ -23,7 +23,7 @@ from .overlaps import overlap_bytes, overlapping_memory, sum_overlapping
 from .sums import accumulator, sum_axes, working_bytes
 
 MAX_SUM_ITEMSIZE = 16
-"""The size in bytes of an element in the widest dtype in which sums are computed."""
+"""The size, in bytes, of an element in the widest dtype that is used for sums."""
 
 
 Window = Sequence[tuple[int, int]]
@@ -31,7 +31,7 @@ Window = Sequence[tuple[int, int]]
 
 
 def output_view(placement: Placement, array: Array, window: Window | None = None) -> Array:
-    """Return the output before axes are merged, or a window of it, as a read-only view of the input.
+    """Return the output before axes are merged, or a window of this output, as a read-only view of the input.
 
     No element is copied, because the view has stride 0 along the broadcast axes. Only the window must have a shape that
     NumPy supports. The whole output may be larger.
@@ -39,7 +39,7 @@ def output_view(placement: Placement, array: Array, window: Window | None = None
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
     box: list[Any] = []
     array = array.reshape(placement.input_shape)  # a view, because this reshape only splits axes
-    if window is None and array.size and array.flags.c_contiguous:  # the usual case, in a third of the time
+    if window is None and array.size and array.flags.c_contiguous:  # the most common case, in a third of the time
         raw = array.view(storage_dtype(array.dtype))
         whole: Array = np.ndarray(shape, raw.dtype, raw, 0, input_strides(placement, array))
         whole.flags.writeable = False
@@ -48,7 +48,7 @@ def output_view(placement: Placement, array: Array, window: Window | None = None
         own = size == placement.output_shape[axis]
         box.append(slice(*window[axis]) if window and own else slice(None))
     strides = input_strides(placement, array)
-    # With the ellipsis, indexing never returns a scalar. A bytes scalar would lose its trailing zeros.
+    # With an ellipsis, indexing returns an array. A bytes scalar would lose its trailing zeros.
     return strided_view(array[(*box, ...)], shape, strides)
 
 
@@ -62,7 +62,7 @@ def input_strides(placement: Placement, array: Array) -> list[int]:
 
 
 def merged_output_view(placement: Placement, array: Array, window: Window | None = None) -> Array | None:
-    """Return the output after axes are merged, or a window of it, as a read-only view of the input.
+    """Return the output after axes are merged, or a window of this output, as a read-only view of the input.
 
     Return None if no single stride describes one of the merged axes.
     """
@@ -87,13 +87,13 @@ def merged_output_view(placement: Placement, array: Array, window: Window | None
 
 
 def merged_axes(placement: Placement) -> list[range]:
-    """Return, for each axis of the output, the axes in `output_shape` that are merged into it."""
+    """Return, for each axis of the output, the axes in `output_shape` that are merged into the output axis."""
     counts = placement.merges or (1,) * len(placement.output_shape)
     return [range(end - count, end) for end, count in zip(accumulate(counts), counts, strict=True)]
 
 
 def _unravel(position: int, sizes: Sequence[int]) -> list[int]:
-    """Convert a position on a merged axis to the positions on the original axes, which have these sizes."""
+    """Convert a position on a merged axis to the positions on the original axes. `sizes` contains their sizes."""
     positions = []
     for size in reversed(sizes):
         position, own = divmod(position, size)
@@ -102,7 +102,7 @@ def _unravel(position: int, sizes: Sequence[int]) -> list[int]:
 
 
 def _merged_stride(sizes: Sequence[int], strides: Sequence[int], start: int, stop: int) -> int | None:
-    """Return the stride between adjacent elements on a merged axis from `start` to `stop`, or None if it varies.
+    """Return the stride between adjacent elements on a merged axis from `start` to `stop`, or None if strides differ.
 
     `sizes` and `strides` describe the axes that were merged. Each step on the merged axis advances one of these axes by
     one position and resets the axes inside it. The step therefore moves by the stride of the advanced axis minus the
@@ -114,14 +114,14 @@ def _merged_stride(sizes: Sequence[int], strides: Sequence[int], start: int, sto
         outer_size = inner_size * size
         steps_of_inner = (stop - 1) // inner_size - start // inner_size
         steps_of_outer = (stop - 1) // outer_size - start // outer_size
-        if steps_of_inner > steps_of_outer:  # some steps advance this axis
+        if steps_of_inner > steps_of_outer:  # at least one step advances this axis
             distinct.add(stride - inner_extent)
         inner_size, inner_extent = outer_size, inner_extent + (size - 1) * stride
     return None if len(distinct) > 1 else max(distinct, default=0)
 
 
 def gradient_elements(gradients: Sequence[Array]) -> int:
-    """Return the number of elements that `input_gradients` reads. An axis with stride 0 counts as size 1."""
+    """Return the number of elements that `input_gradients` reads. An axis with stride 0 counts as an axis of size 1."""
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
@@ -133,13 +133,13 @@ def result_elements(placement: Placement, gradient: Array) -> int:
 
 
 def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
-    """Return the maximum memory in bytes that `input_gradients` needs, including the memory for sending the results."""
+    """Return the maximum memory, in bytes, that `input_gradients` and sending the results need."""
     feeds = Counter(placement.input for placement in plan.outputs)
     total = 0
     for placement, gradient in zip(plan.outputs, gradients, strict=True):
         own, wide = gradient.itemsize, accumulator(gradient.dtype).itemsize
         elements = result_elements(placement, gradient)
-        # The four parts are the sum, the total of several sums, the result in its own dtype, and its copy in C order.
+        # Four arrays are counted: a sum, the total of several sums, the result in its own dtype, and a copy in C order.
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
@@ -189,7 +189,7 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     else:
         summed = sum_axes(distinct, axes, dtype) if axes else distinct
     if times > 1 and dtype.kind == "c":
-        summed.real *= times  # multiply the parts separately, because a complex product turns infinity into NaN
+        summed.real *= times  # the parts are multiplied separately, because a complex product turns infinity into NaN
         summed.imag *= times
     elif times > 1:
         summed *= times if dtype.kind == "f" else np.array(times % 2**64, np.uint64).astype(dtype)

@@ -1,4 +1,4 @@
-"""The models of requests and responses. tensors.py defines the models that contain tensors, which require NumPy."""
+"""The models of requests and responses. The models in tensors.py contain tensors and therefore require NumPy."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Warned(AnswerModel):
 
 
 class DimensionPlace(AnswerModel):
-    """The location of a size that has no name: an axis of an input or of an attribute."""
+    """The location of a size that has no name, which is an axis of an input or of an attribute."""
 
     input: int | None = Field(default=None, description="The number of the input.")
     attribute: str | None = Field(default=None, description="The name of the attribute.")
@@ -240,7 +240,7 @@ class ProblemDetails(AnswerModel):
 
 
 _FRAMEWORKS = {name[: dot.start()] for name in OPS for dot in re.finditer(r"\.", name)}
-"""The prefixes of op names: the frameworks, and their modules such as jax.numpy."""
+"""The prefixes of op names, which are the frameworks and their modules, such as jax.numpy."""
 
 
 def _op_or_framework(name: str) -> str:

@@ -25,11 +25,11 @@ from .value_arguments import (
     read_sizes,
 )
 
-if TYPE_CHECKING:  # not imported at run time, because this module imports NumPy
+if TYPE_CHECKING:  # for type checkers only, because this module imports NumPy
     from ..wire.tensors import Array
 
 OpLike = Op | str | Mapping[str, Any]
-"""An op as an argument: an op object, a name, or a map with the name and the attributes."""
+"""The type of an argument that is an op: an op object, a name, or a map with the name and the attributes."""
 
 # --- requests --------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ def columns_request(op: OpLike, columns: Sequence[Any], attributes: Mapping[str,
 
 
 def _is_column(values: Any) -> bool:
-    """Return whether an attribute varies by row: it is an array of rank 2, or a list of lists of integers."""
+    """Return whether an attribute varies by row, because it is an array of rank 2 or a list of lists of integers."""
     if hasattr(values, "ndim"):
         return bool(values.ndim == 2)
     rows = values if isinstance(values, (list, tuple)) else ()
@@ -207,7 +207,7 @@ def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options:
 
 
 def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
-    """Return the op with these additional attributes, or None if this version does not know the op."""
+    """Return the op with these attributes added, or None if this version does not know the op."""
     if isinstance(op, Op):
         return op.model_copy(update=dict(attributes)) if attributes else op
     values = {"name": op} if isinstance(op, str) else op
@@ -218,7 +218,7 @@ def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) 
 
 
 def plain_op(op: OpLike) -> Any:
-    """Return an op that `resolve_op` returned as a map of its attributes, or as its name."""
+    """Convert an op that `resolve_op` returned to a map of its attributes, or to its name."""
     if not isinstance(op, Op):
         return op
     plain = op.model_dump(exclude_none=True)

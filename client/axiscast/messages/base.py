@@ -52,9 +52,9 @@ class AnswerPicture(Protocol):
 
 
 class DrawnAnswer(AnswerModel):
-    """The base class for answers that print() and notebooks show as a drawing. Nothing is drawn before that."""
+    """The base class for answers that print() and notebooks show as a drawing. Only these two cause the drawing."""
 
-    if not TYPE_CHECKING:  # type checkers would treat this attribute as a field
+    if not TYPE_CHECKING:  # type checkers would infer a field from `_picture`
 
         def __str__(self) -> str:
             picture = self.__dict__.get("_picture")
@@ -69,6 +69,6 @@ D = TypeVar("D", bound=DrawnAnswer)
 
 
 def drawn_by(picture: AnswerPicture, answer: D) -> D:
-    """Return the same answer, which `picture` will draw. The picture is not a field, so that comparisons ignore it."""
+    """Set the object that draws an answer, and return the answer. Comparisons ignore this object: it is not a field."""
     answer.__dict__["_picture"] = picture
     return answer

@@ -17,7 +17,7 @@ class InputCount(AnswerModel):
 
 
 class Reference(AnswerModel):
-    """The framework release that an op was tested against."""
+    """The framework release against which an op was tested."""
 
     package: str = Field(description="The name of the published package.", examples=["numpy"])
     version: str = Field(description="The version of the package.")

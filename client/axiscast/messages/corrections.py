@@ -16,7 +16,7 @@ from .tensor_corrections import tensor, window
 
 
 def correction_of(fault: InvalidField) -> str | None:
-    """Return the correction for an invalid field, or None if the field is not a common mistake."""
+    """Return the correction for an invalid field, or None if the mistake is not a common one."""
     for form in _FORMS:
         if said := form(fault):
             return said
@@ -104,7 +104,7 @@ def _beside_op(fault: InvalidField) -> str | None:
 
 
 def _op_with(attribute: str, value: Any) -> str:
-    """Return a request's op with all attributes that are inside or beside it.
+    """Return a request's op with all attributes that the request contains inside the op or beside the op.
 
     Missing required attributes get example values. If the op has no such attribute, return an empty string.
     """
@@ -148,7 +148,7 @@ def _other_name(fault: InvalidField) -> str | None:
 
 
 def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
-    """Return the correct `inputs` for a shape, a tensor, a map of them, or a string.
+    """Return the correct `inputs` for a shape, a tensor, a map of shapes or tensors, or a string.
 
     Return None for any other value.
     """
@@ -220,7 +220,7 @@ def _inputs(fault: InvalidField) -> str | None:
 
 
 def _unnested(fault: InvalidField) -> str | None:
-    """Return the correction for shapes that have one list too many around them."""
+    """Return the correction for shapes that are nested one list too deep."""
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
     inputs = [shape for shape in fault.request["inputs"] if isinstance(shape, list)]
@@ -260,7 +260,7 @@ def shape_in(found: Any) -> list[int | str] | None:
 
 
 _UNKNOWN = ("*", "", "any", "dynamic", "-1", "none", "null")
-"""Other notations for an unknown size."""
+"""The notations for an unknown size in other programs."""
 
 
 def _size(fault: InvalidField) -> str | None:
@@ -273,7 +273,7 @@ def _size(fault: InvalidField) -> str | None:
     if re.fullmatch(r"[0-9]{1,19}\.0*", text):
         return f"must be an integer, not a string: write {int(text.partition('.')[0])}"
     if fault.kind == "not_a_size" and re.fullmatch(r"[0-9]+\.\.[0-9]*", text):
-        return None  # the message about an invalid range is specific enough
+        return None  # the message about an invalid range needs no correction
     if fault.kind == "not_an_integer":
         shown = fault.found[:MAX_NAME_CHARACTERS]
         return f"must be an integer, not a string: only check and compare accept names and ? ({shown!r})"

@@ -25,7 +25,7 @@ class JsonNotation:
         return "/".join(map(str, steps)) or self.request
 
     def assignment(self, steps: Sequence[int | str], value: Any) -> str:
-        """Return the text that assigns a value to a field, such as "name": value."""
+        """Return the source code that assigns a value to a field, such as "name": value."""
         return f'"{steps[-1]}": {json.dumps(value)}'
 
     def type_error(self, model: type[BaseModel], found: Any) -> str:

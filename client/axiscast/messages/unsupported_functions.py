@@ -64,7 +64,7 @@ _WHAT: Mapping[str, str] = {
     ),
     "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
 }  # fmt: skip
-"""The effect of each function, keyed by the last part of its name.
+"""The effect of each function that is not an op, keyed by the last part of the function's name.
 
 The placeholders {into}, {together}, {by_element}, {matmul} and {tile} are replaced by the names of ops.
 """
@@ -86,7 +86,7 @@ _OWN: Mapping[str, str] = {
     ),
     "mxnet.where": "takes two arrays of equal shapes and does not broadcast them: check mxnet.np.where",
 }
-"""The effect of each function whose name has a different meaning in this framework."""
+"""The effects of functions whose names have a different meaning in one framework, keyed by framework and name."""
 
 
 def advice_on(name: str, framework: str | None) -> str | None:

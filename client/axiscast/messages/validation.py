@@ -62,7 +62,7 @@ def problem_from_errors(
 
 
 def _names_in(error: ErrorDetails) -> list[str]:
-    """Return the attribute names in an unknown field: its own name, or its keys if the field is a map in `op`."""
+    """Return the attribute names in an unknown field: the field's name, or its keys if the field is a map in `op`."""
     if len(error["loc"]) == 1:
         return [str(error["loc"][0])]
     return [*error["input"]] if error["loc"][0] == "op" and isinstance(error["input"], dict) else []
@@ -100,7 +100,7 @@ def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = 
 
 
 def _ops_note(framework: str | None) -> str:
-    """Return a list of the framework's first ops, for a message about an unknown op without similar names."""
+    """Return a list of the framework's first ops, which the message about an unknown op shows if no name is similar."""
     own = [op for op in _names()[1] if op.partition(".")[0] == framework]
     return f": {framework} has {', '.join(own[:6])}{', ...' if own[6:] else ''};" if own else ":"
 
@@ -152,7 +152,7 @@ def _names() -> tuple[dict[str, str], list[str]]:
 def _message(
     error: ErrorDetails, location: Sequence[int | str], top: type[BaseModel], value: Any, notation: JsonNotation
 ) -> str:
-    """Return the error message for a request `value` of the model `top`: what is wrong, and what is expected."""
+    """Return the error message for a request `value` of the model `top`: what is wrong and what is expected."""
     kind, found = error["type"], error["input"]
     if text := correction_of(InvalidField(kind, found, tuple(location), top, value, notation)):
         return text

@@ -13,20 +13,20 @@ from ..ops import Op
 from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
-"""A shape as an argument. As in NumPy, an integer means the shape of an array with one axis."""
+"""The type of an argument that is a shape. As in NumPy, an integer is the shape of an array with one axis."""
 SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
 T = TypeVar("T")
 
 
 def map_inputs(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
-    """Convert each shape with `read`. If `read` raises an error, raise the error again with the number of the input."""
+    """Convert each shape with `read`. If `read` raises an error, add the index of the input to the error."""
     return read_located(enumerate(shapes), read, "input {}")
 
 
 def read_located(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
     """Convert each value with `read`.
 
-    If `read` raises an error, raise the error again with the location of the value.
+    If `read` raises an error, the location of the value is added to the error.
     """
     found = []
     for key, value in values:
@@ -145,7 +145,7 @@ def _size(value: SupportsIndex) -> int:
 
 
 def _shown(value: Any) -> str:
-    """Describe a value that is not a size, and name the size that was probably intended."""
+    """Describe a value that is not a size, and suggest the size that the user probably meant."""
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < MAX_SIZE
         return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
