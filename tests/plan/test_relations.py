@@ -21,6 +21,9 @@ ADMITTED = {
     Relation.DIVISIBLE: {
         (0, 1), (1, 1), (2, 1), (3, 1), (6, 1), (0, 2), (2, 2), (6, 2), (0, 3), (3, 3), (6, 3), (0, 6), (6, 6),
     },
+    Relation.TILES: {
+        (0, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 6), (2, 0), (2, 2), (2, 6), (3, 0), (3, 3), (3, 6), (6, 0), (6, 6),
+    },
 }  # fmt: skip
 PAIRS = [(size, other) for size in SIZES for other in SIZES]
 CASES = [
