@@ -216,16 +216,16 @@ def test_an_alias_accepts_the_same_shapes_as_its_function(
         ("torch.cat", "joins arrays", "torch.broadcast_to"),
         ("numpy.concatenate", "joins arrays", "numpy.broadcast_to"),
         ("torch.stack", "joins arrays", "torch.broadcast_to"),
-        ("torch.reshape", "changes the shape of one array", "with the new shape"),
+        ("torch.reshape", "changes the shape of one array", "the new shape"),
         ("onnx.Einsum", "sums products", "numpy.einsum"),
-        ("onnx.Gather", "by index", "with the result's shape"),
-        ("einops.reduce", "drops axes", "with the reduced shape"),
+        ("onnx.Gather", "by index", "the result's shape"),
+        ("einops.reduce", "removes axes", "the reduced shape"),
         ("torch.nn.functional.mse_loss", "returns one number", "torch.broadcast_tensors"),
         ("tf.clip_by_value", "keeps the shape of input 0", "tensorflow.broadcast_to"),
         ("jax.lax.select", "equal shapes", "jax.numpy.where"),
-        ("torch.addmm", "adds a product of matrices, which do not broadcast", "torch.matmul"),
-        ("torch.Tensor.baddbmm", "adds a product of matrices, which do not broadcast", "torch.matmul"),
-        ("torch.addmv", "adds a product of matrices, which do not broadcast", "torch.matmul"),
+        ("torch.addmm", "adds a matrix product to input 0, and broadcasts only input 0", "torch.matmul"),
+        ("torch.Tensor.baddbmm", "adds a matrix product to input 0, and broadcasts only input 0", "torch.matmul"),
+        ("torch.addmv", "adds a matrix product to input 0, and broadcasts only input 0", "torch.matmul"),
         ("torch.Tensor.add_", "changes input 0 in place, which does not expand", "torch.broadcast_to"),
         ("torch.Tensor.mul_", "changes input 0 in place, which does not expand", "torch.broadcast_to"),
     ],
@@ -236,7 +236,7 @@ def test_the_error_for_a_function_that_does_not_broadcast_explains_what_it_does(
     with pytest.raises(axiscast.UnknownOp) as refusal:
         axiscast.check(name, (3,), (3,))
     assert said in str(refusal.value)
-    assert f"check {instead}" in str(refusal.value) or f"with {instead}" in str(refusal.value)
+    assert re.search(f"(check|with|use) {re.escape(instead)}", str(refusal.value))
     assert "did you mean" not in str(refusal.value)
 
 
