@@ -88,7 +88,7 @@ def warning_lines(warnings: Iterable[Warned]) -> list[str]:
 
 
 def join_conditions(conditions: Sequence[Condition]) -> str:
-    """Return the conditions as one sentence. If there are several conditions, alternatives are in parentheses."""
+    """Return the conditions as one sentence. If there are several, alternatives are enclosed in parentheses."""
     texts = [condition.text for condition in conditions[:_MAX_CONDITIONS]]
     if len(conditions) > 1:
         texts = [f"({text})" if " or " in text else text for text in texts]

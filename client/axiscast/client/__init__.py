@@ -1,1 +1,1 @@
-"""The clients of the service: request building and response reading, which do no IO, and the HTTP transports."""
+"""The clients of the service: request building and response reading, which perform no IO, and HTTP transports."""

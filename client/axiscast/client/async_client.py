@@ -37,7 +37,7 @@ def _async_method(
     @wraps(method)
     async def call(client: Any, /, *arguments: _P.args, **options: _P.kwargs) -> T:
         sent: Any = method(client, *arguments, **options)
-        result: T = await sent if iscoroutine(sent) else sent  # if there are no shapes, the method sends no request
+        result: T = await sent if iscoroutine(sent) else sent  # without shapes, the method returns the result directly
         return result
 
     return call
@@ -58,7 +58,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
-        """Return a client whose service runs inside this process, without a socket. `Client.in_process` has details."""
+        """Return a client whose service runs inside this process, without a socket. See `Client.in_process`."""
         from .in_process import AsyncAppTransport, create_service_app
 
         return cls("http://in-process", transport=AsyncAppTransport(create_service_app(settings)))
@@ -109,7 +109,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     async def _run_attempt(self, attempt: Attempt[T], deadline: Deadline) -> T:
         try:
             response = await self._transport.handle_async_request(self._address.request(attempt, deadline.remaining()))
-            if attempt.headers is None:  # an httpx transport does not pass the response to the attempt
+            if attempt.headers is None:  # httpx's own transports do not pass the response to the Attempt
                 async with aclosing(response):
                     attempt.start_response(response.status_code, response.headers)
                     async for chunk in response.aiter_bytes():

@@ -1,4 +1,4 @@
-"""AsyncTransport: an httpx transport for asyncio and trio. It performs the waiting steps that connection.py yields."""
+"""AsyncTransport: an httpx transport for asyncio and trio. It runs the waiting steps that connection.py yields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAITS = ((EVENT_READ, anyio.wait_readable), (EVENT_WRITE, anyio.wait_writable))
 class AsyncTransport(ConnectionPool, httpx.AsyncBaseTransport):
     """An httpx transport for asyncio and trio that passes the response directly to the Attempt.
 
-    The Attempt is the body of the httpx request, and also reads the response. The transport returns after that.
+    The Attempt is the body of the httpx request, and also reads the response. After that, the transport returns.
     The transport has no timeout: AsyncClient cancels the exchange when the client's timeout expires.
     """
 
@@ -38,7 +38,7 @@ class AsyncTransport(ConnectionPool, httpx.AsyncBaseTransport):
 
 
 async def _perform(step: WaitForSocket | ResolveHost) -> object:
-    """Perform a waiting step. Return its result, which is sent back to the generator that yielded the step."""
+    """Run a waiting step. Return its result, which is sent back to the generator that yielded the step."""
     if isinstance(step, ResolveHost):
         try:
             return await anyio.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""Attempt: one attempt to perform a call. It produces the request body and reads the response, but does no IO."""
+"""Attempt: one attempt to perform a call. It produces the request body and reads the response, but performs no IO."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .response_reading import Chunk, ResponseReader
 T = TypeVar("T")
 
 MAX_SENT_CHUNK_BYTES = 2**20 - 2**12
-"""The maximum size of a request body chunk, in bytes. It is below 1 MiB, which Linux sends more slowly."""
+"""The maximum size of a request body chunk, in bytes. Linux sends chunks of 1 MiB or more at a lower speed."""
 
 
 class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
-    """One attempt to perform a call: the object is the request body, and reads the response.
+    """One attempt to perform a call. The object serves as the request body, and also reads the response.
 
-    Iterating over the attempt yields the request body, always from its start. When the response starts, the transport
+    Each iteration over the attempt yields the request body from its start. When the response starts, the transport
     passes its status and headers to `start_response`. The transport then passes each byte of the response body once:
     either to `feed`, or by writing the byte into `buffer()` and calling `received`.
     """
@@ -88,13 +88,13 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
 
     @property
     def retry_after(self) -> str | None:
-        """The Retry-After header of the response, or None if the response does not have this header."""
+        """The value of the response's Retry-After header, or None if the response does not have this header."""
         return None if self.headers is None else self.headers.get("retry-after")
 
     def add_context(self, error: AxiscastError) -> None:
         """Add the request id to an exception, and reword its message for a Python caller.
 
-        If the service is older than this client, the message also says so.
+        If the service is older than this client, the message also states this.
         """
         if self.headers is None:
             return
@@ -109,7 +109,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
 
 
 def _note_if_older(service_version: str) -> str:
-    """Return a note if the service is older than this client. Otherwise return an empty string."""
+    """Return a note that the service is older than this client, or an empty string if the service is not older."""
     from importlib.metadata import distributions  # importing this module takes 10 ms
 
     client_version = next((found.version for found in distributions(name="axiscast")), "")

@@ -22,7 +22,7 @@ class BaseClient(Generic[AnyTransport]):
     _direct_transport: ClassVar[type[Any]]
     """This library's own transport class. Its argument is an SSL context, or None if the URL begins with http."""
     _proxy_transport: ClassVar[type[Any]]
-    """The httpx transport class that is used if the client connects to the service through a proxy."""
+    """The httpx transport class for clients that connect to the service through a proxy."""
 
     def __init__(
         self,

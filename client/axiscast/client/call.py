@@ -1,4 +1,4 @@
-"""Call: the request for one call of a client method, and the reader for its response. This module does no IO."""
+"""Call: the request for one call of a client method, and the reader for its response. This module performs no IO."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class Call(Generic[T]):
     """The request for one call of a client method, and the reader for its response.
 
     `parts` are the parts of the request body. `make_reader` returns the reader for a successful response. Its argument
-    is the announced length of the response in bytes, or None.
-    If the service has rejected the request, `find_problem` checks the arguments again. It returns a problem whose
-    message is written for a Python caller, or None.
+    is the announced length of the response in bytes, or None. If the service has rejected the request, `find_problem`
+    checks the arguments again. It returns None, or a problem whose message is written for Python users.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     all_proxy and no_proxy. An empty string means that no proxy is used.
     `transport` is any httpx transport, such as httpx.HTTPTransport(http2=True). Pass verify and proxy to the transport
     itself.
-    If you use a proxy or your own transport, httpx sends and receives the bytes. Calls are then slower, and the last
+    If you set a proxy or a transport, httpx sends and receives the bytes. Calls are then slower, and the last
     read or write of a call may end after the timeout. Each call through a proxy opens a new connection.
 
         with Client("https://tensors.example", api_key=key, headers={"X-Team": "blue"}, timeout=5) as client:
@@ -114,7 +114,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """Return the answers to many checks, in order. All checks are sent in one request.
 
         Each check is a map such as {"op": op, "inputs": [shape, ...]}. An invalid check does not affect the other
-        checks. For an invalid check, the list contains an exception, which is not raised.
+        checks. For an invalid check, the returned list contains an exception, which is not raised.
 
         >>> answers = client.check_batch([{"inputs": [(3, 1), (4,)]}, {"op": "torch.expnd", "inputs": [(4,)]}])
         >>> answers[0].compatible, answers[1].code
@@ -123,7 +123,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.check_batch(requests))
 
     def check_columns(self, /, op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
-        """Return the answers to n checks of one op. The shapes to check are the rows of integer arrays.
+        """Return the answers to n checks of one op. The shapes are given as the rows of integer arrays.
 
         Each input is an array of shape (n, rank). Row r of each array is the shape of that input in check r. If an
         attribute of the op is a shape, it may also be such an array, passed as a keyword argument. The service can
@@ -168,7 +168,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     ) -> list[Any]:
         """Return the outputs of the op as a list of arrays.
 
-        `op` has the same forms as in `check`. The arrays may be arrays of NumPy, torch, jax, TensorFlow, xarray and
+        `op` accepts the same values as in `check`. The arrays may come from NumPy, torch, jax, TensorFlow, xarray and
         other libraries (docs/arrays.md). If layout="dense", the outputs are new, writable arrays. If layout="strided",
         the outputs are read-only views. If like="input", each output has the same array type as its input: torch, jax
         or xarray.
@@ -205,7 +205,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Return `array` broadcast to `shape` by NumPy's rule. `broadcast` describes the options.
+        """Return `array` broadcast to `shape` by NumPy's rule. See `broadcast` for the options.
 
         Raises IncompatibleShapes, which is a ValueError, if the array does not broadcast to `shape`. Raises TypeError
         if `shape` is invalid.
@@ -229,7 +229,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> tuple[Any, ...]:
-        """Return the arrays broadcast against each other by NumPy's rule. `broadcast` describes the options.
+        """Return the arrays broadcast against each other by NumPy's rule. See `broadcast` for the options.
 
         Raises IncompatibleShapes, which is a ValueError, if the shapes do not broadcast.
 
@@ -254,8 +254,8 @@ class Client(BaseClient[httpx.BaseTransport]):
     ) -> list[Any]:
         """Return the gradients of the inputs, computed from the gradients of the outputs.
 
-        `shapes` lists the shapes of the inputs. `gradients` are the gradients of the outputs, as arrays of any
-        supported library. `broadcast` describes `like`. If the op uses only the shape of an input, the gradient of that
+        `shapes` lists the shapes of the inputs. `gradients` are the gradients of the outputs, as arrays from any
+        supported library. See `broadcast` for `like`. If the op uses only the shape of an input, the gradient of that
         input is zero, and is returned as a read-only view.
 
         >>> client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], np.ones((2, 3)), np.ones((2, 3)))
@@ -275,8 +275,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """Return the result of broadcasting these shapes in each framework.
 
         If several ops of one framework give the same result, the list contains this result once. If `shape` is given,
-        pass only one other shape. The ops that take a target shape then broadcast that shape to `shape`. `check`
-        describes `assume` and `warn`. `ops` selects ops by name, or by framework: `ops=["torch", "onnx.Add"]`.
+        pass only one other shape. The ops that take a target shape then broadcast that shape to `shape`. See `check`
+        for `assume` and `warn`. `ops` selects ops by name, or by framework: `ops=["torch", "onnx.Add"]`.
 
         >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
         False
@@ -296,10 +296,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.translate(op, shapes, to, attributes))
 
     def why(self, text: str) -> WhyAnswer:
-        """Return an explanation of an error text: the op, the shapes, and the answer to a check of the op and shapes.
+        """Return an explanation of an error: the op and shapes in the text, and the result of checking these shapes.
 
         `text` is an error message, a traceback or a log of at most 65536 characters. If the text contains several
-        errors about shapes, the last error is explained. A field is None if the text does not contain the information.
+        errors about shapes, the last error is explained. A field is None if the text does not contain the corresponding
+        information.
 
         >>> answer = client.why("ValueError: operands could not be broadcast together with shapes (3,4) (5,)")
         >>> answer.op, answer.inputs, answer.sizes
@@ -328,7 +329,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def _run_attempt(self, attempt: Attempt[T], deadline: Deadline) -> T:
         try:
             response = self._transport.handle_request(self._address.request(attempt, deadline.remaining()))
-            if attempt.headers is None:  # an httpx transport does not pass the response to the attempt
+            if attempt.headers is None:  # httpx's own transports do not pass the response to the Attempt
                 with closing(response):
                     attempt.start_response(response.status_code, response.headers)
                     for chunk in response.iter_bytes():

@@ -1,9 +1,9 @@
 """HttpConnection: a non-blocking socket to a service. It sends requests and receives responses.
 
-The code in this file never waits. Its generators yield waiting steps, and a transport performs these steps.
-sync_transport.py does this for threads, and async_transport.py for asyncio and trio. http_exchange.py decides which
-bytes are sent, and where received bytes are written. A body of known length is received directly into the memory of
-the output array.
+The code in this file never waits. Its generators yield waiting steps, and a transport runs these steps. There is
+one transport for threads (sync_transport.py), and one for asyncio and trio (async_transport.py). http_exchange.py
+decides which bytes are sent, and where received bytes are written. A body of known length is received directly into the
+memory of the output array.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import httpx
 from .http_exchange import HttpExchange
 
 SCRATCH_BUFFER_BYTES = 64 * 2**10
-"""The size in bytes of a connection's scratch buffer, which receives header blocks and all bytes outside of arrays."""
+"""The size, in bytes, of a connection's scratch buffer, which receives all bytes that are not received into arrays."""
 
 T = TypeVar("T")
 _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -32,8 +32,8 @@ _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", sel
 class WaitForSocket(NamedTuple):
     """A step that waits until the socket is readable or writable.
 
-    The event that occurred is sent back to the generator. If `events` is 0, the step does not wait, but other tasks on
-    the event loop may run.
+    The event that occurred is sent back to the generator. If `events` is 0, the step does not wait, but lets other
+    tasks on the event loop run.
     """
 
     connection: HttpConnection
@@ -74,12 +74,13 @@ class HttpConnection:
         """Return whether an idle connection can be reused.
 
         The service must not have closed the connection, and must not have sent any bytes since the last response. The
-        client would read such bytes as the response to its next request.
+        client would otherwise treat such bytes as the response to its next request.
         """
         try:
             self._socket.recv_into(self.scratch, 1)
         except (BlockingIOError, ssl.SSLWantReadError):
-            # The socket is read instead of polled, because polling does not see bytes that TLS has already decrypted.
+            # The socket is read instead of polled, because polling does not detect bytes that TLS has already
+            # decrypted.
             return True
         except OSError:
             pass
@@ -112,7 +113,7 @@ class HttpConnection:
 
     def run(self, exchange: HttpExchange) -> IoSteps[None]:
         """Send the request of an exchange and receive its response. Raises httpx exceptions."""
-        # If sending fails, the service may still have sent a response. If it has not, receiving fails too.
+        # If sending fails, the service may still have sent a response. If there is no response, receiving fails too.
         with suppress(httpx.WriteError):
             yield from self._send_request(exchange)
         if not (exchange.is_complete or isinstance(self._socket, ssl.SSLSocket)):
@@ -131,7 +132,7 @@ class HttpConnection:
         yield from self._send(exchange.last_bytes(), exchange)
 
     def _send(self, part: bytes, exchange: HttpExchange) -> IoSteps[None]:
-        """Send these bytes. Stop sending if the response begins."""
+        """Send these bytes. Stop sending if the response arrives."""
         rest = memoryview(part)
         while rest and exchange.status is None:
             try:

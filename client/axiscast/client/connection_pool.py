@@ -1,4 +1,4 @@
-"""ConnectionPool: the reusable connections to one service. Like connection.py, it never waits."""
+"""ConnectionPool: the reusable connections to one service. Like connection.py, this file never waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .http_exchange import HttpExchange
 MAX_IDLE_CONNECTIONS = 20
 """The maximum number of idle connections to one service that a client keeps open."""
 MAX_IDLE_SECONDS = 30.0
-"""The time in seconds after which an idle connection is not reused, because networks drop silent connections."""
+"""The time, in seconds, after which an idle connection is not reused, because networks drop silent connections."""
 RESPONSE_TAKEN = httpx.Response(200, stream=httpx.ByteStream(b""))
 """The placeholder response that a transport returns to httpx. The Attempt has already read the real response."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -26,7 +26,7 @@ class ConnectionPool:
     """A thread-safe pool of reusable HTTP/1.1 connections to one service."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
-        """`context` contains the TLS settings. It is None if the URL begins with http."""
+        """Create an empty pool. `context` contains the TLS settings, or is None if the URL begins with http."""
         self._context = context
         self._idle: dict[int, list[tuple[float, HttpConnection]]] = defaultdict(list)
         """The idle connections, keyed by process id, because two processes must not share a connection after a fork."""

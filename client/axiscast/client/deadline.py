@@ -11,7 +11,7 @@ class Deadline:
     """The time by which one call must end. The timeout starts when the Deadline is created."""
 
     def __init__(self, timeout: float | None) -> None:
-        """`timeout` is the total time for the call in seconds. If it is None, the call has no deadline."""
+        """Start the timeout, which is the total time for the call in seconds. None means that there is no deadline."""
         self.timeout = timeout
         self._end = None if timeout is None else time.monotonic() + timeout
 
@@ -21,7 +21,7 @@ class Deadline:
 
     @property
     def has_passed(self) -> bool:
-        """Whether the deadline has passed."""
+        """Whether the call's deadline has passed."""
         return self.remaining() == 0.0
 
     def exceeded(self) -> DeadlineExceeded:

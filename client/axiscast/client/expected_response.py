@@ -28,7 +28,7 @@ class ExpectedTensor(NamedTuple):
     """The maximum number of elements in the tensor's data. If None, the limit is the product of its sizes."""
 
     def difference(self, dtype: str, shape: tuple[int, ...], strides: Strides | None) -> str | None:
-        """Return a message that says how a received tensor differs from the expected tensor, or None if it does not."""
+        """Return a message that says how a received tensor differs from the expected tensor, or None if both agree."""
         if self.dtype not in (None, dtype):
             return f"a tensor is {dtype[:40]!r}, but {self.dtype} was requested"
         if self.shape is not None and (
@@ -47,7 +47,7 @@ class ExpectedTensor(NamedTuple):
 
 ANY_TENSOR = ExpectedTensor()
 ExpectedFields = Mapping[str, Sequence[ExpectedTensor] | None]
-"""The expected tensors for each field of a response, or None for a field that the request does not determine."""
+"""The expected tensors in each field of a response, or None for a field that the request does not determine."""
 
 
 V = TypeVar("V", CheckAnswer, Comparison)
@@ -105,7 +105,8 @@ def expected_gradients(input_shapes: Sequence[Sequence[int]], gradients: Sequenc
 def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, Array]) -> ExpectedFields:
     """Return the arrays that the response to a vectorized batch of n checks must contain.
 
-    They are the verdict on each row, and the output shapes. The exact rank of an output is unknown, but limited.
+    These arrays contain the verdict on each row, and the output shapes. The exact rank of an output is unknown, but
+    limited.
     """
     rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
     whole_op = known_op(op, {name: (0,) * column.shape[1] for name, column in targets.items()})

@@ -18,12 +18,12 @@ from .address import AttemptRequest
 MAX_HEADER_BLOCK_BYTES = 64 * 2**10
 """The maximum size of a response's header block, in bytes."""
 MAX_FRAMING_BYTES = 2 * MAX_HEADER_BLOCK_BYTES
-"""The maximum number of framing bytes (interim responses, chunk headers) in addition to the number of body bytes.
+"""The maximum number by which framing bytes (interim responses and chunk headers) may exceed the body bytes.
 
-The limit stops a service that keeps a client busy by sending framing without end.
+The limit protects the client from a service that sends endless framing bytes.
 """
 MAX_JOINED_BYTES = 64 * 2**10
-"""The maximum total size, in bytes, for which the header block and the first body chunk are sent together."""
+"""The maximum total size, in bytes, of a header block and first body chunk that are sent together."""
 
 _SIMPLE_HEADER_BLOCK = re.compile(
     rb"HTTP/1\.1 (?!204|304)([2-5][0-9][0-9])(?: [ -~]*)?\r\n((?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)*)\r\n"
@@ -59,7 +59,7 @@ class HttpExchange:
         self._body_bytes_left: int | None = None
         """The number of bytes still to receive for a body of known length. If None, h11 parses the response."""
         self._framing_bytes = 0
-        """The number of bytes received for h11, minus twice the number of body bytes that h11 has returned."""
+        """The number of bytes passed to h11, minus twice the number of body bytes that h11 has returned."""
         self._writes_into_array = False
         """Whether the last call of `buffer()` returned the memory of an array."""
         self._is_sent = False
@@ -177,7 +177,7 @@ class HttpExchange:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the connection can be used for another exchange."""
+        """Whether the connection can be reused for another exchange."""
         return self._is_sent and self.is_complete and self._keeps_alive
 
 

@@ -37,7 +37,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class _AppExchange(httpx.AsyncByteStream):
-    """One request to an ASGI application, which runs as a task. Iterating over the exchange yields the response body.
+    """One request to an ASGI application, which runs as a task. Iterating over this object yields the response body.
 
     After sending a chunk, the application waits until the client has read the chunk. After that, the application may
     reuse the memory of the chunk.
@@ -84,7 +84,7 @@ class _AppExchange(httpx.AsyncByteStream):
                 await self._send.send(message["body"])
 
     async def next(self) -> Any:
-        """Return the next part of the response.
+        """Return the next part of the application's response.
 
         The first part is the status and the headers, and each further part is a chunk of the body. Return None at the
         end of the response.
@@ -112,7 +112,7 @@ async def _start(app: ASGIApp, request: httpx.Request, body: bytes) -> tuple[int
     exchange.task = asyncio.create_task(exchange.run())
     start = await exchange.next()
     if start is None:
-        await exchange.task  # raises the application's exception, if there is one
+        await exchange.task  # raises the exception that the application raised, if any
         raise httpx.RemoteProtocolError("the application sent no response")
     status, headers = start
     return status, headers, exchange

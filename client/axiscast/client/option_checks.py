@@ -1,4 +1,4 @@
-"""Type checks for the options of Client and of its methods."""
+"""Type checks for the options of Client and its methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "api_key": (lambda x: x is None or isinstance(x, str), "a string"),
     "progress": (lambda x: x is None or callable(x), "a function that takes a Transfer"),
 }
-"""For each client option, a function that checks the type of a value, and the expected type in words."""
+"""For each client option, a function that checks a value's type, and a phrase that describes the expected type."""
 
 
 def check_options(**options: Any) -> None:

@@ -29,12 +29,12 @@ def pack(value: Any) -> bytes:
 
 
 def tensor_body(fields: Mapping[str, Any], name: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
-    """Return a request body, in parts, that is a MessagePack map of the small fields and a list of tensors.
+    """Return the parts of a request body, which is a MessagePack map with the small fields and a list of tensors.
 
-    `name` is the field that contains the list of tensors. The memory of large arrays is sent without copying.
+    `name` is the field that contains the list of tensors. The data of large arrays is sent without being copied.
     """
     packed = pack({**fields, name: [None] * len(arrays)})
-    # The encoded None values are cut off, and the tensors take their place.
+    # The encoded None values are removed from the end, and the tensors take their place.
     parts: list[bytes | memoryview] = [packed[: len(packed) - len(arrays)]]
     for array in arrays:
         try:

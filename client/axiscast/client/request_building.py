@@ -1,4 +1,4 @@
-"""Request building: one function for each client method, which returns the method's Call. This module does no IO."""
+"""Request building: one function per client method, which returns the method's Call. This module performs no IO."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[li
 
 
 def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProblem:
-    """Return the exception for an invalid check in a batch, with a message written for a Python caller."""
+    """Return the exception for an invalid check in a batch, with a message that is written for Python users."""
     document = error.model_dump(exclude_unset=True)
     if error.code in (InvalidRequest.code, UnknownOp.code):
         problem = find_problem(CheckRequest, row, MapNotation())
@@ -247,7 +247,8 @@ def _broadcast_call(
 
     parts = tensor_body(fields, "inputs", inputs)
     if len(parts) > 1 and may_overlap(inputs, targets or []):
-        # Copy the inputs, because the response may overwrite their memory before they are sent completely or retried.
+        # Copy the inputs, because the response may overwrite their memory before they are sent completely or sent
+        # again.
         parts = [b"".join(parts)]
     return Call("POST", "/v1/broadcast", parts, make_reader, _op_problem_finder(fields["op"]))
 

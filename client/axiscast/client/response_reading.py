@@ -1,4 +1,4 @@
-"""Readers for responses without tensors, and the interface of all response readers. This module does no IO."""
+"""Readers for responses without tensors, and the interface of all response readers. This module performs no IO."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MAX_PROBLEM_BYTES = 2**20
 MAX_VALUES_BYTES = 64 * 2**20
 """The maximum size of a response without tensors, in bytes, for any number of inputs."""
 VALUES_BYTES = 4 * 2**20
-"""The maximum size, in bytes, of a response without tensors if the request has no inputs. The list of all ops fits."""
+"""The maximum size, in bytes, of a response without tensors to a request without inputs, such as the list of ops."""
 VALUES_BYTES_PER_INPUT = 16 * 2**10
-"""The bytes added to the maximum response size per input. 64 axes with 19-digit sizes and long names fit."""
+"""The number of bytes by which each input raises the maximum response size. 64 axes with long names fit."""
 MEMORY_PER_BYTE = 16
 """The maximum memory for decoded values, in bytes per byte of the response."""
 MAX_VALUES_MEMORY = 512 * 2**20
@@ -61,7 +61,7 @@ class WholeBodyReader(Generic[T]):
     """A reader that collects a whole response body of at most `max_bytes`, and then decodes the body.
 
     The second argument of `decode_body` is a function that limits the memory for decoded values. If the body is too
-    long, `too_long` is raised. The default is InvalidAnswer.
+    long, the exception `too_long` is raised. By default, it is InvalidAnswer.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
 class RetryPolicy:
     """The rules for retrying one call. Every request may be repeated, because no request has side effects.
 
-    The delay doubles with each retry, up to LONGEST_DELAY. The delay is never shorter than the Retry-After header
-    requests.
+    The delay doubles with each retry, up to LONGEST_DELAY. The delay is never shorter than the delay that the
+    Retry-After header requests.
     """
 
     FIRST_DELAY = 0.1
@@ -40,7 +40,7 @@ class RetryPolicy:
         if self._retries_left <= 0 or not _may_succeed_later(error):
             raise error
         self._retries_left -= 1
-        # Up to half of the delay is random, so that clients that failed together do not all retry together.
+        # Up to half of the delay is random, so that clients that failed at the same time do not retry at the same time.
         delay = max(self._delay * random.uniform(0.5, 1.0), _retry_after_seconds(retry_after))
         self._delay = min(self._delay * 2, self.LONGEST_DELAY)
         remaining = self.deadline.remaining()

@@ -1,4 +1,4 @@
-"""SyncTransport: an httpx transport for threads. It performs the waiting steps that connection.py yields."""
+"""SyncTransport: an httpx transport for threads. It runs the waiting steps that connection.py yields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .connection_pool import ConnectionPool
 class SyncTransport(ConnectionPool, httpx.BaseTransport):
     """An httpx transport for threads that passes the response directly to the Attempt.
 
-    The Attempt is the body of the httpx request, and also reads the response. The transport returns after that.
+    The Attempt is the body of the httpx request, and also reads the response. After that, the transport returns.
     The read timeout of the request limits the whole exchange, except that resolving the host name may take longer.
     """
 

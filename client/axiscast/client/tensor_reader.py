@@ -1,4 +1,4 @@
-"""TensorReader: reads the tensors of a response into arrays while their bytes arrive. This module does no IO."""
+"""TensorReader: reads the tensors of a response into arrays while their bytes arrive. This module performs no IO."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_METADATA_BYTES = 4 * 2**10
 MAX_PARSED_BYTES = 2**10
 """The maximum number of bytes passed to the MessagePack parser at a time. Each byte may take 100 bytes of memory."""
 MAX_BINS = 1000
-"""The maximum number of MessagePack bins for a tensor's data. One more bin is allowed for each MiB of data."""
+"""The maximum number of MessagePack bins for a tensor's data, to which one bin is added per MiB of data."""
 BIN_SIZE_WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
 """The MessagePack type codes of a bin, and the width of the size field for each code, in bytes."""
 ARRAY_SIZE_WIDTHS = {0xDC: 2, 0xDD: 4}
@@ -65,7 +65,7 @@ class TensorReader(Generic[T]):
         """The number of bytes of the current tensor that have been passed to the MessagePack parser."""
         self._arrays: Arrays = {}
         self._target = EMPTY_BUFFER
-        """The part of the current array's memory that is not filled yet."""
+        """The part of the current array's memory that is not yet filled."""
         self._is_done = False
         self._failure = ""
         self._steps: Steps[None] | None = None
@@ -129,7 +129,8 @@ class TensorReader(Generic[T]):
         return True
 
     def _start_steps(self) -> None:
-        # The limits are necessary, because older msgpack releases allocate an array of the announced length at once.
+        # These limits are necessary because older msgpack releases immediately allocate an array of the announced
+        # length.
         limits = {"max_bin_len": 0, "max_ext_len": 0, "max_array_len": 1000, "max_map_len": 100}
         self._unpacker = msgpack.Unpacker(max_buffer_size=4 * MAX_METADATA_BYTES, **limits)
         self._steps = self._read_response()
@@ -232,7 +233,7 @@ class TensorReader(Generic[T]):
             if not self._unparsed:
                 self._target = rest
                 self._unparsed = memoryview((yield))
-                rest = self._target  # the target is shorter now if bytes were received into `buffer()`
+                rest = self._target  # some bytes of the target may have been received into `buffer()`
             count = min(len(self._unparsed), len(rest))
             rest[:count] = self._unparsed[:count]
             rest, self._unparsed = rest[count:], self._unparsed[count:]
@@ -268,7 +269,7 @@ class TensorReader(Generic[T]):
 
 
 class _OutMismatch(ValueError):
-    """Raised if the user's `out` array does not fit the output, although the response is valid."""
+    """The exception for a valid response whose output does not fit the user's `out` array."""
 
 
 def _check_metadata(

@@ -1,4 +1,4 @@
-"""The conversion of httpx transport exceptions into the exceptions of this library."""
+"""The conversion of httpx's transport exceptions into this library's exceptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .response_reading import unexpected_status
 _BROKEN_CONNECTION = re.compile("disconnected|closed connection|ConnectionTerminated|StreamReset")
 """The pattern of httpx messages about a broken connection, because httpx raises the same exception for invalid HTTP."""
 _PROXY_STATUS = re.compile("([3-5][0-9][0-9])(?: |$)")
-"""The pattern that finds the HTTP status in httpx's message about a proxy that refuses to open a tunnel."""
+"""The pattern of the HTTP status in httpx's message about a proxy that refuses to open a tunnel."""
 _UNKNOWN_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 

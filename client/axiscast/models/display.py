@@ -1,10 +1,10 @@
-"""The conversion of text from a file into text that is safe to display."""
+"""A function that makes text from a file safe to display."""
 
 from __future__ import annotations
 
 
 def printable(text: str, max_letters: int = 200) -> str:
-    """Replace control characters in a string, because they could control a terminal.
+    """Replace control characters in a string, because such characters could control a terminal.
 
     If the string is longer than `max_letters` characters, it is truncated.
     """

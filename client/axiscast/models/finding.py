@@ -15,7 +15,7 @@ ReportKind = Literal[
     "incompatible", "square", "mutual-stretch", "rank-promotion", "contradicted", "pinned", "depends", "unchecked"
 ]
 SUSPICIOUS: tuple[ReportKind, ...] = ("square", "mutual-stretch", "rank-promotion")
-"""The kinds of findings that come from the warnings of a check. Each kind is the code of the warning."""
+"""The kinds of findings that a check reports as warnings. Each kind has the same name as the warning's code."""
 _PLACEHOLDER = re.compile("unk__[0-9]+|unknown_[0-9]+")
 
 
@@ -24,12 +24,12 @@ class Operand:
     """An operand that an operation broadcasts."""
 
     role: str
-    """The role that messages show for the operand: "input 0", "input 1" and so on, or "target"."""
+    """The name that answers use for the operand: "input 0", "input 1" and so on, or "target"."""
     name: str
     shape: tuple[SizeOrName, ...] | None
     """The sizes of the operand, or None if its rank is unknown."""
     by_file: bool = False
-    """Whether a size of the operand is only stated in the file, and can't be inferred from the model's inputs."""
+    """Whether a size of the operand is only stated in the model file, and can't be inferred from the model's inputs."""
 
 
 class PinnedSize(NamedTuple):
@@ -38,7 +38,7 @@ class PinnedSize(NamedTuple):
     name: str
     size: int
     or_one: bool = False
-    """Whether the size may also be 1, because an axis of size 1 broadcasts."""
+    """Whether the named size may also be 1, because an axis of size 1 broadcasts."""
 
     def __str__(self) -> str:
         return f"{self.name} = {self.size}{' or 1' if self.or_one else ''}"
@@ -48,13 +48,13 @@ class TrialSummary(NamedTuple):
     """A summary of the results for a node that was tried with several sets of sizes."""
 
     outcome: Literal["fits", "partly", "fails"]
-    """Whether the node's shapes fit for all sets of sizes, for some sets, or for no set."""
+    """Whether the node's shapes broadcast for all sets of sizes, for some sets, or for no set."""
     sizes: Mapping[str, int] = {}
     """The first set of sizes for which the node fails."""
     sets: int = 0
     """The number of sets of sizes that were tried."""
     needs: str = ""
-    """The condition under which the node fits, such as "h to be a multiple of 32", or "" if it is unknown."""
+    """What the node needs, such as "h to be a multiple of 32", or "" if this is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Finding:
     """The name of the operation in its framework, such as "Add" or "aten.add.Tensor"."""
     operands: tuple[Operand, ...] = ()
     answer: CheckAnswer | None = None
-    """The answer to the check of the node, or None if the node is unchecked."""
+    """The answer to the node's check, or None if the node is unchecked."""
     reason: str = ""
     """The reason why the node is unchecked."""
     file: str | None = None
@@ -76,13 +76,13 @@ class Finding:
     assumable: tuple[str, ...] = ()
     """The named sizes of the model's inputs. The user can set each of them with --assume."""
     tried: TrialSummary | None = None
-    """A summary of the trials with several sets of sizes, if they show more than the check with named sizes."""
+    """A summary of the trials with several sets of sizes, if the trials show more than the check with named sizes."""
     pins: tuple[PinnedSize, ...] = ()
     """The named sizes that must have one particular value, because the operation fails otherwise."""
     size_expressions: Mapping[str, str] = field(default_factory=dict)
     """The expressions that messages show in place of size names, such as Min(512, seq) for Min_512_seq."""
     contradiction: str = ""
-    """A sentence that says that a shape stated in the file contradicts the inferred shape, or "" if none does."""
+    """A sentence about a shape in the file that contradicts the inferred shape, or "" if there is no such shape."""
 
     @property
     def verdict(self) -> Verdict:
@@ -117,7 +117,7 @@ class Finding:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions that the sizes must meet, as text."""
+        """The conditions that the sizes must satisfy, as strings."""
         return tuple(condition.text for condition in self._conditions())
 
     @property
@@ -126,7 +126,7 @@ class Finding:
         return any(self.unnamed_in_conditions())
 
     def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the pairs of sizes in each condition. A condition holds if the two sizes of any pair are equal."""
+        """Yield each condition as pairs of sizes. A condition holds if the two sizes of at least one pair are equal."""
         for condition in self._conditions():
             yield [tuple(equation.equal or (None, None)) for equation in condition.any]
 
@@ -138,7 +138,7 @@ class Finding:
 
     @property
     def conflicting_sizes(self) -> tuple[int, ...]:
-        """The sizes that are in conflict. There are two sizes, unless the conflict is not between two sizes."""
+        """The two sizes that conflict, or an empty tuple if the conflict is not between two sizes."""
         conflict = self.answer.conflict if self.answer else None
         return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
 
@@ -174,7 +174,7 @@ class Finding:
 
 
 def is_placeholder(name: str) -> bool:
-    """Return whether onnx or axiscast has generated this name for an unnamed size."""
+    """Return whether onnx or axiscast generated this name for an unnamed size."""
     return _PLACEHOLDER.fullmatch(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""The checks of a model's nodes, which are sent in batches of limited size."""
+"""Functions that check a model's nodes. The checks are sent in batches of limited size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 """A callback that receives the number of finished checks and the total number of checks."""
 
 _MAX_BATCH_SIZES = 10_000
-"""The maximum number of sizes in one batch of requests. A batch for about a thousand nodes fits."""
+"""The maximum number of sizes in one batch of requests, which is enough for about a thousand nodes."""
 _CONTENT_TOO_LARGE = 413
 
 
@@ -29,16 +29,16 @@ class NodeCheck(NamedTuple):
     """A node of a model, and the check request for the node."""
 
     finding: Finding
-    """The finding for the node, before the check has added its answer."""
+    """The finding for the node, which does not yet contain the answer to the check."""
     request: RequestFields | None
     """The check request, or None if the node can't be checked for the reason in `finding.reason`.
 
-    If there are both a request and a reason, the response is used only if it is a conflict.
+    If there are both a request and a reason, the response to the request is used only if it reports a conflict.
     """
     is_meant: bool = False
-    """Whether all pairs are intended, so that an outer product ("square") is not reported."""
+    """Whether the user means to combine all pairs, so that an outer product ("square") is not reported."""
     number: str = ""
-    """The number that identifies the node in its model."""
+    """The integer that identifies the node in its model."""
 
 
 def check_nodes(
@@ -51,7 +51,7 @@ def check_nodes(
     """Check several nodes, and return their findings in the same order.
 
     Equal requests are sent only once. `assume` contains the known values and ranges of named sizes. `kinds` selects the
-    warnings. If the check of a node is refused, the message becomes the reason in the node's finding. All other
+    warnings. If the check of a node is refused, the error message becomes the reason in the node's finding. All other
     exceptions from `check_batch` are raised.
     """
     keys = [_request_key(check.request, assume or {}, warn_field(kinds)) for check in checks]
@@ -95,7 +95,7 @@ def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, ki
 def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
     """Send a batch of requests, and yield each request with its response.
 
-    If a batch is refused because it is too large, its requests are sent in smaller batches.
+    If a batch is refused because it is too large, the requests are sent again in smaller batches.
     """
     waiting = [batch]
     while waiting:
@@ -115,7 +115,7 @@ def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str,
             elif isinstance(problem, ServiceProblem):
                 yield batch[0], problem
             else:
-                raise  # a proxy has refused the request, and the node is not the cause
+                raise  # a proxy has refused the request, so the node is not the cause
         half = max(1, len(batch) // 2)
         waiting += [refused[start : start + half] for start in range(0, len(refused), half)]
 
@@ -135,7 +135,7 @@ def _sizes(request: RequestFields) -> Iterator[Any]:
 
 
 def _batches(keys: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the requests in batches. A batch has one request, or at most _MAX_BATCH_SIZES sizes."""
+    """Yield the requests in batches. A batch with several requests has at most _MAX_BATCH_SIZES sizes."""
     batch: list[str] = []
     batch_sizes = 0
     for key in keys:

@@ -1,4 +1,4 @@
-"""Descriptions of the conditions under which an operation broadcasts."""
+"""Functions that describe the conditions under which an operation broadcasts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EXAMPLE_SIZES = (13, 17, 19, 23)
 """The example sizes that messages propose to the user. These sizes are rare in models."""
 
 OperandAxis = tuple[int, int]
-"""The number of an operand, and the number of one of its axes."""
+"""The index of an operand, and the index of one of its axes."""
 
 
 def common_need(finding: Finding) -> str:
-    """Return the predicate that says what several nodes need, such as "need N == 12 or N == 1"."""
+    """Return the predicate of a sentence that says what several nodes need, such as "need N == 12 or N == 1"."""
     if finding.conditions:
         return f"need {conditions_text(finding)}"
     if finding.pins:
@@ -29,7 +29,7 @@ def common_need(finding: Finding) -> str:
 
 
 def conditions_text(finding: Finding) -> str:
-    """Return the conditions that the sizes must meet, as one clause."""
+    """Return the conditions that the sizes must satisfy, as one clause."""
     equal_axes: set[int] = set()
     others: list[Condition] = []
     for condition, named in zip(_conditions_of(finding), named_conditions(finding), strict=True):
@@ -49,7 +49,7 @@ def conditions_text(finding: Finding) -> str:
 
 
 def named_conditions(finding: Finding) -> list[Condition]:
-    """Return the conditions of a finding. Their texts use the names of the operands."""
+    """Return the conditions of a finding, with the names of the operands in their texts."""
     conditions = []
     for condition in _conditions_of(finding):
         texts = [
@@ -76,7 +76,7 @@ def condition_sentence(finding: Finding) -> str:
 
 
 def assume_advice(finding: Finding) -> Iterator[str]:
-    """Yield advice to use the --assume option, if onnx could not infer some sizes."""
+    """If onnx could not infer some sizes, yield a sentence that recommends the --assume option."""
     if not finding.has_local_conditions or not finding.assumable:
         return
     equations = [equation for condition in _conditions_of(finding) for equation in condition.any]
@@ -100,7 +100,7 @@ def _side_text(finding: Finding, side: Side) -> str:
 
 
 def _equal_axes(finding: Finding, condition: Condition) -> set[int]:
-    """Return the axes on which a condition requires that the sizes of two operands are equal or 1.
+    """Return the axes on which, by a condition, the sizes of two operands must be equal or 1.
 
     Axes are counted from the last one. The set is empty if the condition has another form or has only named sizes.
     """
@@ -145,7 +145,7 @@ def _unknown_operand(finding: Finding) -> tuple[int, list[SizeOrName]] | None:
 def _locations(finding: Finding, side: Side) -> list[OperandAxis]:
     """Return all operands and axes that have a given unnamed size.
 
-    If the size is a number or has a name, return an empty list.
+    If the size is an integer or has a name, return an empty list.
     """
     if isinstance(side, DimensionPlace):
         role = "target" if side.input is None else f"input {side.input}"

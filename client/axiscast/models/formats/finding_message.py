@@ -1,4 +1,4 @@
-"""The message for a finding, which is one line that names the operands and proposes a fix."""
+"""The message for a finding. The message is one line that contains the names of the operands and proposes a fix."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
 
 
 def with_expressions(finding: Finding, text: str) -> str:
-    """Replace the names of sizes in a text by their expressions, such as Min(512, seq)."""
+    """Replace the size names in a string by the expressions that they stand for, such as Min(512, seq)."""
     shown = finding.size_expressions
     return _IDENTIFIER.sub(lambda match: shown.get(match[0], match[0]), text) if shown else text
 
@@ -56,7 +56,7 @@ def with_expressions(finding: Finding, text: str) -> str:
 def finding_as_json(finding: Finding) -> dict[str, Any]:
     """Return a finding, with its message, as a plain map that can be encoded as JSON.
 
-    The texts in the answer to the check are changed, so that they use the names of the operands.
+    The texts in the answer to the check contain the names of the operands.
     """
     fields = finding.as_json()
     answer, plain = finding.answer, fields.get("answer", {})
@@ -84,7 +84,7 @@ def _result(finding: Finding) -> str:
 
 
 def _by_file(finding: Finding) -> Iterator[str]:
-    """If some shapes are only stated in the file, yield a sentence that says so."""
+    """If some shapes are only stated in the model file, yield a sentence that says so."""
     names = [operand_name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
     if names and finding.answer is not None:
         subject, verb = ("shape", "is") if len(names) == 1 else ("shapes", "are")
@@ -100,7 +100,7 @@ def _incompatible(finding: Finding) -> str:
         owners = [operand_name(finding, number or 0) for number in conflict.inputs]
         sides = [f"{size} in {owner}" for size, owner in zip(conflict.sizes, owners, strict=True)]
         listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
-        # The axis is counted from the last one, so that the number is the same for all operands.
+        # The axis is counted from the last axis, so that it has the same index in all operands.
         axis = conflict.axis - max(map(len, known_shapes(finding)))
         at_sizes = f" for {failing_sizes(finding)}" if finding.tried else ""
         sizes = f"{', '.join(listed[:-1])} and {listed[-1]}"
@@ -109,7 +109,7 @@ def _incompatible(finding: Finding) -> str:
         message = f"For {failing_sizes(finding)}: {message}"
     if finding.tried is None:
         return " ".join([message, *(_hint_text(finding, hint) for hint in conflict.hints[:1])])
-    # Hints are left out, because they would contain the numbers that were tried.
+    # Hints are left out, because they would contain the integers that were tried for the named sizes.
     pinned = [f"It {pin_predicate(finding)}."] if finding.pins else []
     return " ".join([message, *trial_sentences(finding), *pinned])
 
@@ -150,7 +150,7 @@ class _Square(NamedTuple):
 
 
 def _square_of(finding: Finding) -> _Square | None:
-    """Return the accidental outer product of a finding, or None if it only follows from assumed sizes."""
+    """Return the accidental outer product of a finding, or None if only assumed sizes make it an outer product."""
     shapes, alignment = _aligned(finding)
     found = alignment and outer_products.outer_product_of(alignment)
     if not alignment or not found:
@@ -159,7 +159,7 @@ def _square_of(finding: Finding) -> _Square | None:
     if not is_small(op, shapes):
         return _Square(found, None, None)
     lower_here = partial(lower_symbolic, assume={})
-    # The last fix removes an axis. This is shorter to write than adding an axis, and leaves no axis of size 1.
+    # The last fix removes an axis. The code is shorter than code that adds an axis, and leaves no axis of size 1.
     arguments = (op, shapes, alignment, found, lower_here)
     fix = next(iter([*outer_products.elementwise_fixes(*arguments)][::-1]), None)
     return _Square(found, fix, outer_products.explicit_all_pairs(*arguments))
@@ -187,7 +187,7 @@ def _changed_code(finding: Finding, change: InputReshape) -> str:
 
 
 def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
-    """Return the shapes of the operands, in which names are converted to symbols, and the alignment of the shapes.
+    """Return the shapes of the operands, with names converted to symbols, and the alignment of these shapes.
 
     The alignment is None if the shapes do not broadcast or are not right-aligned.
     """

@@ -1,4 +1,4 @@
-"""The conversion of reports into annotations in a GitHub workflow. Each annotation is one workflow command.
+"""The conversion of reports into annotations in a GitHub workflow. Each annotation is printed as one workflow command.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#setting-an-error-message
 """
@@ -20,7 +20,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iterator[str]:
-    """Yield the lines to print in a GitHub workflow, which are the annotations and the summary of each report.
+    """Yield the lines to print in a GitHub workflow: the annotations and a summary for each report.
 
     Findings that need the same sizes share one annotation. Paths are relative to the repository.
     """

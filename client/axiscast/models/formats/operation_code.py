@@ -1,4 +1,4 @@
-"""Code for operations in messages, such as "linear (n, 1) - y (n,)"."""
+"""Functions that write operations as code in messages, such as "linear (n, 1) - y (n,)"."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ _OPERATORS = {
 }
 _OPERATOR_OF = {op: operator for operator, ops in _OPERATORS.items() for op in ops.split()}
 _TORCHSCRIPT_NAME = re.compile(r"/(?:(?:.*/)?(?P<module>[^/]+)/)?(?P<op>[^/]+)_output_0")
-"""The pattern of value names from torch's older exporter, which contain the path of the module and the operation."""
+"""The pattern of value names from torch's older exporter. Such a name contains a module path and an operation."""
 _MODULE_OPS = re.compile(r"(Gemm|Conv|ConvTranspose)(_[0-9]+)?")
-"""The pattern of operations that are the only operation of their module. For them, the module's name is enough."""
+"""The pattern of operations that are the only operation of their module. The module's name is enough to identify
+them."""
 _NUMBERED = re.compile(r"_[0-9]+$")
 
 
@@ -65,7 +66,7 @@ def operation_code(
 
 
 def is_call(finding: Finding) -> bool:
-    """Return whether the code for an operation is a function call. Otherwise it uses an operator such as "-"."""
+    """Return whether the code for an operation is a function call, rather than an operator such as "-"."""
     return len(finding.operands) != 2 or not _operator(finding)
 
 
@@ -101,7 +102,7 @@ def name_and_shape(finding: Finding, number: int) -> str:
 
 
 def shown_sizes(shape: Sequence[SizeOrName]) -> list[SizeOrName]:
-    """Return the sizes of a shape to show in messages, in which unnamed sizes are replaced by "?"."""
+    """Return the sizes of a shape for messages, with "?" in place of each unnamed size."""
     return ["?" if is_placeholder(str(size)) else size for size in shape]
 
 
@@ -124,7 +125,7 @@ def known_shapes(finding: Finding) -> list[Sequence[SizeOrName]]:
 
 
 def reshape_code(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return code to append to an array's name that reshapes the array, or "" if no short code exists.
+    """Return the code that reshapes an array when appended to the array's name, or "" if no short code exists.
 
     The code adds axes of size 1, removes leading axes of size 1, or swaps two axes.
 

@@ -1,4 +1,4 @@
-"""Repository: finds the source files that a model records in the user's repository."""
+"""Repository: finds the source files in the user's repository whose paths a model records."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Repository:
     """The source files below a root folder.
 
     The root is the given folder. If no folder is given, it is the nearest folder above the working directory that
-    contains `.git`. A model records the paths of the machine that exported the model. For this reason, a file is found
-    by the last parts of its path.
+    contains `.git`. A model records paths on the machine that exported the model. For this reason, a file is found by
+    the last parts of its path.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -60,8 +60,8 @@ class Repository:
     def _candidates(file: str) -> Iterator[PurePath]:
         """Yield the paths at which to search for a file.
 
-        The first path is relative to the working directory. The other paths are the last parts of the file's path, with
-        one part fewer each time.
+        The first path is relative to the working directory. The other paths are the last parts of the file's path, and
+        each of them is one part shorter than the path before it.
         """
         yield Path.cwd() / file
         recorded = PureWindowsPath(file) if "\\" in file else PurePosixPath(file)

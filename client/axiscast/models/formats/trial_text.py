@@ -1,4 +1,4 @@
-"""Descriptions of the sizes with which a node was tried."""
+"""Functions that describe the sizes with which a node was tried."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def trial_sentences(finding: Finding) -> Iterator[str]:
 
 
 def partial_failure_text(finding: Finding) -> str:
-    """Return a predicate for a node that fails for some sizes. It contains these sizes, and what the node needs."""
+    """Return a predicate for a node that fails for some sizes. It states these sizes, and what the node needs."""
     needed = finding.tried.needs if finding.tried else ""
     remedy = f"needs {printable(needed)}" if needed else "fits for other sizes"
     return f"fails for {failing_sizes(finding)}, and {remedy}"
@@ -34,6 +34,6 @@ def pin_equations(finding: Finding) -> str:
 
 
 def pin_predicate(finding: Finding) -> str:
-    """Return a predicate for a node that works only if some named sizes have particular values."""
+    """Return a predicate for a node that works only if named sizes have particular values."""
     names = printable(" and ".join(pin.name for pin in finding.pins))
     return f"works only with {pin_equations(finding)}, although the file declares {names} free"
