@@ -122,7 +122,7 @@ class Finding:
 
     @property
     def has_local_conditions(self) -> bool:
-        """Whether a condition contains an unnamed size, so that its text has a different meaning for another node."""
+        """Whether a condition contains an unnamed size, so that the same text means something else for another node."""
         return any(self.unnamed_in_conditions())
 
     def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
@@ -138,7 +138,7 @@ class Finding:
 
     @property
     def conflicting_sizes(self) -> tuple[int, ...]:
-        """The two sizes that conflict, or an empty tuple if the conflict is not between two sizes."""
+        """The integer sizes that conflict. There are usually two of them, and none if the answer has no conflict."""
         conflict = self.answer.conflict if self.answer else None
         return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
 

@@ -1,4 +1,4 @@
-"""Imports of optional packages that the user installs, such as onnx and torch."""
+"""A function that imports optional packages, such as onnx and torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provenance of the values in a graph. The rule in answers/intent.py uses this data."""
+"""The provenance of the values in a graph, which the rule in answers/intent.py uses."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def user_line(lines: Sequence[SourceLine]) -> tuple[str | None, int | None]:
 
 
 class Provenance(NamedTuple):
-    """Information about the code and the values from which a value was computed."""
+    """The provenance of a value: the code and the values from which it was computed."""
 
     axis_origin: AxisOrigin = ""
-    """How the source code adds the value's axis of size 1. Origin describes the possible values."""
+    """How the source code adds the value's axis of size 1. See Origin for the possible values."""
     written_at: SourceLine | None = None
     """The source line that adds the value's axis of size 1."""
     source: object = None
-    """The single value from which this value was computed, or a new object if there are several. Compare with `is`."""
+    """The single value from which this value was computed, or a new object if there are several. Compare by `is`."""
     is_index: bool = False
-    """Whether the value holds positions, such as a range, or other integers that do not depend on data."""
+    """Whether the value contains positions, such as a range, or other integers that do not depend on data."""
 
 
 def derive(
@@ -74,8 +74,8 @@ def derive(
     """Return the provenance of a node's result.
 
     `keeps` says that the node works element by element or only changes the shape. If `keeps` is false, the result has a
-    new source, and `is_index` says whether the result holds positions. `way` says how the node itself adds an axis of
-    size 1, and `line` is the source line that adds the axis.
+    new source, and `is_index` says whether the result holds positions. `way` is the way in which the node itself adds
+    an axis of size 1, and `line` is the source line that adds the axis.
     """
     if not keeps or not operands:
         return Provenance(axis_origin, line, object(), is_index)
@@ -97,7 +97,7 @@ def are_pairs_meant(
     is_discrete: bool = False,
     is_loss: bool = False,
 ) -> bool:
-    """Return whether all pairs of elements are intended, if these operands form an outer product ("square")."""
+    """Return whether the user means to combine all pairs of elements if these operands form an outer product."""
     found = find_two_sided(shapes) if shapes else None
     if found is None:  # with symbolic sizes, an outer product may depend on a condition
         return False
@@ -125,5 +125,5 @@ def _origin(operand: Provenance, line: SourceLine | None) -> Origin:
 
 
 def axis_origin_on_line(line: SourceLine | None) -> AxisOrigin:
-    """Return how the code on a source line adds an axis of size 1."""
+    """Return the way in which the code on a source line adds an axis of size 1."""
     return "index" if line is not None and line.has_new_axis else "unsqueeze"

@@ -13,7 +13,7 @@ from .formats.finding_message import finding_as_json
 from .formats.terminal import block
 
 FailOn = Literal["incompatible", "square", "pinned", "depends"]
-"""The severity levels, from the most severe to the least severe. Each level includes all more severe levels."""
+"""The severity levels, from the most to the least severe. Each level includes the kinds of all more severe levels."""
 _LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {
     "incompatible": ("incompatible",),
     "square": (*SUSPICIOUS, "contradicted"),
@@ -22,7 +22,7 @@ _LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {
 }
 """The kinds of findings that each severity level adds to the more severe levels."""
 _SHOWN_ALONE = {"incompatible", *SUSPICIOUS, "contradicted"}
-"""The kinds of findings that the text of a report always lists one by one."""
+"""The kinds of findings that a report's text always lists one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Report:
         return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
 
     def groups(self, kind: ReportKind) -> list[list[Finding]]:
-        """Return the findings of one kind, in groups.
+        """Return groups of the findings that have one kind.
 
         Findings that need the same sizes are in one group. All unchecked findings are also in one group. Every other
         group contains only one finding.
@@ -124,7 +124,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """A line of text with the counts, or a note that the model could not be checked."""
+        """A line of text with the counts, or with a note that the model could not be checked."""
         if not self.is_read:
             return f"{printable(self.path)}: not checked".lstrip(" :")
         counts = self.counts
@@ -134,7 +134,7 @@ class Report:
             f"{f' ({suspicious} suspicious)' if suspicious else ''}: "
             f"{counts['compatible']} compatible, {counts['depends']} depending on sizes, "
             f"{counts['incompatible']} incompatible, {counts['unchecked']} unchecked"
-        ).lstrip(" :")  # GitHub would run a line that begins with "::" as a command
+        ).lstrip(" :")  # GitHub would execute a line that begins with "::" as a command
 
     def __str__(self) -> str:
         return self.text()

@@ -1,4 +1,4 @@
-"""The canonical form of size expressions that exporters write. Equal expressions get the same canonical form.
+"""Functions that convert size expressions from exporters into a canonical form, which equal expressions share.
 
 Sums of products are normalized exactly. A floor division is simplified if the division is exact for all sizes. Any
 other operation is treated as an atom. Two atoms are equal if their canonical texts are equal.
@@ -31,7 +31,7 @@ _WORDS = {"//": " div ", "**": " pow ", "+": " plus ", "-": " minus ", "*": " ti
 
 
 class _TooComplex(Exception):
-    """Raised if an expression has an unknown form or too many terms."""
+    """The exception for an expression that has an unknown form or too many terms."""
 
 
 def canonical(text: str, sizes: Mapping[str, int] | None = None) -> int | str:
@@ -132,7 +132,7 @@ def _floor_divide(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts
     by = divisor[()]
     quotient = {product: factor // by for product, factor in whole.items() if factor % by == 0 or not product}
     rest = {product: factor for product, factor in whole.items() if product not in quotient}
-    if not rest:  # the division of the constant term is rounded down
+    if not rest:  # rounds the constant term's quotient down
         return _without_zeros(quotient)
     # The constant stays with the terms that can't be divided, so the result is (H - 1)//2 and not (H + 1)//2 - 1.
     constant = quotient.pop((), None)
@@ -199,7 +199,7 @@ def _text(terms: SumOfProducts) -> str:
 
 
 def _atom(terms: SumOfProducts) -> str:
-    """Return a sum of products as the text of an operand, in parentheses unless it is a single name or number."""
+    """Return a sum of products as an operand. A sum other than a single name or number is in parentheses."""
     return _enclosed(_text(terms))
 
 

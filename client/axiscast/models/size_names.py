@@ -1,4 +1,4 @@
-"""The names that replace size expressions in check requests."""
+"""The class that replaces size expressions by names in check requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_SHOWN_LETTERS = 80
 
 
 class SizeNames:
-    """The names for size expressions. Equal expressions have the same name, and different expressions never do."""
+    """The names for size expressions. Two expressions have the same name only if they are equal."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}

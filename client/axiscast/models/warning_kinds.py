@@ -26,7 +26,7 @@ def warn_field(kinds: Collection[str]) -> list[WarningKind]:
 def select_warnings(
     answer: CheckAnswer, kinds: Collection[str], shapes: Sequence[Sequence[Any]], is_meant: bool = False
 ) -> CheckAnswer:
-    """Return the answer to a check with only the warnings of these kinds, and without warnings about intended pairs.
+    """Return a copy of the answer to a check, in which the warnings are restricted to these kinds.
 
     If a check reports an outer product ("square"), it reports no other warnings. This function therefore adds the
     warning about rank promotion.

@@ -1,9 +1,9 @@
-"""Generated functions that call a torch function as if the user's own line called it.
+"""Generated functions that call a torch function as if the user's own line of code called the function.
 
 Python attributes a warning to the file, module and line of a stack frame. The watch runs between the user's line and
-the function that warns, so Python would attribute the warning to the watch. To prevent this, the watch calls each torch
-function from a generated function. The generated function has the file, line and globals of the user's code. The
-`warnings` module is not changed.
+the function that issues the warning, so Python would attribute the warning to the watch. To prevent this, the watch
+calls each torch function from a generated function. The generated function has the file, line and globals of the user's
+code. The `warnings` module is not changed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ Caller = Callable[[Any, Sequence[Any], Mapping[str, Any] | None], Any]
 """A function that calls the function in its first argument, with the given arguments and keyword arguments."""
 
 _MAX_STACK_LEVELS = 3
-"""The number of stack frames above a call that are imitated, for functions that warn with a `stacklevel`."""
+"""The number of stack frames above a call that are imitated for functions that issue warnings with a `stacklevel`."""
 _MAX_SITES = 10_000
 _METHOD_TYPES = (types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType)
 _C_FUNCTION_TYPES = (types.BuiltinFunctionType, *_METHOD_TYPES)
-"""The types of functions that are not written in Python. Their warnings are attributed to the line that calls them."""
+"""The types of functions that are not written in Python. A warning from such a function is attributed to the calling
+line."""
 
 
 def _without_columns(source: str) -> CodeType:
-    """Return the compiled code of a lambda, without column numbers. Tracebacks then do not mark a part of the line."""
+    """Return the compiled code of a lambda without column numbers, so that tracebacks mark no part of the line."""
     tree = ast.parse(source, mode="eval")
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
@@ -94,7 +95,7 @@ def calling_frame(func: Any, depth: int = 1) -> FrameType:
     """
     try:
         return sys._getframe(depth + 3 if type(func) is FunctionType else depth + 1)
-    except ValueError:  # a thread runs `func` itself, so no frame calls it
+    except ValueError:  # `func` is a thread's entry point, so it has no caller
         return sys._getframe(depth + 1)
 
 
@@ -105,7 +106,7 @@ def _address(frame: FrameType) -> int:
 def _may_use_stacklevel(func: Any) -> bool:
     """Return whether a function, or a global function that it calls, may issue a warning with a `stacklevel`."""
     while isinstance(func, FunctionType):
-        # handle_torch_function is ignored, because it only warns about classes.
+        # handle_torch_function is ignored, because it issues warnings only about classes.
         names = [name for name in func.__code__.co_names if name != "handle_torch_function"]
         called = [getattr(func.__globals__.get(name), "__code__", None) for name in names]
         for code in (func.__code__, *called):

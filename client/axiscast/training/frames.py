@@ -1,4 +1,4 @@
-"""Functions that find out whether a stack frame belongs to torch, to an installed package or to the user's code."""
+"""Functions that determine whether a stack frame is from torch, an installed package or the user's code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _THIS_FOLDER = os.path.dirname(__file__) + os.sep
 
 
 def is_internal(file: str) -> bool:
-    """Return whether a file belongs to torch or to the watch, whose frames are skipped to find the user's line."""
+    """Return whether a file is part of torch or the watch. Their frames are skipped to find the user's line."""
     torch = os.path.dirname(sys.modules["torch"].__file__ or "") + os.sep
     return file.startswith((torch, _THIS_FOLDER, "<frozen", "<eval_with_key>"))
 
 
 def is_installed(file: str) -> bool:
-    """Return whether a file belongs to the standard library or to an installed package."""
+    """Return whether a file is part of the standard library or of an installed package."""
     return file.startswith(_STANDARD_LIBRARY) or any(folder in file for folder in _PACKAGE_FOLDERS)
 
 
 def user_frame() -> FrameType:
     """Return the innermost stack frame of the user's code.
 
-    If all code is installed, return the innermost frame that does not belong to torch or to the watch.
+    If all code is installed, return the innermost frame that is not from torch or the watch.
     """
     frame: FrameType | None = sys._getframe(2)
     nearest = None
@@ -43,9 +43,9 @@ def user_frame() -> FrameType:
 
 
 def operation_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield this frame and the frames that called it, up to and including the first frame of the user's code.
+    """Yield this frame and its callers, up to and including the first frame of the user's code.
 
-    One expression in the user's code may have called all the other frames.
+    A single expression in the user's code may have called all the other yielded frames.
     """
     while frame is not None:
         yield frame

@@ -1,4 +1,4 @@
-"""The origins of tensors in a watched block. The rule in answers/intent.py uses this data."""
+"""The origins of tensors in a watched block, which the rule in answers/intent.py uses."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from weakref import ref
 from ..answers.intent import AxisOrigin, Origin
 
 SourceTensor = tuple[int, Any]
-"""The id of a tensor, and torch's own weak reference to the tensor, which the user's program can't detect."""
+"""The id of a tensor, and a weak reference of torch's own kind, which the user's program can't detect."""
 OriginRecord = tuple[AxisOrigin, CodeType | None, int, SourceTensor, bool, ref[Any]]
 """The origin of a tensor, as a tuple, because Python creates tuples faster than objects.
 
 The elements of the tuple are:
-- how the code wrote the tensor's axis of size 1 (see Origin);
-- the code object and the instruction that wrote this axis;
+- how the code added the tensor's axis of size 1 (see Origin);
+- the code object and the instruction that added this axis;
 - the single source tensor from which the tensor was computed, or the tensor itself;
-- whether the tensor holds positions;
+- whether the tensor contains positions;
 - a weak reference to the tensor.
 """
 
 
 class _NoReference:
-    """A placeholder for a weak reference if there is no tensor."""
+    """A placeholder that replaces a weak reference if there is no tensor."""
 
     def expired(self) -> bool:
         return True
@@ -33,11 +33,11 @@ class _NoReference:
 
 _NO_SOURCE = (0, _NoReference())
 _MIN_RECORDS = 1000
-"""The minimum number of records at which the records of deleted tensors are removed."""
+"""The minimum number of records that triggers the removal of the records of deleted tensors."""
 
 
 class TensorOrigins:
-    """The origins of all live tensors that hold positions, or have an axis of size 1 that the user's code wrote."""
+    """The origins of all live tensors that contain positions, or that have an axis of size 1 from the user's code."""
 
     def __init__(self, weak_reference: Callable[[Any], Any]) -> None:
         self.weak_reference = weak_reference
@@ -48,7 +48,7 @@ class TensorOrigins:
         self._max_records = _MIN_RECORDS
 
     def add_written(self, tensor: Any, axis_origin: AxisOrigin, frame: FrameType, operand: Any) -> None:
-        """Record a tensor that was computed from `operand` and has an axis of size 1 that the frame's code wrote."""
+        """Record a tensor computed from `operand`, to which the code of this frame added an axis of size 1."""
         before = self.records.get(id(operand))
         if before is None or before[5]() is not operand:
             source, is_index = (id(operand), self.weak_reference(operand)), False
@@ -57,14 +57,14 @@ class TensorOrigins:
         self._add(tensor, (axis_origin, frame.f_code, frame.f_lasti, source, is_index, ref(tensor)))
 
     def add_range(self, tensor: Any) -> None:
-        """Record a tensor that holds a range, such as the result of torch.arange."""
+        """Record a tensor that contains a range, such as the result of torch.arange."""
         self.has_positions = True
         self._add(tensor, ("", None, 0, _NO_SOURCE, True, ref(tensor)))
 
     def add_derived(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
         """Record a tensor that was computed element by element from its operands.
 
-        The tensor is recorded only if it has an axis of size 1 or holds positions.
+        The tensor is recorded only if it has an axis of size 1 or contains positions.
         """
         records = [self._record(operand) for operand in operands]
         is_index = all(record[4] for record in records)
@@ -102,7 +102,7 @@ class TensorOrigins:
 
 
 def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> bool:
-    """Return whether an instruction is part of the expression that a frame is executing."""
+    """Return whether an instruction is part of the expression that a frame is currently executing."""
     if code is not frame.f_code:
         return False
     inner, outer = _span(code, instruction), _span(code, frame.f_lasti)
@@ -123,7 +123,7 @@ def _span(code: CodeType, instruction: int) -> tuple[tuple[int, int], tuple[int,
 def written_axis_origin(
     axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None
 ) -> AxisOrigin | Literal["range"]:
-    """Return how a call adds an axis of size 1, "" if the call does not add one, or "range" if it returns a range."""
+    """Return the way in which a call adds an axis of size 1, "" if it adds none, or "range" if it returns a range."""
     if axis == "index":
         index = args[1]
         return "index" if index is None or (type(index) is tuple and any(part is None for part in index)) else ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # importing these modules at run time would also import pydan
     from .watching import Watch
 
 _ANNOTATIONS = "axiscast_annotations"
-"""The attribute of a pytest report that stores annotations. pytest-xdist sends it from its worker processes."""
+"""The attribute of a pytest report that stores annotations. pytest-xdist sends this attribute from its workers."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and register the watch if it is enabled. Raises UsageError for an invalid option."""
+    """Register the marker and, if the watch is enabled, the watch. Raises UsageError for an invalid option."""
     config.addinivalue_line("markers", 'axiscast("allow"): do not report suspicious broadcasts of torch operations')
     on = config.getoption("--axiscast-broadcast") or config.getini("axiscast_broadcast")
     if on not in ("off", "warn", "error"):

@@ -11,8 +11,8 @@ from ..answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS
 AxisRule = Literal["", "always", "index", "keepdim", "range"]
 """The condition under which a function adds an axis of size 1 to its result.
 
-"" means never, and "always" means always. "index" means that the index contains None, and "keepdim" that keepdim is
-true. "range" marks a function that returns a range, which holds positions.
+"" means never, and "always" means always. "index" means that the index contains None, and "keepdim" means that keepdim
+is true. "range" marks a function that returns a range, which contains positions.
 """
 
 _ADD_AXIS = "unsqueeze reshape reshape_as view view_as unflatten atleast_2d"
@@ -24,7 +24,7 @@ _KEEP = """to type type_as float double half bfloat16 int long bool cpu cuda det
     squeeze flatten ravel"""
 _COMPARISON_NAMES = "eq ne not_equal lt less le less_equal gt greater ge greater_equal isclose"
 COMPARISONS = frozenset(f"torch.{name}" for name in _COMPARISON_NAMES.split())
-"""The names, as used in findings, of the torch functions that compare tensors."""
+"""The torch functions that compare tensors, by the names that findings show."""
 _KEEP_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real")
 
 
@@ -84,7 +84,7 @@ def function_roles() -> Mapping[Any, FunctionRole]:
 
 
 def _spellings(name: str, homes: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield all functions and methods that have a given name, including the in-place form and the operators."""
+    """Yield all functions and methods that have a given name, including its in-place form and its operators."""
     for home in homes:
         for spelling in (name, f"{name}_", f"__{name}__", f"__i{name}__", f"__r{name}__"):
             if callable(function := getattr(home, spelling, None)) and not isinstance(function, type):

@@ -1,8 +1,8 @@
 """axiscast.watch: reports suspicious broadcasts of torch operations while a block of code runs.
 
 The watch is a torch function mode, which sees each call of a torch function with the shapes that the user wrote. A
-dispatch mode would only see lower-level operations, whose operands are already expanded. The code runs at each call of
-torch and must be fast. It is therefore plain Python, and imports other modules only for the first finding.
+dispatch mode would only see lower-level operations, whose operands are already expanded. The code in this file runs at
+each call of torch and must be fast. It is therefore plain Python, and imports other modules only for the first finding.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def watch(
             code. "error" raises SuspiciousBroadcast at that line, before the operation is executed. If `on` is a
             function, the function is called with the finding.
         kinds: The kinds of broadcasts to report.
-            "square": (N,) is combined with (N, 1), which gives (N, N). This is not reported if all pairs are intended,
-            as in x[:, None] - y.
-            "every-square": The same broadcast is reported even if all pairs are intended.
-            "mutual-stretch": Two operands expand each other in any other way, such as (3, 1) and (1, 4).
+            "square": (N,) is combined with (N, 1), which gives (N, N). This is not reported if the code means to
+            combine all pairs, as in x[:, None] - y.
+            "every-square": The same broadcast is reported even if the code means to combine all pairs.
+            "mutual-stretch": Each of two operands expands the other in a different way, as for (3, 1) and (1, 4).
             "rank-promotion": The operands have different ranks, as for `jax.numpy_rank_promotion`.
 
     Raises:
@@ -178,7 +178,7 @@ class WatchMode:
     def __init__(self, watch: Watch, roles: Mapping[Any, FunctionRole]) -> None:
         super().__init__()
         self.watch = watch
-        self.is_compiling = self.dynamo_is_tracing  # an instance attribute, as torch 2.13 can't guard a staticmethod
+        self.is_compiling = self.dynamo_is_tracing  # an instance attribute: torch 2.13 can't guard a staticmethod
         self.role_of = roles.get
         self.sites = CallSites()
         self.callers = self.sites.callers
@@ -190,7 +190,7 @@ class WatchMode:
         """Check the operands of a torch call, execute the call, and record the origin of its result."""
         if self.is_compiling():  # Dynamo traces this method, and compiled code must not contain the checks
             return func(*args, **kwargs) if kwargs else func(*args)
-        try:  # this is calling_frame, inlined for speed
+        try:  # this code is calling_frame, inlined for speed
             frame = _getframe(3) if type(func) is FunctionType else _getframe(1)
             call = self.callers[id(frame.f_code) + frame.f_lasti]
         except (ValueError, KeyError):
@@ -239,7 +239,7 @@ class WatchMode:
                 continue
             else:
                 operand_rank = self.rank(operand)
-            if operand_rank:  # a tensor without axes does not expand any other operand
+            if operand_rank:  # a tensor without axes can't expand any other operand
                 if operand_rank != rank:
                     has_different_ranks, rank = rank != 0, operand_rank
                 if records and (record := records.get(id(operand))) is not None and record[5]() is operand:
@@ -280,7 +280,7 @@ class WatchMode:
         return all(id(operand) in self.records for operand in operands if isinstance(operand, self.tensor))
 
     def report_if_suspicious(self, role: FunctionRole, operands: Sequence[Any], frame: FrameType | None = None) -> None:
-        """Report the operands of a call if their broadcast is suspicious and does not look intended."""
+        """Report the operands of a call if their broadcast is suspicious and appears to be unintended."""
         shapes = []
         for operand in operands:
             shape = self.shape(operand)
@@ -288,7 +288,7 @@ class WatchMode:
                 return
             shapes.append(shape)
         kinds = self.watch.kinds
-        # If no shape has an axis of size 1, two operands can't expand each other.
+        # If no shape has an axis of size 1, at most one of two operands can expand the other.
         found = find_two_sided(shapes) if any(1 in shape for shape in shapes) else None
         if found is not None and found.kind == "square" and "every-square" in kinds:
             self.watch.report(role.op, shapes, "every-square")
@@ -305,7 +305,7 @@ class WatchMode:
         found: TwoSidedBroadcast,
         frame: FrameType | None,
     ) -> bool:
-        """Return whether the user intended to combine all pairs of elements of two operands that expand each other."""
+        """Return whether the user intended to combine all pairs of elements in a two-sided broadcast."""
         frames = [*operation_frames(frame)]
         pair = [operands[number] for number in found.inputs]
         one, other = (self.origins.origin(operand, self.whole_base(operand), frames) for operand in pair)
@@ -346,7 +346,7 @@ class WatchMode:
     def rank(self, operand: Any) -> int:
         """Return the number of axes of a tensor, or 0 for any other object.
 
-        The watch must not run the code of other function modes or of tensor subclasses. If a subclass has its own
+        The watch must not run code of other function modes or of tensor subclasses. If a subclass has its own
         `__torch_dispatch__`, reading the sizes may run the subclass's code. Such a tensor is therefore treated like an
         object that is not a tensor.
         """
@@ -380,7 +380,7 @@ class WatchMode:
 
 @cache
 def load_mode() -> tuple[Any, Mapping[Any, FunctionRole]]:
-    """Return the class of the watch's function mode, and the roles of torch functions.
+    """Return the class of the watch's function mode, and the role of each torch function.
 
     Raises ImportError if torch is missing or too old.
     """

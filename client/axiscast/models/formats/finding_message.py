@@ -115,7 +115,7 @@ def _incompatible(finding: Finding) -> str:
 
 
 def _hint_text(finding: Finding, hint: Hint) -> str:
-    """Return a hint as a sentence with the names of the operands. If only one operand changes, propose code for it."""
+    """Return a hint as a sentence with the names of the operands, and with code if only one operand changes."""
     inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
     old = {number: [*map(str, finding.operands[number].shape or ())] for number in inputs}
     new = {number: [*map(str, shape)] for number, shape in zip(inputs, hint.inputs, strict=False)}

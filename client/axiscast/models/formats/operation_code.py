@@ -107,7 +107,7 @@ def shown_sizes(shape: Sequence[SizeOrName]) -> list[SizeOrName]:
 
 
 def _target_shape(finding: Finding, number: int) -> str:
-    """Return the target shape that an operand contains. If the shape is not constant, put the operand's name first."""
+    """Return the target shape that an operand contains, preceded by the operand's name if the shape is not constant."""
     shape = finding.operands[number].shape or ()
     value = format_shape(shown_sizes(shape))
     return value if all(isinstance(size, int) for size in shape) else f"{operand_name(finding, number)} {value}"

@@ -1,8 +1,8 @@
-"""Shape inference for an ONNX model with given sizes, node by node.
+"""Shape inference for an ONNX model with given sizes, which visits node after node.
 
-If all sizes are numbers, the values from which a model computes shapes are also numbers. Nodes that compute such values
-are executed with onnx's reference implementation. Shapes are therefore known even after ops whose values onnx's
-`infer_shapes` does not compute.
+If all sizes are known integers, the values from which a model computes shapes are also known. Nodes that compute such
+values are executed with onnx's reference implementation. Therefore shapes are known even after ops for which onnx's
+`infer_shapes` computes no values.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ class ConcreteInference:
 
     prepared: PreparedModel
     sizes: Mapping[str, int]
-    """The numbers for named sizes. If a named size has no number, the size stays unknown."""
+    """The integers for named sizes. If a named size has no integer, the size stays unknown."""
     faults: list[InferenceFault] = field(default_factory=list)
     too_small: bool = False
-    """Whether a size would be less than one, such as the output size of a convolution over a very small image."""
+    """Whether any size would be less than one, such as the output size of a convolution over a very small image."""
     failed: dict[str, list[KnownValue]] = field(default_factory=dict)
-    """The inputs of each node for which onnx reports a fault, keyed by the number of the node."""
+    """The inputs of each node for which onnx reports an error, keyed by the index of the node."""
     fits: set[str] = field(default_factory=set)
-    """The numbers of the nodes whose input sizes are all known and fit together."""
+    """The indices of the nodes whose input sizes are all known and fit together."""
     reached: set[str] = field(default_factory=set)
-    """The numbers of the nodes that may run with these sizes. Nodes in a branch that is not taken do not run."""
+    """The indices of the nodes that may run with these sizes. Nodes in a branch that is not taken do not run."""
     executed: ExecutedNodes = field(default_factory=dict)
     """The results of executed nodes. Inference with other sizes can use the same results."""
 
     def run(self) -> InferredModel:
-        """Infer the shapes for these sizes, and return the model with the inferred shapes."""
+        """Infer all shapes for these sizes, and return the model with the inferred shapes."""
         model = ModelProto()
         model.CopyFrom(self.prepared.model)
         for graph in all_graphs(model.graph):
@@ -132,7 +132,7 @@ class ConcreteInference:
     def _output_types(self, node: NodeProto, inputs: Sequence[KnownValue]) -> list[TypeProto] | None:
         """Return the types of a node's outputs, or None if the types can't be inferred.
 
-        If inference fails, a fault is recorded only if the ranks of all inputs are known.
+        If inference fails, an error is recorded only if the ranks of all inputs are known.
         """
         by_name = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         if node.domain not in self._opsets or not defs.has(node.op_type, domain=node.domain):
@@ -192,7 +192,7 @@ class ConcreteInference:
         return unknown if found is None or len(found) != len(types) else found
 
     def _complete(self, type_: TypeProto, stated: ValueInfoProto | None) -> None:
-        """Replace the unknown sizes in the type of a value by the sizes that the file states."""
+        """Replace the unknown sizes in a value's type by the sizes that the file states."""
         if stated is None or not stated.type.tensor_type.HasField("shape"):
             return
         stated_dims = stated.type.tensor_type.shape.dim
@@ -214,7 +214,7 @@ class ConcreteInference:
                 self._replace_name(size, decoded(stated_size.dim_param))
 
     def _replace_name(self, size: OnnxDimension, name: str) -> None:
-        """Set a dimension to the number of a named size, or to unknown if the name has no number."""
+        """Set a dimension to the value of a named size, or to unknown if the name has no value."""
         if (number := self._number(name)) is not None:
             size.dim_value = number
         elif name:
@@ -243,7 +243,7 @@ class ConcreteInference:
         return self._repeat(node, values, control_inputs=2, scan_inputs=0)
 
     def _scan(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a Scan node. If it does not scan over first axes, the outputs are unknown."""
+        """Return the outputs of a Scan node. If the node does not scan along first axes, the outputs are unknown."""
         has_default_axes = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
         if not has_default_axes or self.prepared.opset < _FIRST_SCAN_OPSET:
             return [unknown_value() for _ in node.output]
@@ -282,7 +282,7 @@ _WITH_SUBGRAPHS: dict[str, Callable[[ConcreteInference, NodeProto, Mapping[str, 
 
 
 def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequence[TypeProto]) -> str:
-    """Return the message for a fault that onnx's shape inference does not find, or "" if there is no such fault.
+    """Return the message for an error that onnx's shape inference does not find, or "" if there is no such error.
 
     This function checks the number of elements in a Reshape, and the batch size of a recurrent node's initial state.
     """
@@ -312,5 +312,5 @@ def _run(node: NodeProto, arrays: Sequence[np.ndarray | None], opsets: Mapping[s
     try:
         with np.errstate(all="ignore"):
             return [np.asarray(array) for array in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, feeds)]
-    except Exception:  # onnx raises many types of exceptions, and shape inference reports the fault
+    except Exception:  # onnx raises many types of exceptions, and shape inference reports the error
         return None

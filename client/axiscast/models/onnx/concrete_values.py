@@ -1,4 +1,4 @@
-"""The values in shape inference with given sizes. A value has a type, and also its elements if they are known."""
+"""The values in shape inference with given sizes. A value consists of a type and, if known, its elements."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onnx.numpy_helper import from_array, to_array
 from .file import MAX_CONSTANT_ELEMENTS
 
 UNKNOWN_SIZE = 2**31 - 1
-"""The number that represents an unknown size."""
+"""The integer that represents an unknown size."""
 
 
 class KnownValue(NamedTuple):
-    """The type, shape and elements of a value, as far as shape inference with given sizes knows them."""
+    """What is known about a value in shape inference with given sizes: its type, shape and elements."""
 
     type: TypeProto
     """The type and the shape of the value. The type is empty if it is unknown."""
@@ -44,7 +44,7 @@ def is_fully_known(type_: TypeProto) -> bool:
 
 
 def element_count(type_: TypeProto) -> int:
-    """Return the number of elements of a tensor. If it is unknown, return a large number."""
+    """Return the number of elements of a tensor. If this number is unknown, return a large integer."""
     shape = known_shape(type_)
     return UNKNOWN_SIZE if shape is None else prod(shape)
 
@@ -90,7 +90,7 @@ def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
 
 
 def loses_all_elements(outputs: Iterable[TypeProto], inputs: Iterable[KnownValue]) -> bool:
-    """Return whether an output of a node is empty although no input is empty."""
+    """Return whether an output of a node is empty even though no input is empty."""
     if not any(0 in (known_shape(type_) or ()) for type_ in outputs):
         return False
     known = [(known_shape(value.type) or (), () if value.array is None else value.array) for value in inputs]
@@ -127,7 +127,7 @@ def add_first_axis(type_: TypeProto, length: int) -> KnownValue:
 
 
 def remove_first_axis(value: KnownValue) -> KnownValue:
-    """Return a value from whose shape the first axis is removed."""
+    """Return a value without the first axis of its shape."""
     type_ = TypeProto()
     type_.CopyFrom(value.type)
     if known_shape(value.type):

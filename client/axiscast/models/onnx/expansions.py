@@ -1,4 +1,4 @@
-"""Detection of operands that an ONNX file expands to a common shape before an op combines them.
+"""The detection of operands that an ONNX file expands to a common shape before an op combines these operands.
 
 torch's exporter converts `F.mse_loss` with shapes (n, 1) and (n,) to two Expand nodes and a Sub node. Both Expand nodes
 expand to (n, n). The inputs of the Sub node have equal shapes, so the accidental outer product ("square") is visible
@@ -22,7 +22,7 @@ PartialShape: TypeAlias = "Sequence[PartialSize] | None"
 """A shape in which unknown sizes are None, or None if the rank is also unknown."""
 
 _EXPLICIT_EXPANSION = re.compile(r"\b(expand|expand_as|broadcast_to|repeat|tile)\(")
-"""The pattern of source code that expands an array explicitly. In such code, all pairs are intended."""
+"""The pattern of source code that expands an array explicitly, and therefore means to combine all pairs."""
 _KEEP_SHAPE = ("Cast", "CastLike", "Identity")
 """The ops that change neither the shape of a tensor nor the order of its elements."""
 
@@ -40,12 +40,12 @@ class UnexpandedOperand(NamedTuple):
 
     source: str
     code: str
-    """The code to append to the name of the source. It is ".T", for example, if the expanded value was transposed."""
+    """The code to append to the name of the source, such as ".T" if the expanded value was transposed."""
     shape: Sequence[PartialSize]
 
 
 class Expansions:
-    """The expanded values of a graph.
+    """The values in a graph that are expansions of other values.
 
     The nodes of the graph must be added in order. `shape_of` is a function that returns the shape of a value.
     """
@@ -55,7 +55,7 @@ class Expansions:
         self._expansions: ChainMap[str, Expansion] = outer._expansions.new_child() if outer else ChainMap()
 
     def add(self, node: NodeProto) -> None:
-        """Add a node. If its first output is an expanded value, record the expansion."""
+        """Process a node. If its first output is an expanded value, record the expansion."""
         if node.domain or not node.input or not node.output:
             return
         before = self._expansions.get(node.input[0])
@@ -111,7 +111,7 @@ class Expansions:
     def _value(self, name: str) -> Expansion | None:
         """Return the expansion that produces a value, or None if the rank of the value is unknown.
 
-        A value that is not expanded counts as an expansion of itself.
+        A value that is not expanded is treated as an expansion of itself.
         """
         expansion = self._expansions.get(name)
         shape = self._shape_of(expansion.source if expansion else name)
@@ -143,14 +143,14 @@ class Expansions:
 
 
 def _no_expansion(name: str, rank: int) -> Expansion:
-    """Return the expansion for a value that is not expanded. The value is its own source."""
+    """Return the expansion for a value that is not expanded, which is its own source."""
     return Expansion(name, tuple(range(rank)))
 
 
 def _exceeds(shape: PartialShape, rows: Sequence[Sequence[object]]) -> bool:
-    """Return whether a shape has an axis that was expanded, although no operand needs the expansion.
+    """Return whether a shape has an axis that was expanded even though no operand needs the expansion.
 
-    The size on such an axis is larger than 1, but no row has a size larger than 1. An unknown size counts as larger
+    The size on such an axis is larger than 1, but no row has a size larger than 1. An unknown size is treated as larger
     than 1 if no row has the axis.
     """
     rank = len(rows[0])

@@ -1,6 +1,6 @@
 """The reader for ONNX files. It does not load weights, and it inlines functions.
 
-The file may come from an attacker. For this reason, each fault is reported in one line, and the work and memory for
+The file may come from an attacker. For this reason, each error is reported in one line, and the work and memory for
 reading a file are limited.
 """
 
@@ -25,16 +25,17 @@ from .stated_shapes import STATED_OUTPUT
 MAX_BYTES = 2**31 - 1
 """The maximum size of a file in bytes, which is Protobuf's limit. Larger models store their weights in other files."""
 MAX_NODES = 100_000
-"""The maximum number of nodes after functions are inlined. The check of so many nodes takes half a minute.
+"""The maximum number of nodes after functions are inlined. Checking this number of nodes takes half a minute.
 
 Each kilobyte of a function counts as at least one node.
 """
 MAX_CONSTANT_ELEMENTS = 256
-"""The maximum number of elements in a constant from which shapes are computed. Larger constants count as weights."""
+"""The maximum number of elements in a constant from which shapes are computed. Larger constants are treated as
+weights."""
 _MAX_ERROR_LETTERS = 300
 
 FunctionKey = tuple[str, str, str]
-"""The domain, the name and the overload, which together identify a function."""
+"""The domain, the name and the overload of an ONNX function, which together identify the function."""
 
 
 def load_model(path: Path) -> ModelProto:
@@ -68,7 +69,7 @@ def load_model(path: Path) -> ModelProto:
 
 
 def not_inferred(error: Exception) -> UnusableModel:
-    """Return the exception to raise for a model if onnx fails with an error."""
+    """Return the exception that reports an error of onnx for this model."""
     return UnusableModel(f"is an ONNX model whose shapes onnx can't infer: {first_line(error)}")
 
 
@@ -79,7 +80,7 @@ def first_line(error: Exception) -> str:
 
 
 def _normalize(model: ModelProto) -> None:
-    """Use one name for ONNX's default domain, and remove the values of weights.
+    """Replace all names of ONNX's default domain by one name, and remove the values of weights.
 
     Weights are removed because only their shapes are needed, and each later step copies the model. Metadata whose key
     conflicts with axiscast's own metadata is also removed.
@@ -106,7 +107,7 @@ def _drop_weights(tensors: Iterable[TensorProto]) -> None:
     for tensor in tensors:
         if prod(tensor.dims) > MAX_CONSTANT_ELEMENTS:
             without_values = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-            without_values.data_location = TensorProto.EXTERNAL  # tells onnx that the file contains no values
+            without_values.data_location = TensorProto.EXTERNAL  # tells onnx that the values are not in the file
             tensor.CopyFrom(without_values)
 
 

@@ -8,11 +8,11 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorShapeProto, ValueIn
 
 OnnxDimension = TensorShapeProto.Dimension
 PartialSize = int | str | None
-"""A size as an integer, the name of a size, or None if the size is unknown and has no name."""
+"""A size: an integer, a name, or None if the size is unknown and has no name."""
 
 
 def target_name(shape_value: str) -> str:
-    """Return the name of the value that axiscast adds to a graph to find the shape in `shape_value`.
+    """Return the name of the value that axiscast adds to a graph to find out which shape `shape_value` contains.
 
     The added value has this shape, so that onnx infers the shape.
     """
@@ -24,7 +24,7 @@ SCALAR = target_name("")
 
 
 def is_added(node: NodeProto) -> bool:
-    """Return whether axiscast added a node to find the shape that a value contains."""
+    """Return whether axiscast added this node to find the shape that a value contains."""
     return list(node.input[:1]) == [SCALAR]
 
 
@@ -43,7 +43,7 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def graphs_with_paths(graph: GraphProto, path: str = "") -> Iterator[tuple[str, GraphProto]]:
-    """Yield the path and the graph of a graph and all its subgraphs. A graph comes before its subgraphs."""
+    """Yield a graph and all its subgraphs, each with its path. A graph precedes its subgraphs."""
     yield path, graph
     for node in graph.node:
         for attribute, inner in subgraphs(node):
@@ -56,7 +56,7 @@ def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def all_nodes(owner: GraphProto | FunctionProto) -> Iterator[NodeProto]:
-    """Yield all nodes of a graph or function, including the nodes of subgraphs."""
+    """Yield all nodes of a graph or function, including the nodes in subgraphs."""
     for node in owner.node:
         yield node
         for _, graph in subgraphs(node):

@@ -1,4 +1,4 @@
-"""GraphProvenance: determines the provenance of the values in an ONNX graph."""
+"""GraphProvenance: determines from which code and values each value in an ONNX graph was computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DISCRETE_TYPES = {
 
 
 def lines_of(node: NodeProto) -> list[SourceLine]:
-    """Return the source lines of a node, which torch's exporter writes into the metadata. The last is the innermost."""
+    """Return a node's source lines, which torch's exporter writes into the metadata. The last line is the innermost."""
     return source_lines(decoded(next((entry.value for entry in node.metadata_props if entry.key == _TRACE_KEY), "")))
 
 
@@ -52,7 +52,7 @@ class GraphProvenance:
             self._values[tensor.name] = derive(is_index=tensor.data_type in _DISCRETE_TYPES)
 
     def add(self, node: NodeProto) -> None:
-        """Add a node, and record the provenance of its outputs."""
+        """Process a node, and record the provenance of its outputs."""
         op, is_standard = node.op_type, node.domain == ""
         changes_shape = is_standard and op in _CHANGE_SHAPE
         names = list(node.input[:1] if changes_shape else node.input)
@@ -76,7 +76,7 @@ class GraphProvenance:
         return node.op_type == "Range" or (node.op_type == "Constant" and is_discrete)
 
     def are_pairs_meant(self, node: NodeProto, operands: Sequence[Operand]) -> bool:
-        """Return whether all pairs are intended if the inputs of a node form an outer product ("square")."""
+        """Return whether the user means to combine all pairs if a node's inputs form an outer product ("square")."""
         types = {self._types.get(operand.name) for operand in operands}
         return are_pairs_meant(
             [self._values.get(operand.name, Provenance()) for operand in operands],

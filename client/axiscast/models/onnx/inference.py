@@ -30,24 +30,24 @@ _ERROR_PREFIX = re.compile(r"^\[\w+\] ")
 _FOLLOWING_FAULT = re.compile(
     r"existing (shape|elem type)|expected to have type but instead is null|Input type was null|is null"
 )
-"""The pattern of onnx messages about a stated shape, or about an input that is unknown because another node failed."""
+"""The pattern of onnx messages about a shape that the file states, or about an input whose node has failed."""
 
 
 class InferenceFault(NamedTuple):
     """A message from onnx about a shape that can't be inferred."""
 
     node: str | None
-    """The number of the node, or None if the message does not name a node."""
+    """The index of the node, or None if the message does not contain a node's name."""
     message: str
 
 
 class PreparedModel(NamedTuple):
-    """A model that is prepared for shape inference. All nodes are named by numbers, and all free sizes have names."""
+    """A model that is prepared for shape inference. Each node's name is its index, and all free sizes have names."""
 
     model: ModelProto
     opset: int
     node_names: dict[str, str]
-    """The original name of each node in the file, keyed by the number of the node."""
+    """The name that each node has in the file, keyed by the index of the node."""
     size_names: frozenset[str]
     """The names of sizes in the file. All other names of sizes are generated for unknown sizes."""
     assumable: frozenset[str]
@@ -70,7 +70,7 @@ class InferredModel(NamedTuple):
 def prepare_model(path: Path, assume: Mapping[str, int] | None = None) -> PreparedModel:
     """Read a model from a file, and prepare it for shape inference.
 
-    `assume` contains numbers for named sizes. Raises UnusableModel if the file is missing or is not a model.
+    `assume` contains integers for named sizes. Raises UnusableModel if the file is missing or is not a model.
     """
     model = load_model(path)
     try:
@@ -101,7 +101,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
 
 
 def _number_nodes(graph: GraphProto) -> dict[str, str]:
-    """Rename each node to a number, so that error messages identify the node. Return the old names, keyed by number."""
+    """Rename each node to its index, so that error messages identify the node. Return the old names, keyed by index."""
     names = {}
     for number, node in enumerate(all_nodes(graph)):
         names[str(number)] = decoded(node.name or next(iter(node.output), "") or node.op_type)
@@ -139,7 +139,7 @@ def _normalize_sizes(graphs: Iterable[GraphProto], assume: Mapping[str, int]) ->
 
 
 def _name_free_sizes(graph: GraphProto, taken: frozenset[str], assume: Mapping[str, int]) -> set[str]:
-    """Give each unknown size of an input a new name, so that all later uses of the same size are recognized."""
+    """Give a new name to each unknown size of an input, so that all later uses of the same size are recognized."""
     names = set()
     unused = (name for number in count() if (name := f"unknown_{number}") not in taken)
     for size in dimensions_of(graph.input):
@@ -175,7 +175,7 @@ def _add_targets(graph: GraphProto, outer: ChainMap[str, GraphProto]) -> None:
 def infer_model(prepared: PreparedModel) -> InferredModel:
     """Infer the shapes of a model from its inputs and constants, and return the model with these shapes.
 
-    A shape that the file states is used only if no shape can be inferred, because it may be out of date. Raises
+    A shape that the file states may be out of date, so it is used only if no shape can be inferred. Raises
     UnusableModel if onnx fails.
     """
     model = ModelProto()
@@ -241,7 +241,7 @@ def _all_shapes(graph: GraphProto) -> Iterator[Sequence[int]]:
 
 
 def _parse_faults(messages: str) -> Iterator[InferenceFault]:
-    """Yield onnx's messages as faults with the numbers of the nodes. If nodes are nested, use the innermost node."""
+    """Yield onnx's messages with the indices of the nodes. If nodes are nested, yield the innermost node's index."""
     for line in filter(None, map(str.strip, messages.splitlines())):
         innermost = None
         rest = line

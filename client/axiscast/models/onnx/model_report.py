@@ -1,4 +1,4 @@
-"""The report for an ONNX model, which combines the check with named sizes and the trials with numbers."""
+"""The report for an ONNX model, which combines the check with named sizes and the trials with integer sizes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def report_model(
 
 
 def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel) -> None:
-    """Raise InvalidRequest if one of the names is not a named size of the model."""
+    """Raise InvalidRequest if one of these names is not a named size of the model."""
     for name in names:
         if name not in prepared.assumable:
             known = ", ".join(sorted(prepared.assumable)[:_MAX_LISTED_NAMES])
@@ -63,7 +63,7 @@ def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel)
 
 
 def _merge(nodes: Mapping[str, Finding], result: ProbeResult) -> dict[str, Finding]:
-    """Merge the findings from the check with named sizes with the findings from the probe.
+    """Merge the findings from the check with named sizes and the findings from the probe.
 
     A finding from the probe replaces another finding if it contains more information.
     """
@@ -83,7 +83,7 @@ def _merge(nodes: Mapping[str, Finding], result: ProbeResult) -> dict[str, Findi
 
 
 def _is_undecided(finding: Finding) -> bool:
-    """Return whether the verdict on a node is open only because onnx could not infer the node's sizes."""
+    """Return whether the verdict on a node is undecided only because onnx could not infer the node's sizes."""
     if finding.verdict == "unchecked":
         return finding.reason.startswith("rank unknown")
     return finding.verdict == "depends" and all(finding.unnamed_in_conditions())
@@ -100,7 +100,7 @@ def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict
 def _add_pins(finding: Finding, free: Mapping[str, str]) -> Finding:
     """Add the pinned sizes to a finding and return the finding.
 
-    A free size is pinned if the conditions of the finding permit only one number, or only one number and 1.
+    A free size is pinned if the conditions of the finding permit only one integer, or only one integer and 1.
     """
     if finding.verdict != "depends" or finding.pins:
         return finding

@@ -1,4 +1,4 @@
-"""The translation of ONNX nodes that broadcast into check requests."""
+"""Functions that translate ONNX nodes that broadcast into check requests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _FIRST_OPSET = {
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), 18),
     "StringConcat": 20,
 }
-"""The ops that broadcast. The value is the first opset in which the op follows its current broadcasting rule."""
+"""The ops that broadcast. The value for each op is the first opset in which it follows its current broadcasting
+rule."""
 _VARIADIC = ("Max", "Min", "Mean", "Sum")
-"""The ops with any number of inputs. In opsets before the one in _FIRST_OPSET, all inputs must have the same shape."""
+"""The ops with any number of inputs. Before the opset in _FIRST_OPSET, all inputs must have the same shape."""
 _MATRIX_PRODUCTS = ("MatMul", "MatMulInteger")
 """The ops that multiply stacks of matrices. All axes except the last two axes broadcast."""
 _NOT_MUTUAL = (*_MATRIX_PRODUCTS, "Expand", "PRelu", "Gemm")
@@ -50,7 +51,7 @@ _EXACT_RULE = "ngraph.Broadcast"
 
 
 class _Unsupported(Exception):
-    """Raised if a node can't be checked. The message is the reason."""
+    """The exception for a node that can't be checked. Its message is the reason."""
 
 
 class _Value(NamedTuple):
@@ -67,12 +68,12 @@ class _Rule(NamedTuple):
     op: dict[str, Any]
     inputs: Sequence[int]
     target: int | None = None
-    """The number of the input that determines the target shape, or None if the node has no target."""
+    """The index of the input that determines the target shape, or None if the node has no target."""
 
 
 _UNKNOWN = _Value(None)
 Scope: TypeAlias = "ChainMap[str, _Value]"
-"""The values that a graph can read, keyed by name."""
+"""The values that the nodes of a graph can read, keyed by name."""
 
 
 def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
@@ -87,7 +88,7 @@ def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
 
 
 class _OnnxSizes:
-    """The conversion of a model's sizes into sizes for check requests."""
+    """A converter of a model's sizes into sizes for check requests."""
 
     def __init__(self, size_names: frozenset[str]) -> None:
         self._size_names = size_names
@@ -207,7 +208,7 @@ def _operands(
 
 @dataclass
 class _NodeReader:
-    """The translator of one node into a check request."""
+    """An object that translates one node into a check request."""
 
     node: NodeProto
     scope: _GraphScope
@@ -255,7 +256,7 @@ class _NodeReader:
         return self.scope.expansions.square(self.node) if is_mutual else None
 
     def _require_input_count(self, count: int) -> None:
-        """Raise _Unsupported if the node's op does not take this number of inputs."""
+        """Raise _Unsupported if the node's op does not accept this number of inputs."""
         op = self.node.op_type
         if op in _VARIADIC:
             if count < 1:

@@ -18,11 +18,11 @@ from .probe_sizes import STEP, add_expressions, choose_sizes, clamp_to_ranges, f
 from .trial import Trial, complete_failure, fails_always, fails_once, fails_partly, partial_failure, pin_candidates
 
 MAX_VISITS = 300_000
-"""The maximum number of nodes that all trials of a model visit in total. These visits take half a minute."""
+"""The maximum total number of nodes that all trials of a model visit. Visiting this number takes half a minute."""
 _MAX_EXPLANATIONS = 8
 """The maximum number of names for which the probe finds an explanation, such as a pinned size or a sum."""
 _MAX_NAMES = 40
-"""The maximum number of free sizes. If a model has more, the probe does not search for explanations."""
+"""The maximum number of free sizes. If a model has more free sizes, the probe does not search for explanations."""
 _MAX_CANDIDATES = 6
 """The maximum number of sizes that are tried for names that a node may pin."""
 _DIVIDING_OPS = frozenset({"Reshape", "Split", "SpaceToDepth", "DepthToSpace", "Flatten"})
@@ -33,13 +33,13 @@ class ProbeResult(NamedTuple):
     """The results of a probe of a model."""
 
     findings: dict[str, Finding]
-    """The findings for nodes that fail for at least one set of sizes, keyed by the number of the node."""
+    """The findings for nodes that fail for at least one set of sizes, keyed by the index of the node."""
     fitting: set[str]
-    """The numbers of the nodes that fit for all sets of sizes that were tried."""
+    """The indices of the nodes whose shapes broadcast for all sets of sizes that were tried."""
     sizes: tuple[dict[str, int], ...]
     """The sets of sizes that were tried."""
     notes: tuple[str, ...]
-    """Notes about named sizes that could not be chosen freely, with the reason."""
+    """Notes about named sizes that could not be chosen freely. Each note states the reason."""
 
 
 @dataclass
@@ -54,16 +54,16 @@ class Probe:
     """The sizes with which the user runs the model."""
     progress: Progress | None = None
     pins: dict[str, PinnedSize] = field(default_factory=dict)
-    """The sizes that are pinned to one number by nodes that do not broadcast, keyed by the number of the node."""
+    """The sizes that nodes without broadcasting pin to one integer, keyed by the index of the node."""
     sums: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The sizes that must be the sum of other sizes. The key and the values are names."""
+    """The sizes that must be the sum of other sizes. The keys and the values are size names."""
     factors: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The sizes that must be a multiple of a factor, keyed by name.
 
-    The value is the factor, and the number of the node that requires it.
+    The value consists of the factor, and of the index of the node that requires it.
     """
     left_out: dict[str, str] = field(default_factory=dict)
-    """The names that get no number. The value is the number of the node that would fail."""
+    """The names that get no integer. The value is the index of the node that would fail."""
 
     def __post_init__(self) -> None:
         self._free = free_sizes(self.prepared)
@@ -130,11 +130,11 @@ class Probe:
         return trials
 
     def _is_exhausted(self) -> bool:
-        """Return whether the limit of visited nodes does not permit another trial."""
+        """Return whether the limit on visited nodes does not permit another trial."""
         return self._visits + len(self._ops) > MAX_VISITS
 
     def _try(self, sizes: Mapping[str, int]) -> Trial:
-        """Try the model with one set of sizes, after changing the sizes that are pinned, multiples or sums."""
+        """Try the model with one set of sizes, after adjusting sizes that must be fixed values, multiples or sums."""
         used = clamp_to_ranges(sizes, self.ranges)
         used.update((name, used[name] * factor) for name, (factor, _) in self.factors.items())
         used.update((pin.name, pin.size) for pin in self.pins.values())
@@ -158,7 +158,8 @@ class Probe:
     def _upper_limit(self, number: str, failure: Finding, trials: Sequence[Trial]) -> Finding | None:
         """Return a finding with an upper limit for a size, or None if no limit explains why a node fails.
 
-        There is such a limit if the size was above a number in all trials, and the node fits with a smaller size.
+        There is such a limit if the size was above some value in all trials, and the node's shapes fit with a smaller
+        size.
         """
         for pin in failure.pins:
             was_above = all(trial.sizes.get(pin.name, 0) > pin.size for trial in trials)
@@ -194,7 +195,7 @@ class Probe:
         return multiples
 
     def _explain_name(self, trials: Sequence[Trial]) -> bool:
-        """Find one name whose size must be a certain number, a sum or a multiple. Return whether a name was found."""
+        """Find one name whose size must be a certain integer, a sum or a multiple. Return whether a name was found."""
         if len(self._free) > _MAX_NAMES:
             return False
         for number in dict.fromkeys(number for trial in trials for number in trial.nodes):
@@ -227,7 +228,7 @@ class Probe:
         return False
 
     def _find_pin(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a name whose size must be a certain number, or a multiple of it. Return whether a name was found.
+        """Find a name whose size must be a certain integer, or a multiple of it. Return whether a name was found.
 
         The op of the node does not broadcast, and the node fails with every other size.
         """
@@ -253,7 +254,7 @@ class Probe:
         return self._try({**trial.sizes, name: size}).state(number) == "fits"
 
     def _find_left_out(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a size that the node must divide, and leave this size without a number. Return whether one was found."""
+        """Find a size that the node must divide, and assign no integer to it. Return whether such a size was found."""
         if self._ops[number] not in _DIVIDING_OPS:
             return False
         for size in self._free:

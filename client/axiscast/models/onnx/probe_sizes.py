@@ -1,4 +1,4 @@
-"""The choice of sizes with which a model is tried, with a number for each free size of the model's inputs."""
+"""Functions that choose the sizes with which a model is tried: an integer for each free size of the inputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FreeSize(NamedTuple):
 
     name: str
     axes: frozenset[int]
-    """The numbers of the axes that have this size in any input."""
+    """The indices of the axes that have this size in any input."""
     inputs: frozenset[str]
     is_spatial: bool
     """Whether the size is a height, a width or a length. If such a size is small, the model may get empty tensors."""
@@ -63,10 +63,10 @@ def free_sizes(prepared: PreparedModel) -> list[FreeSize]:
 def choose_sizes(
     sizes: Iterable[FreeSize], avoided: frozenset[int], step: int, equal_generated: bool
 ) -> dict[str, int]:
-    """Return a number for each named size. Each number is `step` times a different prime.
+    """Return an integer for each named size. Each integer is `step` times a different prime.
 
-    Numbers in `avoided` are not used if there are other small primes. If `equal_generated` is true, generated names
-    that share an axis get the same number.
+    Integers in `avoided` are not used if there are other small primes. If `equal_generated` is true, generated names
+    that share an axis get the same integer.
     """
     sizes = list(sizes)
     groups = _group_generated(sizes) if equal_generated else {}
@@ -106,7 +106,7 @@ def _group_generated(sizes: list[FreeSize]) -> dict[str, str]:
 
 
 def _prefer_primes(first: int, avoided: Iterable[int]) -> Iterator[int]:
-    """Yield the primes from `first` on. Among the first few primes, the avoided primes come last.
+    """Yield the primes, starting with `first`. Among the first few primes, the avoided primes come last.
 
     The avoided primes still come before all larger primes, so that the sizes stay small.
     """
@@ -121,7 +121,7 @@ def _primes(first: int) -> Iterator[int]:
 
 
 def clamp_to_ranges(sizes: Mapping[str, int], ranges: Mapping[str, str]) -> dict[str, int]:
-    """Return the sizes after moving each size that is outside its assumed range to the nearest limit."""
+    """Return the sizes, in which the nearest limit replaces each size that is outside its assumed range."""
     symbols = {name: Symbol(text) for name, text in ranges.items() if ".." in text}
     return {
         name: min(max(size, symbol.low), symbol.high) if (symbol := symbols.get(as_name(name))) else size
@@ -130,7 +130,7 @@ def clamp_to_ranges(sizes: Mapping[str, int], ranges: Mapping[str, str]) -> dict
 
 
 def add_expressions(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes, and add a number for each size that looks like an expression but can't be evaluated."""
+    """Return the sizes, with an added integer for each name that looks like an expression but can't be evaluated."""
     result = dict(sizes)
     for size in dimensions_of(prepared.model.graph.input):
         expression = decoded(size.dim_param)
@@ -140,7 +140,7 @@ def add_expressions(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[s
 
 
 def numbers_in(prepared: PreparedModel) -> frozenset[int]:
-    """Return the sizes and the short integer constants of a model, because a probe should not use the same numbers."""
+    """Return the integers that a model contains as sizes or in short constants, because a probe should avoid them."""
     graph = prepared.model.graph
     numbers = {size for tensor in graph.initializer for size in tensor.dims}
     numbers |= {size.dim_value for size in dimensions_of(graph.input) if size.HasField("dim_value")}

@@ -16,7 +16,7 @@ NAMED_BY_ONNX = re.compile("unk__[0-9]+")
 STATED_OUTPUT = "axiscast.output"
 """The metadata key under which an Expand node stores the output shape that the file states."""
 _BY_FILE = "axiscast.by_file"
-"""The metadata key that marks values with sizes that are only stated in the file."""
+"""The metadata key that marks values with a size that is only stated in the file."""
 
 StatedShapes = dict[str, ValueInfoProto]
 """The stated shapes in one graph, keyed by the name of the value."""
@@ -26,14 +26,14 @@ class Contradiction(NamedTuple):
     """A shape stated in the file that differs from the inferred shape."""
 
     node: str
-    """The number of the node that computes the value."""
+    """The index of the node that computes the value."""
     value: str
     op: str
     message: str
 
 
 def forget_shapes(graph: GraphProto) -> StatedShapes:
-    """Remove all stated shapes from a graph, except the shapes of inputs. Return the shapes of the nodes' outputs."""
+    """Remove all stated shapes from a graph, except those of inputs. Return the stated shapes of the nodes' outputs."""
     results = {name for node in graph.node for name in node.output}
     stated: StatedShapes = {}
     for value in (*graph.value_info, *graph.output):
@@ -57,7 +57,7 @@ def stated_output(node: NodeProto) -> list[PartialSize] | None:
 
 
 def restore_shapes(graph: GraphProto, inferred: GraphProto, stated: StatedShapes, input_names: frozenset[str]) -> bool:
-    """Add the inferred shapes to a graph, and complete them with stated sizes.
+    """Add the inferred shapes to a graph, and complete these shapes with stated sizes.
 
     Return whether any stated size was used. A stated shape may prevent onnx from inferring a node again. For this
     reason, the inferred shapes are also added.
@@ -108,12 +108,12 @@ def copy_shapes(graph: GraphProto) -> dict[str, list[OnnxDimension]]:
 
 
 def _is_known(size: OnnxDimension, names: frozenset[str] | None) -> bool:
-    """Return whether a size is a number or has a name. If `names` is given, it must contain the name."""
+    """Return whether a size is an integer or has a name. If `names` is given, the name must be in `names`."""
     return size.HasField("dim_value") or bool(size.dim_param and (names is None or size.dim_param in names))
 
 
 def mark_by_file(graph: GraphProto, inferred: dict[str, list[OnnxDimension]], input_names: frozenset[str]) -> None:
-    """Mark the values that have a size which onnx did not infer."""
+    """Mark the values that have a size that onnx did not infer."""
     for value in (*graph.value_info, *graph.output):
         sizes = value.type.tensor_type.shape.dim
         before = inferred.get(value.name, ())

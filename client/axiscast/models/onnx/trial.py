@@ -1,4 +1,4 @@
-"""Trial: the results for a model with one set of sizes. Functions combine the results of several trials."""
+"""Trial: the results for a model with one set of sizes, and functions that combine the results of several trials."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Trial(NamedTuple):
 
     sizes: dict[str, int]
     nodes: dict[str, Finding]
-    """The findings for all nodes that broadcast or fail, keyed by the number of the node."""
+    """The findings for all nodes that broadcast or fail, keyed by the index of the node."""
     failed: dict[str, list[KnownValue]]
-    """The inputs of each node for which onnx reports a fault, keyed by the number of the node."""
+    """The inputs of each node for which onnx reports an error, keyed by the index of the node."""
     fits: set[str]
-    """The numbers of the nodes whose input sizes are all known and fit together."""
+    """The indices of the nodes whose input sizes are all known and fit together."""
     reached: set[str]
-    """The numbers of the nodes that may run with these sizes."""
+    """The indices of the nodes that may run with these sizes."""
     too_small: bool
     """Whether a size in the model would be less than one."""
 
     def state(self, number: str) -> State:
-        """Return the state of a node.
+        """Return the state of a node in this trial.
 
         "fits" and "conflict" say whether the shapes broadcast. "fault" means that onnx reports an error.
         """
@@ -67,7 +67,7 @@ def fails_once(number: str, trials: Sequence[Trial]) -> bool:
 
 
 def fails_partly(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in some trials and fits in other trials."""
+    """Return whether a node fails in some trials and works in other trials."""
     states = {trial.state(number) for trial in trials}
     return "fits" in states and bool(states & {*_FAILED})
 
@@ -81,7 +81,7 @@ def complete_failure(number: str, trials: Sequence[Trial]) -> Finding:
 
 
 def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str, int]) -> Finding:
-    """Return the finding for a node that fails in some trials and fits in other trials."""
+    """Return the finding for a node that fails in some trials and works in other trials."""
     first = next(trial for trial in trials if trial.fails(number))
     needs_multiples = first is trials[0] and trials[1].state(number) == "fits"
     needs = " and ".join(f"{name} to be a multiple of {factor}" for name, factor in multiples.items())
@@ -90,7 +90,7 @@ def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str
 
 
 def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
-    """Return the pinned size of a node whose conflicts are always between the same named size and the same number.
+    """Return the pinned size of a node whose conflicts are always between the same named size and the same integer.
 
     If the node has no such size, the tuple is empty.
     """
@@ -129,7 +129,7 @@ def pin_candidates(name: str, number: str, trials: Sequence[Trial]) -> list[int]
 
 
 def _integers(inputs: Sequence[KnownValue]) -> set[int]:
-    """Return all elements of integer vectors among the inputs, and the sum of each vector."""
+    """Return all elements of the integer vectors among the inputs, and the sum of each vector."""
     integers: set[int] = set()
     for value in inputs:
         if value.array is not None and value.array.dtype.kind == "i" and value.array.ndim <= 1:
@@ -138,7 +138,7 @@ def _integers(inputs: Sequence[KnownValue]) -> set[int]:
 
 
 def _fitting_size(size: int, inputs: Sequence[KnownValue]) -> int:
-    """Return the size with which the first input has as many elements as the target shape, or 0 if no size does.
+    """Return the size with which the first input has as many elements as the target shape, or 0 if none exists.
 
     `size` is the current value. The target shape is the second input, as in a Reshape node. A 0 in the target shape
     stands for the corresponding size of the first input.

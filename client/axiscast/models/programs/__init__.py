@@ -1,1 +1,1 @@
-"""Checks of programs in memory, which are torch's exported programs and jax's jaxprs."""
+"""Checks of programs in memory: exported programs of torch and jaxprs of jax."""

@@ -47,14 +47,15 @@ _BATCHING = os.path.join("interpreters", "batching.py")
 """The path of the jax source file in which vmap gives operands the same rank."""
 
 SourceLocation = tuple[str | None, int | None]
-"""A source file and a line number, or two None values if the location is unknown."""
+"""A source location: a file and a line number, or two None values if the location is unknown."""
 
 
 class JaxValue(NamedTuple):
-    """The information about a variable in a jaxpr."""
+    """What is known about a variable in a jaxpr."""
 
     written_shape: tuple[Any, ...]
-    """The shape in the user's code, with None for each axis that jax added, and 1 for each axis that jax expanded."""
+    """The variable's shape in the user's code, with None for each axis that jax added, and 1 for each axis that jax
+    expanded."""
     provenance: Provenance
     name: str = ""
     """The name of the argument from which the variable comes, or "" if it does not come from an argument."""
@@ -67,8 +68,8 @@ def check_jax(
     """Check every operation of a traced jax function that broadcasts, and return a report.
 
     The report shows the shapes in your code, before jax.numpy promotes ranks and without the batch axes of `vmap`.
-    Symbolic dimensions keep their names. An outer product ("square") is not reported if all pairs are intended, as in
-    x[:, None] - y (docs/training.md).
+    Symbolic dimensions keep their names. An outer product ("square") is not reported if the code means to combine all
+    pairs, as in x[:, None] - y (docs/training.md).
 
     Args:
         traced: The result of `jax.jit(function).trace(...)`, or a jaxpr.
@@ -111,13 +112,13 @@ def jax_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[Bro
 
 
 class JaxprReader:
-    """A reader that visits all equations of a jaxpr and collects the operations that broadcast."""
+    """An object that visits all equations of a jaxpr and collects the operations that broadcast."""
 
     def __init__(self, sizes: ProgramSizes, jax_folder: str) -> None:
         self.operations: list[BroadcastOperation] = []
         self._sizes, self._jax_folder = sizes, jax_folder
         self._seen_in_jax: set[Any] = set()
-        """The lines and shapes of operations in jax's own code that have already been recorded.
+        """The lines and shapes of the operations in jax's own code that have already been recorded.
 
         A function such as jnp.hypot has several such operations, but is reported only once.
         """
@@ -131,7 +132,7 @@ class JaxprReader:
         values |= {variable: _unpromoted(variable) for variable in jaxpr.constvars}
 
         def value_of(variable: Any) -> JaxValue:
-            if hasattr(variable, "val"):  # a literal, which is not hashable
+            if hasattr(variable, "val"):  # a literal is not hashable
                 return _unpromoted(variable)
             return values.get(variable) or _unpromoted(variable)
 
@@ -171,7 +172,7 @@ class JaxprReader:
     def _add_operation(
         self, equation: Any, name: str, operands: Sequence[JaxValue], location: SourceLocation, is_in_jax: bool
     ) -> None:
-        """Record an equation as an operation if the equation broadcasts two or more arrays."""
+        """If an equation broadcasts two or more arrays, record the equation as an operation."""
         arrays = [value for value in operands if value.written_shape]
         shapes = _user_shapes([value.written_shape for value in arrays])
         broadcast = [(shape, value) for shape, value in zip(shapes, arrays, strict=True) if shape]
@@ -225,7 +226,7 @@ def _source_line(location: SourceLocation) -> SourceLine | None:
 def _convert(variable: Any, value: JaxValue | None) -> JaxValue:
     """Return the value of a variable that receives `value` when a jaxpr is called or returns.
 
-    The variable may have the whole value, one step of the value in a scan, or all steps of the value in a scan.
+    The variable may receive the whole value, one step of the value in a scan, or all steps of the value in a scan.
     """
     shape = tuple(variable.aval.shape)
     if value is not None:
@@ -279,7 +280,7 @@ def _results(
 
 
 def _axis_origin(jax_functions: set[str]) -> AxisOrigin:
-    """Return how the user's code adds an axis, according to the jax functions that created the equation."""
+    """Return the way in which the user's code adds an axis, judged by the jax functions that created the equation."""
     if jax_functions & _INDEXING:
         return "index"
     return "unsqueeze" if jax_functions & _RESHAPING else "reduction"
@@ -326,7 +327,7 @@ def _is_one(size: Any) -> bool:
 
 
 def _is_promotion(equation: Any, jax_functions: set[str]) -> bool:
-    """Return whether a broadcast_in_dim comes from jax's promotion of operands, and not from the user's code."""
+    """Return whether jax's rank promotion, and not the user's code, created a broadcast_in_dim equation."""
     rank = len(equation.outvars[0].aval.shape)
     dimensions = tuple(equation.params["broadcast_dimensions"])
     adds_inner_axis = dimensions != tuple(range(rank - len(dimensions), rank))

@@ -1,4 +1,4 @@
-"""The report for a program, and the code that the checks of torch and jax programs share."""
+"""The report for a program, and other code that the checks of torch and jax programs share."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class BroadcastOperation(NamedTuple):
     """An operation in a program, which broadcasts two or more operands."""
 
     finding: Finding
-    """The finding for the operation, before the check has added its answer."""
+    """The finding for the operation, which does not yet contain the answer to the check."""
     is_meant: bool
-    """Whether all pairs are intended if the operands form an outer product ("square")."""
+    """Whether the user means to combine all pairs if the operands form an outer product ("square")."""
 
 
 def report_program(
@@ -53,7 +53,7 @@ def _request(finding: Finding) -> dict[str, Any]:
 
 
 class ProgramSizes:
-    """The conversion of a program's sizes for check requests. Equal size expressions get the same name.
+    """A converter of a program's sizes into sizes for check requests. Equal size expressions get the same name.
 
     `given_names` contains the names that the user has chosen for symbols of the framework.
     """
@@ -70,6 +70,6 @@ class ProgramSizes:
         return expression if isinstance(expression, int) else self.names.name_of(expression)
 
     def operands(self, values: Sequence[tuple[str, Sequence[Any]]]) -> tuple[Operand, ...]:
-        """Return operands with these names and shapes. The sizes in the shapes are objects of the framework."""
+        """Return operands with these names and shapes. The sizes in the shapes are the framework's own objects."""
         named = [(name, tuple(map(self.size, shape))) for name, shape in values]
         return tuple(Operand(f"input {number}", name, shape) for number, (name, shape) in enumerate(named))

@@ -1,4 +1,4 @@
-"""Notes about sizes that torch.export requires to be equal, although one of them may be 1 (0/1 specialization).
+"""Notes about sizes that torch.export requires to be equal even if one size could be 1 (0/1 specialization).
 
 If the example inputs of `x + y` do not have size 1, the export requires that x.size(0) == y.size(0). To find out
 whether the function also accepts size 1, the program is run without its guards, on tensors without data.
@@ -12,14 +12,14 @@ from typing import Any
 from ...answers.torch_functions import ELEMENTWISE, LOSSES
 
 InputAxis = tuple[str, int]
-"""The name of an input, and the number of one of its axes."""
+"""The name of an input, and the index of one of its axes."""
 _SIZED = ("aten.expand.", "aten.view.", "aten.reshape.", "aten._unsafe_view.")
 _MAX_RUNS = 32
-"""The maximum number of runs of one program. A run takes as long as a run on small tensors."""
+"""The maximum number of test runs of one program. A test run takes as long as a run on small tensors."""
 
 
 def notes(program: Any, runs: Callable[[Any, InputAxis], bool] | None = None) -> Iterator[str]:
-    """Yield a note for each size that the export requires to be equal, although the function can broadcast size 1.
+    """Yield a note for each pair of sizes that the export requires to be equal even though the function accepts size 1.
 
     `runs` is a function that returns whether a program runs if only the given axis has size 1.
     """
@@ -79,8 +79,8 @@ def runs_with_one(program: Any, axis: InputAxis) -> bool:
 def _takes_sizes(node: Any) -> bool:
     """Return whether a node reshapes or expands a tensor to sizes that depend on the inputs.
 
-    The export may have taken such a size from another input. A run of the program then does not show what the original
-    function does. Losses are an exception, because the function itself also broadcasts the operands of a loss.
+    The export may have taken such a size from another input. In this case, a run of the program does not show what the
+    original function does. Losses are an exception, because the function itself also broadcasts the operands of a loss.
     """
     called = str((node.meta.get("torch_fn") or ("", ""))[1]).rpartition(".")[2]
     if not str(node.target).startswith(_SIZED) or called in ELEMENTWISE | LOSSES:
@@ -100,5 +100,5 @@ def _meta_tensor(node: Any, axis: InputAxis) -> Any:
 
 
 def _example_size(size: Any) -> Any:
-    """Return the number that a symbolic size had in the example input."""
+    """Return the value that a symbolic size had in the example input."""
     return size.node.hint if hasattr(size, "node") else size

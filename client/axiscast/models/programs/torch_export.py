@@ -20,14 +20,14 @@ __all__ = ["check_torch"]
 OLDEST_EXPORTED_TORCH = "2.13"
 """The oldest torch release with which check_torch is tested."""
 _BROADCASTING = ELEMENTWISE | LOSSES
-"""The functions that broadcast, in addition to the functions that torch tags as `pointwise`."""
+"""The functions that broadcast and that torch does not tag as `pointwise`."""
 _ADD_AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
 _KEEP_PROVENANCE = (
     *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
     *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
 )
 _MODULE_FUNCTIONS = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
-"""The functions that are the only function of their module. Their results are named after the module."""
+"""The functions that are the only function of their module. Results of such functions are named after the module."""
 _INDEX = ("aten.arange", "aten.lift_fresh_copy")
 _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
 _MAX_UPPER_BOUND = 2**62
@@ -40,8 +40,8 @@ def check_torch(
     """Check every operation of a `torch.export.ExportedProgram` that broadcasts, and return a report.
 
     A symbolic size has the name of its `torch.export.Dim`. If it has no Dim, it has torch's name, such as "s17". Its
-    range is the range in the program. An outer product ("square") is not reported if all pairs are intended, as in
-    x[:, None] - y (docs/training.md).
+    range is the range in the program. An outer product ("square") is not reported if the code means to combine all
+    pairs, as in x[:, None] - y (docs/training.md).
 
     `torch.export.load` executes code from the file, so load only files that you trust.
 
@@ -118,7 +118,7 @@ def _symbol_environments(program: Any) -> Iterator[Any]:
 
 
 def _source_name(source: Any) -> str:
-    """Return the name of a source object. In some torch releases, `name` is a method, and in others a property."""
+    """Return the name of a source object. Depending on the torch release, `name` is a method or a property."""
     return str(source.name() if callable(source.name) else source.name)
 
 
@@ -166,7 +166,7 @@ def _operand_groups(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[li
 
 
 def _expanded_operands(nodes: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the tensors that decomposed functions, such as losses, expand.
+    """Return the tensors that are expanded by decomposed functions, such as losses.
 
     The key is the name of the first node that expands a tensor for the function call.
     """
@@ -178,7 +178,7 @@ def _expanded_operands(nodes: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _called_function(node: Any) -> str:
-    """Return the torch function whose call created a node, such as "mse_loss", or "" if it is not recorded."""
+    """Return the torch function whose call created a node, such as "mse_loss", or "" if no function is recorded."""
     _, called = node.meta.get("torch_fn") or ("", "")
     return str(called).rpartition(".")[2]
 
@@ -196,7 +196,7 @@ def _shape(node: Any) -> tuple[Any, ...]:
 
 
 def _provenances(module: Any, constants: Container[str]) -> dict[Any, Provenance]:
-    """Return the provenance of each node's result in a graph."""
+    """Return the provenance of the result of each node in a graph."""
     provenances: dict[Any, Provenance] = {}
     for node in module.graph.nodes:
         target = str(node.target)
@@ -225,7 +225,7 @@ def _is_meant(
     provenances: Mapping[Any, Provenance],
     lines: Sequence[SourceLine],
 ) -> bool:
-    """Return whether all pairs are intended if the operands of a node form an outer product ("square")."""
+    """Return whether the user means to combine all pairs if a node's operands form an outer product ("square")."""
     types = [tensor.meta["val"].dtype for tensor in tensors]
     is_discrete = not any(each.is_floating_point or each.is_complex for each in types)
     return are_pairs_meant(
