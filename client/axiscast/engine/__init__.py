@@ -1,1 +1,1 @@
-"""The engine, which uses only NumPy to compute views, dense bytes and gradients as quickly as possible."""
+"""The engine, which computes views, dense bytes and gradients of arrays quickly, with NumPy alone."""

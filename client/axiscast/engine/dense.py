@@ -246,7 +246,7 @@ def _writer(layout: Layout) -> Write:
 
 
 def _times(layout: Layout, axis: int, most: int) -> int:
-    """Return the number of repetitions to write along an axis before the remaining repetitions are copied from these.
+    """Return the number of repetitions to write along an axis before the others are filled with copies of these.
 
     The repetitions that are written first have about `most` bytes or fewer.
     """

@@ -52,7 +52,7 @@ class AnswerPicture(Protocol):
 
 
 class DrawnAnswer(AnswerModel):
-    """The base class for answers that print() and notebooks show as a drawing. Only these two cause the drawing."""
+    """The base class for answers that print() and notebooks show as a drawing. The drawing is made only when shown."""
 
     if not TYPE_CHECKING:  # type checkers would infer a field from `_picture`
 

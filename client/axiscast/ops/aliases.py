@@ -24,7 +24,7 @@ class Alias(NamedTuple):
 
     rule: type[Op]
     inputs: int | None = None
-    """The number of inputs of the function, or None if the function has the same number as the rule."""
+    """The number of inputs of the function, or None if the function has as many inputs as the rule."""
     max_rank: int | None = None
     """The maximum rank that the function accepts, or None if the rule's limit applies."""
 
@@ -39,7 +39,7 @@ def aliases(rule: type[Op], functions: str, *modules: str, **limits: int) -> dic
 
 
 def full_name(name: str) -> str:
-    """Return a name with the module's full name instead of its import name: numpy.add for np.add."""
+    """Return a function's name with the module's full name instead of its import name: numpy.add for np.add."""
     head, dot, tail = name.partition(".")
     return f"{IMPORT_NAMES[head]}.{tail}" if dot and head in IMPORT_NAMES else name
 

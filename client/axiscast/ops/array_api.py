@@ -32,7 +32,7 @@ class broadcast_to(Unidirectional):
 
 
 class _AtMost32Axes(Multidirectional):
-    """Inputs of any rank, of which array-api-strict accepts at most 32 axes."""
+    """Inputs of any rank. The package array-api-strict accepts inputs with at most 32 axes."""
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and self.highest_rank(shapes) > 32:

@@ -66,7 +66,7 @@ class Op(_Model):
     max_inputs: ClassVar[int | None] = 1
     """The maximum number of inputs, or None if any number is accepted."""
     outputs: ClassVar[str] = "1"
-    """The number of outputs in words: "none", "1", "2", "as many as inputs"."""
+    """The number of outputs as text: "none", "1", "2", "as many as inputs"."""
     has_common_output_axes: ClassVar[bool] = True
     """Whether all outputs have the same axes.
 
@@ -76,15 +76,15 @@ class Op(_Model):
     replicates: ClassVar[bool] = True
     """Whether the op can replicate elements. This is False if the op only adds axes of size 1."""
     selects_shape_axes: ClassVar[bool] = False
-    """Whether attributes can select single axes of an input that is used only for its shape."""
+    """Whether attributes can select individual axes of an input that is used only for its shape."""
     transposes: ClassVar[tuple[str, ...]] = ()
     """The attributes that transpose input 0 and input 1, if the op has such attributes."""
     target: ClassVar[str | None] = None
     """The name of the attribute that holds the target shape, or None if the op has no such attribute."""
     named_axes: ClassVar[Mapping[str, int | None]] = {}
-    """The attributes that name axes, each with the number of the input that has these axes.
+    """The attributes that name axes, each with the index of the input to which the axes belong.
 
-    The number is None if the attribute has an entry for each axis of every input. A hint must not move these axes.
+    The index is None if the attribute has an entry for each axis of every input. A hint must not move these axes.
     """
     max_rank: ClassVar[int | None] = None
     """The maximum rank that the framework accepts, or None if the framework has no limit."""
@@ -165,7 +165,7 @@ class Op(_Model):
         return None
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
-        """Return the rank to compare with `max_rank` for a request."""
+        """Return the rank of a request that must not exceed `max_rank`."""
         return self.highest_rank(shapes)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
@@ -217,7 +217,7 @@ class Op(_Model):
         return count >= cls.min_inputs and (cls.max_inputs is None or count <= cls.max_inputs)
 
     def input_count_problem(self, count: int) -> str | None:
-        """Return a sentence that explains why the op does not accept this number of inputs, or None if it does."""
+        """Return a sentence that explains why the op refuses this number of inputs, or None if the op accepts it."""
         if self.takes(count):
             return None
         low, high = self.min_inputs, self.max_inputs
@@ -228,7 +228,7 @@ class Op(_Model):
     # --- what follows from the definitions
 
     def names_axis(self, number: int, moved: Sequence[int], rank: int) -> bool:
-        """Return whether an attribute names one of the axes `moved` in input `number`, whose rank is `rank`."""
+        """Return whether an attribute names one of the `moved` axes of input `number`, which has `rank` axes."""
         for attribute, named in self.named_axes.items():
             value = getattr(self, attribute)
             if not value and value != 0:

@@ -48,7 +48,7 @@ class matmul(MatrixProduct):
     """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
 
     name: Literal["dask.array.matmul"] = "dask.array.matmul"
-    max_rank = 63  # Dask adds one axis during the product
+    max_rank = 63  # Dask adds an axis while it computes the product
     link = f"{_LINK}.matmul.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:

@@ -48,14 +48,14 @@ FRAMEWORK = Framework(
     executed="einops 0.8.2",
 )
 _WRITTEN = 10**6
-"""The limit for lengths that are written in the pattern, whose length is limited.
+"""The maximum length of an axis that is written in the pattern, because a pattern must not be too long.
 
 Larger lengths are in axes_lengths.
 """
 
 
 class repeat(Op):
-    """Rearrange an input's named axes: new names are replicated, and parentheses split (left) or merge (right)."""
+    """Rearrange an input's named axes. New names add axes, and parentheses split axes (left) or merge axes (right)."""
 
     name: Literal["einops.repeat"] = "einops.repeat"
     link = "https://einops.rocks/api/repeat/"
@@ -93,7 +93,7 @@ class repeat(Op):
                 )
         left, right = self._expanded(shape)
         sizes: dict[str, int] = {}
-        requirements: list[Axis] = []  # conditions on sizes that are not integers; these conditions are not output axes
+        requirements: list[Axis] = []  # conditions on symbolic sizes, not output axes
         for axis, group in enumerate(left):
             lengths, demands = self._split(group, axis, shape)
             sizes |= lengths
@@ -130,9 +130,8 @@ class repeat(Op):
         for group in groups:
             kept = [axis for axis in group if output.input_shape[axis] == output.output_shape[output.output_axes[axis]]]
             left.append(_group_text([f"a{axis}" for axis in kept]))
-            # einops infers one length per group. It cannot infer a length if another axis in the group has size 0,
-            # because nothing can be divided by 0. The axis of size 0 is therefore placed first, so that its length is
-            # inferred.
+            # einops infers one length per group by dividing the size by the other lengths in the group.
+            # No other length may be 0, so an axis of size 0 is placed first, and its length is inferred.
             given = sorted(kept, key=lambda axis: output.input_shape[axis] != 0)[1:]
             lengths |= {f"a{axis}": output.input_shape[axis] for axis in sorted(given)}
         names = {axis: f"a{own}" for own, axis in enumerate(output.output_axes) if axis not in output.broadcast_axes}
@@ -181,7 +180,7 @@ class repeat(Op):
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         try:
             left, right = self.sides()
-        except ShapeMismatch:  # the pattern is invalid and creates no axes
+        except ShapeMismatch:  # an invalid pattern creates no axes
             return super().highest_rank(shapes)
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
@@ -229,7 +228,7 @@ class repeat(Op):
         return expand_side(left, unnamed), expand_side(right, unnamed)
 
     def _split(self, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
-        """Return the length of each name in one input axis's group, and the conditions on the axis's symbolic size."""
+        """Return the length of each name in the group of an input axis, and the conditions on a symbolic size."""
         size = shape[axis]
         lengths = {name: self.axes_lengths[name] for name in group if name in self.axes_lengths}
         product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
@@ -282,7 +281,7 @@ class rearrange(repeat):
 
 
 class einsum(LabeledProduct):
-    """Combine axes that have the same name: size 1 expands, and names that the output lacks are summed.
+    """Combine axes that have the same name. Size 1 expands, and axes whose name is not in the output are summed.
 
     The rule is for NumPy arrays, for which einops does not sum the axes of an ellipsis.
     """
@@ -341,8 +340,8 @@ def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
     """
     if factors == shape:
         return [range(axis, axis + 1) for axis in range(len(shape))]
-    # For each axis, the possible ends of its factors. Each end is a key, and the value is the start that leads to this
-    # end.
+    # For each axis, each possible end of the axis's factors is a key.
+    # The value is the start of the factors that have this end.
     ways: list[dict[int, int]] = [{0: 0}]
     for size in shape:
         reached: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The patterns of einops: their groups of names, and the names of axes of fixed length."""
+"""Parsing of einops patterns into groups of axis names, with generated names for axes of fixed length."""
 
 import re
 from functools import lru_cache
@@ -8,9 +8,9 @@ from ..wire.shapes import MAX_SIZE
 from .equation import ParsedEquation, equation_of, invalid_equation
 
 ELLIPSIS = "..."
-"""The token for the axes that a pattern does not name and that stay separate axes."""
+"""The token for the unnamed axes of a pattern, if these axes stay separate."""
 MERGED_ELLIPSIS = "(...)"
-"""The token for the axes that a pattern does not name and that parentheses merge."""
+"""The token for the unnamed axes of a pattern, if parentheses merge these axes."""
 NAMED_ELLIPSIS = "…"
 """The ellipsis character U+2026, which einops reads as the name of a single axis."""
 Groups = tuple[tuple[str, ...], ...]
@@ -103,7 +103,7 @@ def is_name(text: str) -> bool:
 def _unique(number: str, seen: dict[str, int]) -> str:
     """Return a unique name for an axis of fixed length.
 
-    `seen` maps the text of an axis to the number of axes with this text on the same side of the pattern.
+    `seen` maps a length, as written, to the number of axes with this length on the same side of the pattern.
     """
     times = seen.get(number, 0)
     seen[number] = times + 1
@@ -111,13 +111,13 @@ def _unique(number: str, seen: dict[str, int]) -> str:
 
 
 def invalid_pattern(fault: str, attribute: str = "pattern") -> ShapeMismatch:
-    """Return the conflict of a pattern, or of another attribute, that einops refuses."""
+    """Return the conflict to report if einops refuses a pattern or another attribute."""
     return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
 
 
 @lru_cache(256)
 def split_einsum(pattern: str) -> ParsedEquation:
-    """Return the names in a pattern of einsum, such as "b i j, b j k -> b i k".
+    """Return the names in a pattern for einops.einsum, such as "b i j, b j k -> b i k".
 
     Raises ShapeMismatch if einops refuses the names, but does not compare the names of both sides.
     """

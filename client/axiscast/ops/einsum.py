@@ -1,6 +1,6 @@
 """The rule of einsum: letters name the axes, and axes with the same letter are combined.
 
-Each framework's file defines its own einsum with the differences of this framework.
+The file of each framework defines a subclass with the differences in this framework.
 """
 
 from abc import abstractmethod
@@ -33,7 +33,7 @@ _SIZES = {Relation.BROADCAST: "equal or 1", Relation.EQUAL: "equal"}
 
 
 class LabeledProduct(Op):
-    """Operands whose axes have labels. The product of the operands is summed over the labels that the result lacks.
+    """Operands whose axes have labels. Their product is summed over the labels that are not in the result.
 
     Each output is an operand after the broadcast: its axes keep their order, and the axes of the ellipsis are those of
     all operands. An operand with a repeated label keeps both axes. No request can be translated to these ops.
@@ -45,21 +45,21 @@ class LabeledProduct(Op):
     relation: ClassVar[Relation] = Relation.BROADCAST
     """The relation between the sizes of a label in different operands."""
     diagonal: ClassVar[Relation] = Relation.EQUAL
-    """The relation between the sizes of a label that an operand repeats."""
+    """The relation between the sizes of a label that occurs several times in one operand."""
     output_ellipsis: ClassVar[OutputEllipsis] = OutputEllipsis.OPTIONAL
     label_word: ClassVar[str] = "letter"
-    """The word for a label in messages."""
+    """The word that messages use for a label."""
     text_word: ClassVar[str] = "equation"
-    """The word for the equation in messages."""
+    """The word that messages use for the equation."""
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """The equation as the request has it."""
+        """The equation, as written in the request."""
 
     @abstractmethod
     def split(self) -> ParsedEquation:
-        """Return the labels in the equation. Raises ShapeMismatch if it is malformed. The result is not checked."""
+        """Return the labels in the equation, without a check of the result. Raises ShapeMismatch for invalid syntax."""
 
     @abstractmethod
     def parsed(self) -> ParsedEquation:
@@ -140,7 +140,7 @@ class LabeledProduct(Op):
         rank = super().highest_rank(shapes)
         try:
             equation = self.parsed()
-        except ShapeMismatch:  # the equation is invalid and creates no axes
+        except ShapeMismatch:  # an invalid equation creates no axes
             return rank
         labels = {*chain.from_iterable(equation.operands)} - {ELLIPSIS}
         unnamed = self._longest_ellipsis(equation, shapes)
@@ -152,7 +152,7 @@ class LabeledProduct(Op):
 
 
 class Einsum(LabeledProduct):
-    """Multiply operands whose axes are named by letters, and sum over the letters that the result lacks."""
+    """Multiply operands whose axes are named by letters, and sum over the letters that are not in the result."""
 
     dialect: ClassVar[Dialect] = Dialect()
     equation: str = Field(
@@ -179,9 +179,9 @@ class Einsum(LabeledProduct):
 
 class _Names(NamedTuple):
     own: list[Labels]
-    """The label of each axis of each operand."""
+    """For each operand, the labels of the operand's own axes."""
     wanted: list[Labels]
-    """The labels of each operand after the broadcast."""
+    """For each operand, the labels of the axes that the operand has after the broadcast."""
     result: Labels
 
 
@@ -210,6 +210,6 @@ def _replaced(labels: Labels, unnamed: Labels) -> Labels:
 
 
 def _positions(own: Labels, wanted: Labels) -> tuple[int, ...]:
-    """Return the position of each of the operand's own axes among its axes after the broadcast."""
+    """Return, for each axis of an operand, the position of this axis after the broadcast."""
     remaining = iter(enumerate(wanted))
     return tuple([next(position for position, candidate in remaining if candidate == label) for label in own])

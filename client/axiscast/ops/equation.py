@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..plan.alignment import ShapeMismatch
 
 ELLIPSIS = "..."
-"""The label for the axes that a term does not name."""
+"""The label that stands for all axes without a letter in a term of the equation."""
 MAX_EQUATION_CHARACTERS = 2**13
 """The maximum length of an equation, which is enough for 1,000 operands of rank 7."""
 Labels = tuple[str, ...]
@@ -29,7 +29,7 @@ class ParsedEquation(NamedTuple):
 
 
 class OutputEllipsis(Enum):
-    """Whether the output must have an ellipsis if an operand has one."""
+    """The rule for whether the output must have an ellipsis if an operand has an ellipsis."""
 
     OPTIONAL = auto()
     """If the output has no ellipsis, the axes of the ellipsis are summed."""
@@ -43,20 +43,20 @@ class Dialect:
     """The differences between frameworks in the equations that they accept."""
 
     letters_only: bool = True
-    """Whether a label must be a letter from A to Z or a to z. Otherwise, any other character is a label too."""
+    """Whether a label must be a letter from A to Z or a to z. If not, any other character can be a label too."""
     splits_symbols: bool = True
     """Whether spaces may separate the characters of `->` and `...`."""
     ignores_case: bool = False
-    """Whether A and a are the same letter."""
+    """Whether an uppercase letter and its lowercase form, such as A and a, are the same label."""
     repeats_output: bool = False
-    """Whether the output may have a letter twice. The result is then 0 except on the diagonal."""
+    """Whether a letter may occur twice in the output. The result is then 0 outside the diagonal."""
     implies_shared_ellipsis: bool = True
-    """Whether an output that is not written has the ellipsis that several operands have."""
+    """Whether an omitted output includes an ellipsis if several operands have an ellipsis."""
 
 
 @lru_cache(256)
 def parse_equation(text: str, dialect: Dialect) -> ParsedEquation:
-    """Return the labels in an equation. Without `->`, the output has each letter that occurs once, in sorted order.
+    """Return the labels in an equation. Without `->`, the output consists of all letters that occur once, sorted.
 
     Raises ShapeMismatch (invalid-attribute) if a framework with this dialect refuses the equation.
     """
@@ -78,9 +78,9 @@ def split_equation(text: str, dialect: Dialect) -> ParsedEquation:
 
 
 def equation_of(operands: tuple[Labels, ...], result: Labels) -> ParsedEquation:
-    """Return the labels of the operands and of the result.
+    """Return the parsed equation for the labels of the operands and of the result.
 
-    If no operand has an ellipsis, the ellipsis of the result stands for no axes and is left out.
+    If no operand has an ellipsis, the ellipsis of the result stands for no axes and is removed.
     """
     if any(ELLIPSIS in labels for labels in operands):
         return ParsedEquation(operands, result)
@@ -90,7 +90,7 @@ def equation_of(operands: tuple[Labels, ...], result: Labels) -> ParsedEquation:
 def check_result(
     text: str, equation: ParsedEquation, may_repeat: bool = False, word: str = "letter", what: str = "equation"
 ) -> None:
-    """Raise ShapeMismatch if the result has an unknown label, or a label twice although it must not repeat one."""
+    """Raise ShapeMismatch if the result has an unknown label, or repeats a label that must not repeat."""
     known = set(chain.from_iterable(equation.operands))
     for label in equation.result:
         if label not in known:
@@ -135,11 +135,11 @@ def _first_repeated(labels: Iterable[str]) -> str | None:
 
 
 def invalid_equation(text: str, fault: str, what: str = "equation") -> ShapeMismatch:
-    """Return the conflict of an equation that a framework refuses. `what` is the framework's word for it."""
+    """Return the conflict for an equation that a framework refuses. `what` is the framework's word for the equation."""
     return ShapeMismatch("invalid-attribute", f"The {what} {quoted(text)} {fault}.")
 
 
 def quoted(text: str) -> str:
-    """Return an equation in quotes. Of a long equation, return only the first characters."""
+    """Return an equation in quotes. If the equation is long, return only its first characters."""
     shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}\u2026"
     return f"'{shown}'" if shown.isprintable() else repr(shown)

@@ -26,12 +26,12 @@ class ErrorMessage(NamedTuple):
     `<...>`: a short text up to the next words of the pattern
     """
     op: str | tuple[str, ...] | None = None
-    """The name of the op, or several names. Of several names, the first op that accepts the number of inputs is used.
+    """The name of the op, or several names. If there are several, the first op that accepts the input count is used.
 
     `{node}` is replaced by the text of `<node>`. The value is None if the message does not identify the op.
     """
     nodes: Mapping[str, str] = {}
-    """The ops for certain nodes, keyed by the text of `<node>`. For all other nodes, the op is `op`."""
+    """The op names for certain nodes, keyed by the text of `<node>`. For all other nodes, `op` is used."""
     attributes: Mapping[str, Any] = {}
     """The op's attributes that the message implies."""
     ranks: int | None = None

@@ -61,7 +61,7 @@ class Elementwise(Multidirectional):
 
 
 class Choice(Elementwise):
-    """Three inputs that broadcast against each other: a condition and the two inputs to choose from."""
+    """Three inputs that broadcast against each other: a condition, and two inputs from which it selects elements."""
 
     min_inputs: ClassVar[int] = 3
     max_inputs: ClassVar[int | None] = 3
@@ -73,7 +73,8 @@ class MatrixProduct(Op):
 
     The axes before the last two are right-aligned, and size 1 expands on these axes. A vector is a row on the left and
     a column on the right. The outputs are the operands after the broadcast. The result has the shape (..., M, N). If an
-    operand is a vector, its M or N axis is omitted. No request can be translated to a product.
+    operand is a vector, the result does not have the axis M or N of this operand. No request can be translated to a
+    product.
     """
 
     min_inputs: ClassVar[int] = 2
@@ -177,7 +178,7 @@ COPIES = (
 
 
 class Tile(Op):
-    """One input that is repeated along its axes, like tiles. An output axis contains the copies one after another.
+    """One input that is repeated along its axes, like tiles. Along each output axis, the copies follow one another.
 
     The shorter of the list of copies and the input's shape gets leading entries of 1. With the copies (1, 2), an input
     of shape (2, 3) becomes (2, 6).
@@ -204,7 +205,7 @@ class Tile(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """Return the op whose numbers of copies are the sizes of the broadcast axes in each output axis."""
+        """Return the op that copies along each axis as often as the broadcast axes in this output axis require."""
         output, counts, start = plan.outputs[0], [], 0
         for merged in output.merges or (1,) * len(output.output_shape):
             axes = range(start, start + merged)
@@ -220,7 +221,7 @@ class Tile(Op):
         return max(len(shapes[0]), len(getattr(self, self.counts)))
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
-        """Return the number of axes before axes are merged, which can be twice the output's rank."""
+        """Return the number of output axes before axes are merged, which can be twice the output's rank."""
         shape, counts = shapes[0], getattr(self, self.counts)
         pairs = zip(reversed(shape), reversed(counts), strict=False)
         merged = sum(all(type(size) is int and size != 1 for size in pair) for pair in pairs)
@@ -228,7 +229,7 @@ class Tile(Op):
 
 
 class LenientTile(Tile):
-    """A Tile op whose release accepts a negative number of copies on an axis of size 0."""
+    """A Tile op for which the tested release accepts a negative number of copies along an axis of size 0."""
 
     release: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""The types of fields that hold an op. The value is an object with the op's name and attributes, or only the name."""
+"""The types of fields that hold an op. A value is an object with the op's name and attributes, or only the name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,4 +77,4 @@ OpMapField = Annotated[Op, UnionByName()]
 OpField = Annotated[Op, UnionByName(takes_bare_names=True)]
 """The type of a field that holds an op as a mapping, a bare name or an object."""
 IntegerOpField = Annotated[OpField, AfterValidator(_in_integers)]
-"""The type of a field that holds an op whose sizes are all integers. Broadcasting tensors requires integers."""
+"""The type of a field that holds an op whose sizes are all integers. Integers are required to broadcast tensors."""

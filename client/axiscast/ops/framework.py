@@ -20,7 +20,7 @@ class Language:
 
 
 def _python(value: Any) -> str:
-    """Return a Python literal. For a dict, return keyword arguments that follow other arguments."""
+    """Return a value as a Python literal. For a dict, return keyword arguments that follow other arguments."""
     if isinstance(value, dict):
         return "".join(f", {name}={item}" for name, item in value.items())
     return repr(value)
@@ -51,7 +51,7 @@ class Framework:
     preamble: str
     """The source code before the first step, such as imports."""
     transpose: str
-    """The template for a transposition. The template is empty if an op in the framework can reorder axes itself."""
+    """The template for a transposition. It is empty if a broadcasting op in the framework can also reorder axes."""
     reshape: str
     empty_preamble: str = ""
     """The source code that follows `preamble` if a tensor is a scalar or has a size 0."""

@@ -1,4 +1,4 @@
-"""JAX: jax.numpy follows NumPy's rules without a rank limit, and jax.lax does not align ranks.
+"""JAX: jax.numpy follows NumPy's rules without a rank limit, and jax.lax requires equal ranks, except for scalars.
 
 jax.lax.broadcast adds leading axes and expands no existing axis. The class for jax.lax.add is `lax_add`, because `add`
 is the class for jax.numpy.add.
@@ -114,7 +114,7 @@ class matmul(MatrixProduct):
 
 
 class einsum(Einsum):
-    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+    """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that JAX calls `subscripts`.
     """
@@ -125,7 +125,7 @@ class einsum(Einsum):
 
 
 class tile(Tile):
-    """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
+    """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
 
     name: Literal["jax.numpy.tile"] = "jax.numpy.tile"
     link = f"{_LINK}/jax.numpy.tile.html"

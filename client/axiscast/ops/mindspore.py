@@ -53,7 +53,7 @@ class maximum(Elementwise):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         one, other = shapes
         if conflict or one == other or not (one and other):
-            return None  # the CPU kernel has nothing to broadcast
+            return None  # no broadcast is necessary
         name = self.alias or self.name
         if 0 in (*one, *other):
             return (
@@ -73,7 +73,7 @@ class where(Choice):
 
 
 class tile(Tile):
-    """Repeat a tensor along its axes. `dims` and the shape are right-aligned, and the shorter one gets leading ones."""
+    """Repeat a tensor along its axes. The shorter of `dims` and the tensor's shape gets leading entries of 1."""
 
     name: Literal["mindspore.tile"] = "mindspore.tile"
     counts = "dims"

@@ -64,7 +64,7 @@ class matmul(MatrixProduct):
 
 
 class einsum(Einsum):
-    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+    """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that MLX calls `subscripts`.
     """

@@ -140,7 +140,7 @@ class broadcast_like(Op):
             if not -len(rhs) <= other < len(rhs):
                 raise _outside(other, "rhs_axes", 1, rhs)
             axis = other % len(rhs)
-            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # if an axis is repeated, its last entry wins
+            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # the last entry for an axis is used
         return _expanded(shapes, terms)
 
     @classmethod
@@ -170,7 +170,7 @@ class broadcast_to(Op):
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
     example_attributes = {"shape": (0, 3)}
     example_shapes = ((2, 1),)
-    shape: Integers = Field(  # no symbolic sizes, because a size that can be 0 could keep the input's size
+    shape: Integers = Field(  # no symbolic sizes: if one is 0, MXNet keeps the input's size
         description="The shape of the output. 0 keeps the input's size.", examples=[[0, 3]]
     )
 
@@ -206,12 +206,12 @@ class np_broadcast_to(Unidirectional):
         return align_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        is_empty = 0 in shapes[0] or 0 in self.shape  # for empty tensors, MXNet runs no kernel
+        is_empty = 0 in shapes[0] or 0 in self.shape  # MXNet runs no kernel for empty tensors
         return None if conflict or is_empty else _expansion_deviation(self, shapes)
 
 
 class tile(LenientTile):
-    """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
+    """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
 
     name: Literal["mxnet.tile"] = "mxnet.tile"
     link = f"{_LINK}.tile"
@@ -221,7 +221,7 @@ class tile(LenientTile):
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         counts = tuple(as_list(self.reps))
-        if conflict or 0 in shapes[0] or 0 in counts:  # for empty arrays, MXNet runs no kernel
+        if conflict or 0 in shapes[0] or 0 in counts:  # MXNet runs no kernel for empty arrays
             return super().known_deviation(shapes, conflict)
         rank = self.limited_rank(shapes)
         own, copies = ((1,) * (rank - len(sizes)) + sizes for sizes in (shapes[0], counts))

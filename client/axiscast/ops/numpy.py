@@ -69,7 +69,7 @@ class matmul(MatrixProduct):
 
 
 class einsum(Einsum):
-    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+    """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that NumPy calls `subscripts`. NumPy does not sum the axes of an ellipsis.
     """
@@ -91,7 +91,7 @@ class where(Choice):
 
 
 class tile(LenientTile):
-    """Repeat an array along its axes. `reps` and the shape are right-aligned, and the shorter one gets leading ones."""
+    """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
 
     name: Literal["numpy.tile"] = "numpy.tile"
     max_rank = 64

@@ -37,10 +37,10 @@ _LINK = "https://docs.octave.org/v7.3.0"
 
 
 class _ExistingAxes:
-    """The axes that an Octave array has."""
+    """A base class for rules in which axes of size 1 at an array's end do not exist."""
 
     def needs_integers(self) -> bool:
-        """Return True, because an axis at the end does not exist if its size is 1."""
+        """Return True, because the sizes determine which axes at the end of an array exist."""
         return True
 
 
@@ -53,7 +53,7 @@ def _size(shape: Shape) -> Shape:
 
 
 def _of_existing_axes(alignment: Alignment, shapes: tuple[Shape, ...]) -> Alignment:
-    """Return the alignment of arrays with existing axes, as an alignment of the given shapes."""
+    """Convert an alignment of the arrays' existing axes to an alignment of the shapes in the request."""
     outputs = tuple(
         output if own == shape else output._replace(split_shape=own)
         for output, own, shape in zip(alignment.outputs, alignment.input_shapes, shapes, strict=True)

@@ -69,7 +69,7 @@ def _unused(field: str, owner: str, mode: str) -> PydanticCustomError:
 
 
 class _Broadcast(Op):
-    """The common base class of both versions, with the modes numpy, explicit and bidirectional."""
+    """The base class of both versions, which have the modes numpy, explicit and bidirectional."""
 
     target = "target_shape"
     named_axes = {"axes_mapping": None}
@@ -105,7 +105,7 @@ class _Broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return an op in mode numpy if the input is right-aligned. Otherwise, return an op in mode explicit."""
+        """Return an op in `numpy` mode if the input is right-aligned. Otherwise, return an op in `explicit` mode."""
         output = plan.outputs[0]
         rank = len(output.output_shape)
         if output.output_axes == tuple(range(rank - len(output.output_axes), rank)):
@@ -118,7 +118,7 @@ class _Broadcast(Op):
         return self._run_deviation(shape) if conflict is None else self._inference_deviation(shape)
 
     def _run_deviation(self, shape: Shape) -> str | None:
-        """Return a sentence that describes how the CPU plugin fails to run a valid broadcast, or None."""
+        """Return a sentence that describes how the CPU plugin fails to run a valid broadcast, or None if it runs."""
         inferred = "OpenVINO 2026.4 infers this shape, but its CPU plugin"
         if 0 in shape:
             return f"{inferred} crashes, hangs or fails on an input with a size 0."
@@ -160,7 +160,7 @@ class _Broadcast(Op):
         is_ascending = list(mapping) == sorted(mapping) and all(0 <= axis < len(target) for axis in mapping)
         if len(mapping) != len(own) or not is_ascending:
             return None
-        if own != shape:  # the only axis of a scalar does not expand
+        if own != shape:  # a mapped axis of a scalar does not expand
             return [(size, 1) for size in (target[mapping[0]],) if size != -1]
         return list(zip(shape, (target[axis] for axis in mapping), strict=True))
 
@@ -199,7 +199,7 @@ class Broadcast1(_Broadcast):
         return super().align(shapes)
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """Return the pairs of sizes that are compared. Mode pdpd compares only the target's axes from `axis` on."""
+        """Return the pairs of sizes that are compared. The pdpd mode compares only the target's axes from `axis` on."""
         if self.mode != "pdpd":
             return super()._compared(shape)
         target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
@@ -223,7 +223,7 @@ class Broadcast3(_Broadcast):
 
 
 class Tile1(Tile):
-    """Repeat a tensor along its axes. The shorter of `repeats` and the shape gets leading ones."""
+    """Repeat a tensor along its axes. The shorter of `repeats` and the tensor's shape gets leading entries of 1."""
 
     name: Literal["openvino.Tile-1"] = "openvino.Tile-1"
     counts = "repeats"
@@ -326,7 +326,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
         )
     check_sizes(target, "target_shape", "OpenVINO")
     if shape == () and mapping:
-        # The release compares the one mapped axis of a scalar with size 1, and then ignores this axis.
+        # The release requires the mapped axis of a scalar to have size 1, and then ignores this axis.
         placed = align_mapped(((),), target, (), Relation.EQUAL)
         one = Axis(Relation.EQUAL, (Term(0, None, 1), Term(None, mapping[0], target[mapping[0]])))
         axes = (*placed.axes[: mapping[0]], one, *placed.axes[mapping[0] + 1 :])
@@ -335,7 +335,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
 
 
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
-    """Align the input with the target's axes from `axis` to the last axis. Both expand, and -1 aligns on the right."""
+    """Align the input with the target's axes from `axis` on. Both expand. If `axis` is -1, align them on the right."""
     rank = len(target)
     if axis < -1:
         raise ShapeMismatch("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")

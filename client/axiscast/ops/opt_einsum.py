@@ -11,7 +11,7 @@ FRAMEWORK = Framework(order=145, reference=("opt_einsum", "3.4.0"), preamble="",
 
 
 class contract(Einsum):
-    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+    """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that opt_einsum calls `subscripts`.
     """

@@ -43,7 +43,7 @@ MAX_RANK = 8
 
 
 class _Expand(UnidirectionalKeeping):
-    """The common base class of expand and broadcast_to, which differ only in their names."""
+    """The base class that expand and broadcast_to share. They differ only in their names."""
 
     max_rank = MAX_RANK
 
@@ -55,7 +55,7 @@ class _Expand(UnidirectionalKeeping):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op with the output's shape. A shape that is too long is replaced by (), which keeps the input."""
+        """Return the op with the output's shape. A shape that is too long becomes (), which keeps the input."""
         shape = plan.outputs[0].output_shape
         return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
@@ -128,7 +128,7 @@ class where(Choice):
 
 
 class tile(Tile):
-    """Repeat a tensor along its axes. The shorter of `repeat_times` and the shape gets leading ones."""
+    """Repeat a tensor along its axes. The shorter of `repeat_times` and the shape gets leading entries of 1."""
 
     name: Literal["paddle.tile"] = "paddle.tile"
     counts = "repeat_times"
@@ -159,10 +159,10 @@ class matmul(MatrixProduct):
 
 
 class einsum(Einsum):
-    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed.
+    """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
-    Size 1 also expands to the other sizes of a diagonal. A letter twice in the output makes a diagonal tensor. A and a
-    are the same letter. Paddle does not sum the axes of an ellipsis.
+    Size 1 also expands to the other sizes of a diagonal. If a letter occurs twice in the output, the result is a
+    diagonal tensor. A and a are the same letter. Paddle does not sum the axes of an ellipsis.
     """
 
     name: Literal["paddle.einsum"] = "paddle.einsum"

@@ -1,6 +1,7 @@
-"""TensorFlow: NumPy's one-way rule to a shape, and NumPy's two-way rule for two tensors or shapes.
+"""TensorFlow: NumPy's one-way rule for a target shape, and NumPy's two-way rule for two tensors or shapes.
 
-The CPU kernels accept at most 5 axes. Before axes are counted, adjacent axes that are broadcast alike are merged.
+The CPU kernels accept at most 5 axes. Before axes are counted, adjacent axes that are broadcast in the same way are
+merged.
 """
 
 from itertools import groupby
@@ -83,7 +84,7 @@ class matmul(MatrixProduct):
 class einsum(Einsum):
     """Combine axes that have the same letter, whose sizes must be equal. Only the axes of an ellipsis expand.
 
-    TensorFlow does not sum the axes of an ellipsis. Write the output if several operands have an ellipsis.
+    TensorFlow does not sum the axes of an ellipsis. If several operands have an ellipsis, write the output explicitly.
     """
 
     name: Literal["tensorflow.einsum"] = "tensorflow.einsum"

@@ -1,4 +1,4 @@
-"""TensorFlow.js: the rules of NumPy, in JavaScript. Sizes must not be negative, and products need matrices.
+"""TensorFlow.js: NumPy's rules in JavaScript. Sizes must not be negative, and matrix products do not accept vectors.
 
 The release gives wrong results for some tensors without elements and for some stacks of matrices. A check then returns
 the warning `release-differs`. These results are from the CPU backend.
@@ -99,7 +99,7 @@ def _ends(shape: Shape, stack: Shape) -> bool:
 
 
 def _unexpanded(shape: Shape, target: Shape) -> str | None:
-    """Return a sentence if the release returns a tensor with a size 1 where the target has a size 0."""
+    """Return a sentence if the release returns size 1 on an axis where the target has size 0, or None if not."""
     new = len(target) - len(shape)
     expanded = [size for axis, size in enumerate(target) if axis < new or shape[axis - new] != size]
     if 0 in expanded and max(expanded) <= 1:

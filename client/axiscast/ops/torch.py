@@ -33,7 +33,7 @@ FRAMEWORK = Framework(
 
 
 def is_unchecked(sizes: Sequence[int]) -> bool:
-    """Return whether PyTorch accepts these sizes although some are negative.
+    """Return whether PyTorch accepts these sizes even if some of them are negative.
 
     PyTorch accepts the sizes if their product is 0 and does not overflow before it becomes 0.
     """
@@ -42,7 +42,7 @@ def is_unchecked(sizes: Sequence[int]) -> bool:
 
 
 class _Expand(Op):
-    """The common base class of expand and broadcast_to, which differ only in their names."""
+    """The base class that expand and broadcast_to share. They differ only in their names."""
 
     target = "size"
     example_attributes = {"size": (3, -1)}
@@ -122,7 +122,7 @@ class matmul(MatrixProduct):
 
 
 class einsum(Einsum):
-    """Combine axes that have the same letter: size 1 expands, and letters that the output lacks are summed."""
+    """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed."""
 
     name: Literal["torch.einsum"] = "torch.einsum"
     max_rank = 64
@@ -148,7 +148,7 @@ class masked_fill(Elementwise):
 
 
 class tile(LenientTile):
-    """Repeat a tensor along its axes. `dims` and the shape are right-aligned, and the shorter one gets leading ones."""
+    """Repeat a tensor along its axes. The shorter of `dims` and the tensor's shape gets leading entries of 1."""
 
     name: Literal["torch.tile"] = "torch.tile"
     counts = "dims"

@@ -1,8 +1,8 @@
 """xarray: broadcast, which aligns axes by the names of their dimensions.
 
 Axes with the same name are combined, whatever their order is. Their sizes must be equal, because size 1 does not
-expand. Every output has the names of all inputs, in the order in which they first appear. The names of the input's own
-axes in `exclude` follow.
+expand. Every output has the names of all inputs, in the order in which they first appear. The axes of an input whose
+names are in `exclude` are the last axes of its output.
 """
 
 from collections.abc import Sequence
@@ -167,7 +167,7 @@ class broadcast(Op):
         return [name for name in dict.fromkeys(name for names in self.dims for name in names) if name not in held]
 
     def _apart(self) -> dict[str, int]:
-        """Return the input names that are not broadcast, numbered in the order of `exclude` or of its characters."""
+        """Return the index of each input name that is not broadcast, in the order of `exclude` or of its characters."""
         present = {name for names in self.dims for name in names}
         names = (name for name in dict.fromkeys(self.exclude) if name in present)
         return {name: number for number, name in enumerate(names)}

@@ -1,8 +1,8 @@
 """XLA: the binary operations in XlaBuilder, XLA's client library.
 
-Operands of equal rank are combined axis by axis. XLA does not align different ranks. Instead, `broadcast_dimensions`
-names an axis of the larger operand for each axis of the smaller operand, in ascending order. A scalar needs no axes.
-After this mapping, both operands expand on axes of size 1.
+Operands of equal rank are combined axis by axis. XLA does not add axes if the ranks differ. Instead,
+`broadcast_dimensions` names an axis of the larger operand for each axis of the smaller operand, in ascending order. A
+scalar needs no axes. After this mapping, both operands expand on axes of size 1.
 """
 
 from typing import Literal
@@ -19,7 +19,7 @@ from .framework import CPP, Framework
 
 FRAMEWORK = Framework(
     order=105, reference=("jaxlib", "0.4.38"), language=CPP, preamble="", transpose="", reshape=""
-)  # these operations compute new values, so no request can be translated to them
+)  # no request can be translated to these operations, because they compute new values
 
 
 class Add(Elementwise):
