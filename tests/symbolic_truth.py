@@ -17,12 +17,14 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from axiscast.ops import OPS, OpMapField, lower
+from axiscast.ops.einsum import LabeledProduct
 from axiscast.ops.families import Tile
 from axiscast.plan.alignment import ShapeMismatch
 from axiscast.plan.plan import Plan
 
 OP: TypeAdapter[Any] = TypeAdapter(OpMapField)
 SIZES = {"shape", "size", "sizes", "target_shape", "reps", "repeats", "multiples", "repeat_times"}
+SPLITTING = {"einops.repeat", "einops.rearrange"}
 MOST_CASES = 3000
 """The factors by which splits multiply the sizes."""
 Request = dict[str, Any]
@@ -283,9 +285,14 @@ def _request(name: str, draw: random.Random) -> Request:
                 op["dims"] = [["x"] * len(shape) for shape in inputs]
             if draw.random() < 0.2:
                 op["exclude"] = ["y"]
-        case "einops.repeat":
+        case "einops.repeat" | "einops.rearrange":
             inputs = [one]
-            op["pattern"], op["axes_lengths"] = _split(draw, one)
+            op["pattern"], op["axes_lengths"] = _split(draw, one, ["new"] if name == "einops.repeat" else [])
+        case _ if issubclass(OPS[name], LabeledProduct):
+            terms, inputs = _terms(draw)
+            separator, comma = (" ", ", ") if name == "einops.einsum" else ("", ",")
+            *left, right = map(separator.join, terms)
+            op["pattern" if name == "einops.einsum" else "equation"] = f"{comma.join(left)}->{right}"
         case _ if target := OPS[name].target:
             op[target] = wide
         case _ if OPS[name].min_inputs == OPS[name].max_inputs == 2:
@@ -299,15 +306,38 @@ def _request(name: str, draw: random.Random) -> Request:
     request: Request = {"op": op, "inputs": inputs}
     names = {text for text in map(_at, _places(request)) if isinstance(text, str) and text.isidentifier()}
     if names and draw.random() < 0.3:
-        known = ["2..", "0..1", "1..", "2..4", "3..5", 1, 3, "?"] + ["1..7", "4..12", 6] * (name == "einops.repeat")
+        known = ["2..", "0..1", "1..", "2..4", "3..5", 1, 3, "?"] + ["1..7", "4..12", 6] * (name in SPLITTING)
         request["assume"] = {draw.choice(sorted(names)): draw.choice(known)}
     return request
 
 
-def _split(draw: random.Random, shape: list[Any]) -> tuple[str, dict[str, int]]:
-    """Return a random pattern of repeat and its lengths, with split, moved and merged axes."""
-    lengths = {"new": draw.choice([0, 1, 2])}
-    left, right = [], [["new"]]
+def _terms(draw: random.Random) -> tuple[list[list[str]], list[list[Any]]]:
+    """Return the labels of each operand and of the result of a random einsum, and the shapes of the operands."""
+    sizes = {letter: _size(draw) for letter in "ijk"}
+    unnamed = _shape(draw, 2) if draw.random() < 0.3 else []
+    terms, shapes = [], []
+    for _ in range(draw.choice([1, 2, 2, 3])):
+        labels = draw.sample([*sizes], draw.choice([0, 1, 1, 2, 2]))
+        if labels and draw.random() < 0.2:
+            labels.insert(draw.randint(0, len(labels)), labels[0])
+        shape = [draw.choice([sizes[label], sizes[label], _size(draw)]) for label in labels]
+        if unnamed and draw.random() < 0.7:
+            place = draw.randint(0, len(labels))
+            labels.insert(place, "...")
+            shape[place:place] = unnamed[draw.choice([0, 0, 1]) :]
+        terms.append(labels)
+        shapes.append(shape)
+    known = sorted({label for labels in terms for label in labels} - {"..."})
+    result = draw.sample(known, draw.randint(0, len(known)))
+    if any("..." in labels for labels in terms):
+        result.insert(draw.randint(0, len(result)), "...")
+    return [*terms, result], shapes
+
+
+def _split(draw: random.Random, shape: list[Any], new: list[str]) -> tuple[str, dict[str, int]]:
+    """Return a random pattern and its lengths, with split, moved and merged axes, and with the `new` axes."""
+    lengths = {name: draw.choice([0, 1, 2]) for name in new}
+    left, right = [], [[name] for name in new]
     for axis, letter in zip(range(len(shape)), "abc", strict=False):
         parts = [letter, f"{letter}1", f"{letter}2"][: draw.choice([1, 2, 2, 3])]
         given = draw.sample(parts, len(parts) - (draw.random() < 0.85))

@@ -15,6 +15,7 @@ from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS
 from axiscast.ops.families import Tile
+from axiscast.wire.problems import Problem
 
 REQUESTS_PER_RULE, REQUESTS_PER_OP = 60, 10
 FIRST = set({op.align: name for name, op in reversed([*OPS.items()])}.values())
@@ -96,7 +97,12 @@ def test_a_symbolic_response_is_correct_and_as_narrow_as_possible(name: str) -> 
     wrong = {}
     verdicts: Counter[bool | None] = Counter()
     for request in requests(name, "suite", REQUESTS_PER_RULE if name in FIRST else REQUESTS_PER_OP):
-        answer = ask(request)
+        checked = validate(CheckRequest, request)
+        if checked.op.needs_integers():
+            with pytest.raises(Problem, match="supports integer sizes only"):
+                answer_check(checked)
+            continue
+        answer = answer_check(checked)
         verdicts[answer.compatible] += 1
         if found := faults(request, answer, truth(request)):
             wrong[str(request)] = found
@@ -104,6 +110,7 @@ def test_a_symbolic_response_is_correct_and_as_narrow_as_possible(name: str) -> 
     if (
         name in FIRST
         and not issubclass(OPS[name], Tile)
+        and not name.startswith("octave.")
         and name not in ("poputil.expandToMatchRanks", "jax.lax.broadcast", "xarray.broadcast")
     ):
         assert len(verdicts) == 3, verdicts

@@ -31,6 +31,7 @@ OTHER_NAMES = {
 UNUSED_HERE = {"colorama", "tomli"}
 """Packages that the locks contain for other Pythons or systems."""
 REPOSITORIES = {
+    "https://github.com/ggml-org/ggml/blob/master/include/ggml.h",
     "https://github.com/msgpack/msgpack-javascript",
     "https://github.com/NervanaSystems/ngraph/blob/v0.26.0/doc/sphinx/source/ops/broadcast.rst",
     "https://github.com/NervanaSystems/ngraph/blob/v0.26.0/src/ngraph/op/broadcast.cpp",
