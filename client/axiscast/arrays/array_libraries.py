@@ -1,4 +1,4 @@
-"""The array libraries: how their arrays become NumPy arrays, receive data, and are built from results.
+"""The array libraries: conversion of their arrays to NumPy, writes to their arrays, and conversion of results.
 
 Each library has a class in this file. The module of an array's type determines the class. The library itself is
 imported only if the user passed one of its arrays. If NumPy would convert an array wrongly, an error with a remedy is

@@ -246,7 +246,7 @@ def _writer(layout: Layout) -> Write:
 
 
 def _times(layout: Layout, axis: int, most: int) -> int:
-    """Return the number of repetitions to write along an axis before the others are filled with copies of these.
+    """Return the number of repetitions to write along an axis before the remaining repetitions are copied from them.
 
     The repetitions that are written first have about `most` bytes or fewer.
     """
@@ -263,7 +263,7 @@ def _is_plain(layout: Layout) -> bool:
 
 def distinct_index(array: Array) -> tuple[Any, ...]:
     """Return the index that selects the distinct elements of an array, as a view."""
-    return (*[slice(None) if step else slice(1) for step in array.strides], ...)  # the ellipsis prevents a scalar
+    return (*[slice(None) if step else slice(1) for step in array.strides], ...)  # the ellipsis ensures an array
 
 
 def _aligned_once(array: Array) -> Array:

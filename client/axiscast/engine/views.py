@@ -53,7 +53,7 @@ def output_view(placement: Placement, array: Array, window: Window | None = None
 
 
 def input_strides(placement: Placement, array: Array) -> list[int]:
-    """Return the input's stride in bytes for each `output_shape` axis. The stride is 0 along the broadcast axes."""
+    """Return the input's stride, in bytes, for each axis in `output_shape`. It is 0 along the broadcast axes."""
     steps = [0] * len(placement.output_shape)
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
         if size == placement.output_shape[axis]:
@@ -83,7 +83,7 @@ def merged_output_view(placement: Placement, array: Array, window: Window | None
         first += _unravel(start, sizes)
     pairs = zip(array.shape, placement.output_axes, strict=True)
     begin = [slice(first[axis], None) if size > 1 else slice(None) for size, axis in pairs]
-    return strided_view(array[(*begin, ...)], shape, steps)  # the ellipsis prevents a scalar
+    return strided_view(array[(*begin, ...)], shape, steps)  # with the ellipsis, the result is an array
 
 
 def merged_axes(placement: Placement) -> list[range]:

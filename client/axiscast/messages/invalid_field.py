@@ -36,8 +36,8 @@ class InvalidField(NamedTuple):
 def is_short(value: Any, depth: int = 2) -> bool:
     """Return whether a value is short enough for a message.
 
-    Short strings and numbers are short. Lists and maps are short if they are small and nested at most `depth` levels
-    deep.
+    A string or a number is short if it has few characters. A list or a map is short if it is small and nested at most
+    `depth` levels deep.
     """
     if isinstance(value, (list, tuple, dict)):
         items = [*value, *value.values()] if isinstance(value, dict) else value

@@ -133,7 +133,7 @@ def _shape_written(text: str) -> str:
 
 
 def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept their bool as an integer
+    if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept a NumPy bool as an integer
         raise TypeError(f"a size must be an integer, not {value}")
     try:
         size = index(value)

@@ -70,7 +70,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["array_api.matmul"] = "array_api.matmul"
     link = f"{_LINK}.matmul.html"

@@ -39,7 +39,7 @@ class OpMeta(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export
             return docstring
         return documentation(cls, docstring, sys.modules[cls.__module__].__doc__ or "")
 
-    __signature__ = property(signature, lambda cls, own: None)  # pydantic sets a signature from __init__
+    __signature__ = property(signature, lambda cls, own: None)  # pydantic derives a signature from __init__
 
 
 if TYPE_CHECKING:

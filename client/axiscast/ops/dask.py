@@ -45,7 +45,7 @@ class broadcast_arrays(Multidirectional):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["dask.array.matmul"] = "dask.array.matmul"
     max_rank = 63  # Dask adds an axis while it computes the product

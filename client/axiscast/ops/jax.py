@@ -107,7 +107,7 @@ class lax_add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["jax.numpy.matmul"] = "jax.numpy.matmul"
     link = f"{_LINK}/jax.numpy.matmul.html"

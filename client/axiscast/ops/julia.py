@@ -1,8 +1,8 @@
 """Julia: broadcast, which aligns shapes on their first axes.
 
 If arrays differ in rank, the array with fewer axes gets axes of size 1 at its end. Size 1 expands. Therefore, Julia
-combines a vector with each column of a matrix, and NumPy combines it with each row. Here, axes are counted from 0, as
-for all frameworks. Julia itself counts from 1.
+combines a vector with each column of a matrix, and NumPy combines the vector with each row. Here, axes are counted from
+0, as for all frameworks. Julia itself counts from 1.
 """
 
 from typing import Literal

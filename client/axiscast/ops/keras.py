@@ -80,7 +80,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
     link = "https://keras.io/api/ops/numpy/#matmul-function"

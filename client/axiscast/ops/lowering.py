@@ -56,7 +56,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
         lowered = None if op is None else try_resolve(align(op, plan.input_shapes))
         is_same = lowered is not None and (lowered == plan or lowered == _without_expanded_axes(plan))
         return op if is_same else None
-    except (ShapeMismatch, ValidationError, InvalidRequest):  # a merged axis is too long for an attribute
+    except (ShapeMismatch, ValidationError, InvalidRequest):  # for example, a merged axis is too long for an attribute
         return None
 
 

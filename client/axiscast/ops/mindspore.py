@@ -93,7 +93,7 @@ class tile(Tile):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["mindspore.matmul"] = "mindspore.matmul"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"

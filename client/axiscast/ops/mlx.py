@@ -57,7 +57,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["mlx.core.matmul"] = "mlx.core.matmul"
     link = f"{_LINK}.matmul.html"

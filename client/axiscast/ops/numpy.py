@@ -61,7 +61,7 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["numpy.matmul"] = "numpy.matmul"
     max_rank = 64

@@ -3,8 +3,8 @@
 An array has at least two axes. A shape with fewer axes gets axes of size 1 at its end, so that (3,) means a column of
 shape (3, 1). An array has no axes of size 1 at its end after the second axis, so that (2, 3, 1) means (2, 3).
 
-The rules were tested with Octave. MATLAB documents the same rules since R2016b, but was not run. A name may begin with
-`matlab` instead of `octave`.
+The rules were tested with Octave. MATLAB documents the same rules since R2016b, but the rules were not tested with
+MATLAB. A name may begin with `matlab` instead of `octave`.
 """
 
 import json

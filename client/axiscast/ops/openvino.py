@@ -63,7 +63,7 @@ def _snippets(opset: str) -> tuple[str, ...]:
 
 
 def _unused(field: str, owner: str, mode: str) -> PydanticCustomError:
-    """Return the validation error for an attribute that is given although the mode does not use it."""
+    """Return the validation error for an attribute that is given but that the mode does not use."""
     facts = {"field": field, "owner": owner, "mode": mode}
     return PydanticCustomError("attribute_unused", "is valid only with {owner}, not with {mode}: omit it", facts)
 

@@ -43,7 +43,7 @@ MAX_RANK = 8
 
 
 class _Expand(UnidirectionalKeeping):
-    """The base class that expand and broadcast_to share. They differ only in their names."""
+    """The base class that expand and broadcast_to share. These ops differ only in their names."""
 
     max_rank = MAX_RANK
 
@@ -139,7 +139,7 @@ class tile(Tile):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["paddle.matmul"] = "paddle.matmul"
     max_rank = 9

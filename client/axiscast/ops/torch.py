@@ -42,7 +42,7 @@ def is_unchecked(sizes: Sequence[int]) -> bool:
 
 
 class _Expand(Op):
-    """The base class that expand and broadcast_to share. They differ only in their names."""
+    """The base class that expand and broadcast_to share. These ops differ only in their names."""
 
     target = "size"
     example_attributes = {"size": (3, -1)}
@@ -115,7 +115,7 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast two stacks of matrices, then multiply them. A left vector is a row, and a right vector is a column."""
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
     name: Literal["torch.matmul"] = "torch.matmul"
     link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"

@@ -1,4 +1,4 @@
-"""A search for sizes within given bounds, of which certain sizes must divide others.
+"""A search for sizes that are within given bounds and divide each other as required.
 
 A chain of sizes that divide each other can be long, and a size can have many divisors. Therefore, the search tries a
 limited number of sizes. Beyond the limit, it assumes that the sizes exist. Every result for small sizes is exact.

@@ -29,7 +29,7 @@ class AxisSize(Enum):
 
 def _is_multiple(whole: Any, part: Any) -> Any:
     """Return whether `whole` is a multiple of `part`, for every kind of size. Only 0 is a multiple of 0."""
-    if hasattr(part, "divides"):  # a symbolic size
+    if hasattr(part, "divides"):  # `part` is a symbolic size
         return part.divides(whole)
     return (whole % (part + (part == 0)) == 0) & ((part != 0) | (whole == 0))
 

@@ -5,8 +5,8 @@ A clause states that two sizes are equal unless one of certain sizes is 1. Or it
 Equal sizes form a class in a union-find structure, like types that a compiler unifies (Tarjan, Efficiency of a good but
 not linear set union algorithm, 1975). Each class has bounds, a number that divides its size, and a flag that states
 whether the size can be 1. When two classes are joined, the smaller class is relabelled. A trail records every change,
-so that the changes in a trial can be undone. Path compression is not used, because it would make changes that the trail
-does not record.
+so that the changes in a trial can be undone. Path compression is not used, because the trail would not record the
+changes that path compression makes.
 
 Unit propagation finds the consequences, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time algorithms
 for testing the satisfiability of propositional Horn formulae, 1984). Once no exception in a clause can be 1, the

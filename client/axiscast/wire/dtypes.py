@@ -1,4 +1,4 @@
-"""The dtype names in requests and responses, their NumPy dtypes, and their valid bit patterns."""
+"""The dtype names in requests and responses, with the NumPy dtype and the valid bit patterns for each name."""
 
 from __future__ import annotations
 
