@@ -22,40 +22,44 @@ def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] =
 class Settings:
     """All settings of the service. The defaults are safe on a small machine that only its owner can reach."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on.")
-    port: int = _setting(8000, "Port to listen on. 0 picks a free port.")
+    host: str = _setting("127.0.0.1", "Address on which the service listens.")
+    port: int = _setting(8000, "Port on which the service listens. 0 selects a free port.")
     workers: int = _setting(1, "Number of worker processes.", 1)
-    max_body_bytes: int = _setting(64 * 2**20, "Largest request body in bytes. Bodies are held in memory.", 1)
+    max_body_bytes: int = _setting(64 * 2**20, "Largest request body in bytes. Request bodies are kept in memory.", 1)
     memory_budget_bytes: int = _setting(
         128 * 2**20,
         "Memory in bytes for the requests of each worker, in addition to about 70 MB for the worker.",
         2**20,
     )
     max_output_bytes: int = _setting(
-        16 * 2**30, "Largest dense output in bytes. Outputs are streamed, not held in memory.", 1
+        16 * 2**30, "Largest dense output in bytes. Outputs are streamed, not kept in memory.", 1
     )
-    max_concurrent_requests: int = _setting(64, "Number of requests in flight per worker.", 1)
-    api_keys_file: str = _setting("", "File of API keys, one name:key per line. If it is empty, no key is required.")
+    max_concurrent_requests: int = _setting(64, "Maximum number of requests in flight per worker.", 1)
+    api_keys_file: str = _setting(
+        "", "Path of a file with API keys, one name:key per line. If it is empty, no key is required."
+    )
     allowed_hosts: str = _setting(
         "",
-        "Allowed Host names, separated by commas, or * for any. Protects against DNS rebinding. The default allows "
-        "the loopback names if the service listens on loopback and requires no key, otherwise any name.",
+        "Allowed Host names, separated by commas, or * for any name. Protects against DNS rebinding. By default, only "
+        "loopback names are allowed if the service listens on loopback and requires no key, otherwise any name.",
     )
     tls_certificate: str = _setting(
-        "", "PEM file of the TLS certificate and its chain. If it is set, the service speaks only HTTPS."
+        "", "PEM file with the TLS certificate and its chain. If it is set, the service accepts only HTTPS."
     )
-    tls_key: str = _setting("", "PEM file of the certificate's key, if the certificate file does not contain it.")
+    tls_key: str = _setting(
+        "", "PEM file with the certificate's private key, if the certificate file does not contain the key."
+    )
     docs: bool = _setting(True, "Whether to serve GET /docs, /ops and /openapi.json.")
-    metrics: bool = _setting(True, "Whether to serve GET /metrics, if the extra [metrics] is installed.")
+    metrics: bool = _setting(True, "Whether to serve GET /metrics. Needs the metrics extra.")
     access_log: bool = _setting(False, "Whether to log each request. Probes are logged only if they fail.")
-    log_format: str = _setting("text", "Format of the log on stderr: text or json.", choices=("text", "json"))
+    log_format: str = _setting("text", "Format of the log on stderr, either text or json.", choices=("text", "json"))
     request_seconds: int = _setting(
         30, "Seconds in which a request must arrive, and in which long uploads and slow readers must make progress.", 1
     )
     drain_seconds: int = _setting(
         2, "Seconds after SIGTERM in which the service still accepts requests, but reports that it is not ready."
     )
-    finish_seconds: int = _setting(10, "Seconds after the drain in which running responses may finish.")
+    finish_seconds: int = _setting(10, "Seconds after the drain in which requests in flight may finish.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:

@@ -32,7 +32,9 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "not-found": ProblemKind(
         404, "The path does not exist", "Check the path. The `detail` field suggests a similar path."
     ),
-    "method-not-allowed": ProblemKind(405, "The method is not allowed here", "Use one of the methods in Allow."),
+    "method-not-allowed": ProblemKind(
+        405, "The method is not allowed here", "Use one of the methods in the Allow header."
+    ),
     "not-acceptable": ProblemKind(406, "No acceptable encoding", "Accept application/json or application/vnd.msgpack."),
     "request-timeout": ProblemKind(
         408,
@@ -42,7 +44,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "body-too-large": ProblemKind(
         413,
         "The body is too large",
-        "Send a smaller request: MessagePack for tensors, stride 0 for replicated axes, or a part of the tensor.",
+        "Send a smaller request. Use MessagePack for tensors and stride 0 for replicated axes, or send only a part.",
     ),
     "unsupported-media-type": ProblemKind(
         415,
@@ -52,10 +54,10 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "misdirected-request": ProblemKind(
         421,
         "The request is for another host",
-        "Use an allowed host name. The operator sets them in AXISCAST_ALLOWED_HOSTS.",
+        "Use an allowed host name. The operator sets the allowed names in AXISCAST_ALLOWED_HOSTS.",
     ),
     "invalid-request": ProblemKind(
-        422, "The request is not valid", "Fix the field that `pointer` names. The `detail` field says how."
+        422, "The request is not valid", "Fix the field that `pointer` names. The `detail` field explains the error."
     ),
     "unknown-op": ProblemKind(
         422, "The op does not exist", "Use a similar op that the `detail` field suggests. GET /v1/ops lists all ops."
@@ -71,18 +73,20 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "output-too-large": ProblemKind(
         422,
         "The output is too large",
-        "Request a window, the layout strided, or MessagePack. The `limit` field contains the limit.",
+        "Request a `window`, the `strided` layout, or MessagePack. The `limit` field contains the limit.",
     ),
     "work-too-large": ProblemKind(
         422, "The request is too much work", "Send a smaller request. The `detail` field states the limit."
     ),
     "not-strided": ProblemKind(
-        422, "The output can't be strided", "Request the layout dense: no strides of the input describe this output."
+        422,
+        "The output can't be strided",
+        "Request the `dense` layout. No strides of the input can describe this output.",
     ),
     "untranslatable": ProblemKind(
         422,
         "The other op can't express this",
-        "Use another op. Reshapes and transpositions around this op do not help.",
+        "Choose a different target op. Reshapes and transpositions around this op do not help.",
     ),
     "head-too-large": ProblemKind(
         431,
@@ -97,7 +101,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "overloaded": ProblemKind(
         503,
         "The service is busy",
-        "Send the request again after the seconds in the Retry-After header. Another replica may have capacity.",
+        "Wait for the number of seconds in the Retry-After header, then send the request again.",
     ),
     "shutting-down": ProblemKind(
         503, "The service is shutting down", "Send the request again: another process will receive it."
