@@ -104,7 +104,7 @@ class Unauthenticated(ServiceProblem):
 
 
 class MisdirectedRequest(ServiceProblem):
-    """The service does not allow the host name in the URL. See its setting AXISCAST_ALLOWED_HOSTS."""
+    """The service does not allow the host name in the URL. See the service's setting AXISCAST_ALLOWED_HOSTS."""
 
     code = "misdirected-request"
 

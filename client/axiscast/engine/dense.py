@@ -263,7 +263,7 @@ def _is_plain(layout: Layout) -> bool:
 
 def distinct_index(array: Array) -> tuple[Any, ...]:
     """Return the index that selects the distinct elements of an array, as a view."""
-    return (*[slice(None) if step else slice(1) for step in array.strides], ...)  # the ellipsis ensures an array
+    return (*[slice(None) if step else slice(1) for step in array.strides], ...)  # an ellipsis never yields a scalar
 
 
 def _aligned_once(array: Array) -> Array:

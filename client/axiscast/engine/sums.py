@@ -120,7 +120,7 @@ def _sum_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
 
 
 def _recompute_nonfinite(array: Array, axes: Ints, total: Array, out: Array) -> None:
-    """Recompute each sum of `array` over `axes` whose `total` is not finite, and write it to `out`.
+    """Recompute each sum of `array` over `axes` whose `total` is not finite, and write the new sum to `out`.
 
     If a term is not finite, the smallest or the largest term is not finite either, and these two terms determine the
     sum. If all terms are finite, the summation method caused the non-finite total. For example, 0 times the infinity in

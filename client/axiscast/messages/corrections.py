@@ -317,7 +317,7 @@ def _inside_each(fault: InvalidField) -> str | None:
 
 
 def corrected_row(found: Any) -> str | None:
-    """Return the request for a shape, a list of shapes or a string of shapes. Return None for any other value."""
+    """Return the check request for a shape, a list of shapes or a string of shapes. Return None for any other value."""
     inputs = _shapes_in(found)
     return None if inputs is None else json.dumps({"inputs": inputs})
 

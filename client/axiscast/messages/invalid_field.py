@@ -29,7 +29,7 @@ class InvalidField(NamedTuple):
     notation: _Notation
 
     def write(self, steps: Sequence[int | str], value: Any) -> str:
-        """Return advice to set a field of the request to this value."""
+        """Return a sentence that advises the user to set a field of the request to this value."""
         return f"write {self.notation.assignment(steps, value)}"
 
 

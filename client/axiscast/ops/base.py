@@ -105,7 +105,7 @@ class Op(_Model):
     name: str
     """The name of the op in requests. The part before the first dot is the name of the framework's file."""
 
-    if not TYPE_CHECKING:  # type checkers know the attributes
+    if not TYPE_CHECKING:  # type checkers derive the parameters from the attributes
 
         def __init__(self, /, *values: Any, **attributes: Any) -> None:
             names = [name for name in type(self).model_fields if name != "name"]

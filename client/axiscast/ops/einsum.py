@@ -43,9 +43,9 @@ class LabeledProduct(Op):
     outputs: ClassVar[str] = "as many as inputs"
     has_common_output_axes: ClassVar[bool] = False
     relation: ClassVar[Relation] = Relation.BROADCAST
-    """The relation between the sizes of a label in different operands."""
+    """The relation between the sizes that a label has in different operands."""
     diagonal: ClassVar[Relation] = Relation.EQUAL
-    """The relation between the sizes of a label that occurs several times in one operand."""
+    """The relation between the sizes of axes that have the same label in one operand."""
     output_ellipsis: ClassVar[OutputEllipsis] = OutputEllipsis.OPTIONAL
     label_word: ClassVar[str] = "letter"
     """The word that messages use for a label."""
@@ -186,7 +186,7 @@ class _Names(NamedTuple):
 
 
 def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, shape: Shape) -> int:
-    """Return the number of axes that the ellipsis of an operand stands for. Raises ShapeMismatch if it is negative."""
+    """Return how many axes the ellipsis of an operand stands for. Raises ShapeMismatch if the number is negative."""
     labels = equation.operands[number]
     named = len(labels) - (ELLIPSIS in labels)
     count = len(shape) - named
@@ -202,7 +202,7 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
 
 
 def _replaced(labels: Labels, unnamed: Labels) -> Labels:
-    """Return the labels with `unnamed` instead of the ellipsis."""
+    """Return the labels, with the labels `unnamed` instead of the ellipsis."""
     if ELLIPSIS not in labels:
         return labels
     place = labels.index(ELLIPSIS)

@@ -17,7 +17,7 @@ MAX_EQUATION_CHARACTERS = 2**13
 Labels = tuple[str, ...]
 
 _SHOWN_CHARACTERS = 60
-"""The number of characters of an equation that a message shows."""
+"""The maximum number of characters of an equation that a message shows."""
 _TOKEN = re.compile(r"\.\.\.| +|.", re.DOTALL)
 
 

@@ -29,7 +29,7 @@ _LINK = "https://www.tensorflow.org/mlir/tfl_ops#tfl"
 
 
 def _of_many_axes(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence if an operator broadcasts more axes than its kernel can."""
+    """Return a sentence if an operator broadcasts more axes than its kernel supports. Otherwise, return None."""
     if max(map(len, shapes)) > 8 and len(set(shapes)) > 1:
         return "LiteRT 2.3 may fail, or end the process, if this operator broadcasts more than 8 axes."
     return None

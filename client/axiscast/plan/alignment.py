@@ -201,7 +201,7 @@ def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Align
 
 
 def align_left(shapes: tuple[Shape, ...], min_rank: int = 0) -> Alignment:
-    """Align shapes on their first axes. All shapes broadcast against each other, to at least `min_rank` axes."""
+    """Align shapes on their first axes, to at least `min_rank` axes. All shapes broadcast against each other."""
     axes = tuple(
         Axis(
             Relation.BROADCAST,

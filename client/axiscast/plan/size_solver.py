@@ -78,7 +78,7 @@ class SymbolicSize:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Remainder:
-    """The remainder when a symbolic size is divided. A comparison of the remainder with 0 returns a Clause."""
+    """The remainder of a symbolic size after a division. A comparison of the remainder with 0 returns a Clause."""
 
     variable: int
     divisor: int
@@ -94,7 +94,7 @@ class SizeSolver:
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         count = len(bounds)
         self._root = list(range(count))
-        """The representative of each variable's class. Representatives are the indices of the following lists."""
+        """The representative of each variable's class. The following lists are indexed by representatives."""
         self._members: list[tuple[int, ...]] = [(number,) for number in range(count)]
         self._low = [low for low, _ in bounds]
         self._high = [high for _, high in bounds]
@@ -108,7 +108,7 @@ class SizeSolver:
         self._pairs: list[tuple[Pair, ...]] = [()]
         """A list with one entry, which contains all pairs of a size and a symbolic size that divides this size."""
         self._trail: list[tuple[list[Any], int, Any]] = []
-        """The record of all changes as (list, index, previous value), for `trial`."""
+        """All changes, as tuples (list, index, previous value). `trial` uses these tuples to undo its changes."""
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -193,7 +193,7 @@ class SizeSolver:
             return clause.equation is not None and not self._can_differ(*clause.equation)
 
     def _can_differ(self, one: int, other: int) -> bool:
-        # Two sizes can differ if one of them can be a size other than 1, while the other can be 1 or need not be equal.
+        # After size 1 is excluded for one size, the sizes can differ unless they are known to be equal and not 1.
         for first, second in ((one, other), (other, one)):
             with self.trial():
                 if self.exclude_one(first) and not (self.excludes_one(second) and self.are_equal(first, second)):
@@ -235,7 +235,7 @@ class SizeSolver:
             if is_known and self._low[other] and self._divide(one, self._low[other]) is None:
                 return False
             is_equal = (is_known and self._low[other] == 0) or self._divides_by_pairs(part, whole)
-            is_single = self._low[one] > 0 and self._high[one] < 2 * self._low[other]  # 2 * the part is too large
+            is_single = self._low[one] > 0 and self._high[one] < 2 * self._low[other]  # twice the part is too large
             if (is_equal or is_single) and self._join(one, other) is None:
                 return False
         return self._can_divide({})

@@ -1,4 +1,4 @@
-"""Codecs that convert plain values to and from MessagePack and JSON. They check limits before and during parsing."""
+"""Conversion of plain values to and from MessagePack and JSON. Limits are checked before and during parsing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DEPTH = 500
 """The maximum nesting depth of JSON lists and maps. The limit of Python's parser differs between releases."""
 
 MAX_DIGITS = 400
-"""The maximum number of digits of an integer in a long JSON body. No finite float has more than 309 digits."""
+"""The maximum number of digits of an integer in a long JSON body. All finite floats are less than 10^309."""
 SHORT_JSON_BYTES = 4 * 2**10
 """The maximum size, in bytes, for which any JSON text is parsed in less than a millisecond."""
 PACKER_BUFFER_BYTES = 4 * 2**10
@@ -119,7 +119,7 @@ _PLACEHOLDER = b"\xd4\x00\x00"
 
 
 def _replace_bins(body: Buffer, bins: Bins) -> tuple[bytes, list[memoryview]]:
-    """Return the body with _PLACEHOLDER instead of each long bin, and a list with a view of each replaced bin."""
+    """Return the body with _PLACEHOLDER instead of each long binary value, and a list of views of these values."""
     whole = memoryview(body).toreadonly()
     pieces: list[Buffer] = []
     done = 0

@@ -21,7 +21,7 @@ _MONTH_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_count(text: str, unit: str, multiple: int) -> int | None:
-    """Return the time from 1970-01-01 to a date, counted in steps of `multiple` units. Earlier dates are negative.
+    """Return the time from 1970-01-01 to a date as a count of `multiple` units. Earlier dates have negative counts.
 
     Return None if the string is not a date, if the date is finer than the unit, or if an int64 cannot hold the number.
     NumPy's own conversion is not used: for distant dates, some NumPy releases raise an exception and others wrap

@@ -65,7 +65,7 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
 
 def _suggested_names(name: str) -> list[str]:
     """Return the dtype names that mean the same as a library's dtype name. If there are none, return similar names."""
-    name = name.rpartition(".")[2]  # remove the module name, as in torch.float32
+    name = name.rpartition(".")[2]  # removes the module name, such as torch in torch.float32
     if name == "float":  # "float" has 64 bits in Python and NumPy, and 32 bits in torch
         return ["float32", "float64"]
     if name in _INCOMPLETE_NAMES:

@@ -279,7 +279,7 @@ def array_to_list(array: Array) -> Any:
     """Convert an array to a nested list of JSON values, or to a single value if the array has no axes."""
     kind = _kind(array.dtype)
     if kind == "c":
-        if array.ndim == MAX_AXES:  # the axis for the pairs would exceed NumPy's maximum rank
+        if array.ndim == MAX_AXES:  # the axis for pairs of numbers would exceed NumPy's maximum rank
             return [array_to_list(row) for row in array]
         return array_to_list(np.stack([array.real, array.imag], -1))
     if kind in "iu":

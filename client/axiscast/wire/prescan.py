@@ -153,7 +153,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
 
 
 def _check_end(body: Buffer, position: int, text: int) -> None:
-    """Raise Problem if a MessagePack value does not end at the end of its body, or if it has too many bytes of text."""
+    """Raise Problem if a MessagePack value does not end at the end of its body, or if the value has too much text."""
     if position > len(body):
         raise malformed_body("the MessagePack value is truncated")
     if position < len(body):

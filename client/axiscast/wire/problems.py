@@ -111,7 +111,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
 
 
 class Problem(Exception):
-    """An exception that refuses a request.
+    """The exception that is raised to refuse a request.
 
     `code` is a key in PROBLEM_KINDS. `detail` states the error, its location and the expected value. `pointer` is a
     JSON Pointer into the request body. `facts` holds additional members for the problem document.

@@ -309,7 +309,7 @@ def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides |
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
     head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
-    return head[:-bins]  # without the nil values, because the data follows instead
+    return head[:-bins]  # removes the nil values, which the data replaces
 
 
 def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
