@@ -1,4 +1,4 @@
-"""The ASGI application, with its settings, middleware, routes and exception handlers."""
+"""The ASGI application of the service, with its settings, middleware, routes and exception handlers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .settings import Settings
 logger = logging.getLogger("axiscast")
 
 _API_RESOURCES = (check, batch, broadcast, backprop, compare, translate, why)
-"""The resources of the API that take shapes or tensors."""
+"""The API resources that accept shapes or tensors."""
 _PATHS = {getattr(route, "path", "") for resource in (*_API_RESOURCES, ops, pages) for route in resource.router.routes}
 
 
@@ -114,7 +114,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name.removeprefix(
             "post_"
-        ),  # code generators use the id as a function name
+        ),  # code generators use the operation id as a function name
         redirect_slashes=False,
         middleware=[
             *([Middleware(TelemetryMiddleware, metrics=metrics, log=log)] if metrics or log else []),
@@ -123,7 +123,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(AdmissionMiddleware, limit=limit, budget=budget, in_flight=in_flight),
             Middleware(DispatchMiddleware, routes=api_routes, handlers=_HANDLERS),
         ],
-        # With the `otel` extra, each request is a span. The standard OTEL_* variables configure the export.
+        # With the `otel` extra, each request creates a span. The standard OTEL_* variables configure the export.
         telemetry={
             "auto_configure": True,
             "metrics": False,
@@ -166,7 +166,7 @@ async def _problem(request: Request, problem: Exception) -> Response:
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
-    """Return the response to an exception that the router raised: an unknown path or a wrong method."""
+    """Return the response for an unknown path or a wrong method, for which the router has raised this exception."""
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
         where = "see /docs" if request.app.state.settings.docs else "the paths of the API begin with /v1/"
@@ -183,7 +183,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """Return the HTTP methods that the service accepts for the path of the request."""
+    """Return the HTTP methods that the service accepts for the request's path."""
     return {
         method
         for method in ("GET", "HEAD", "POST")
@@ -199,7 +199,7 @@ async def _out_of_memory(request: Request, error: Exception) -> Response:
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)  # the client has disconnected, so no client receives this response
+    return Response(status_code=400)  # the client has disconnected, so this response is not delivered
 
 
 _HANDLERS: dict[Any, Any] = {

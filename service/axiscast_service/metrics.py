@@ -30,8 +30,8 @@ from axiscast.wire.problems import PROBLEM_KINDS
 REASONS = (*PROBLEM_KINDS, "silent", "stalled-reader", "no-room", "handshake")
 """The reasons why a connection may be refused or aborted."""
 BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
-"""OpenTelemetry's duration buckets, with more buckets at both ends. A check takes less than 1 ms, but a stream may take
-a minute."""
+"""OpenTelemetry's duration buckets, with additional buckets at both ends. A check takes less than 1 ms, but a stream
+may take a minute."""
 
 
 class Metrics:
@@ -45,7 +45,8 @@ class Metrics:
             ProcessCollector(registry=self._registry)
             PlatformCollector(registry=self._registry)
             GCCollector(registry=self._registry)
-        # In prometheus-client, looking up labels takes longer than counting. Therefore the children are cached.
+        # In prometheus-client, looking up labels takes longer than counting. Therefore the metrics with labels are
+        # cached.
         active = self._gauge("http_server_active_requests", "HTTP requests in flight.", "http_request_method")
         self._active = cache(active.labels)
         duration = Histogram(
@@ -95,7 +96,7 @@ class Metrics:
         self._held, self._budget = held, budget
 
     def lag(self, seconds: float) -> None:
-        """Set the longest delay of the event loop in the last minute. This is called twenty times per second."""
+        """Set the longest delay of the event loop in the last minute. This method is called twenty times per second."""
         self._lag.set(seconds)
         if self._directory is not None:
             self._refresh()  # another worker may serve the next GET /metrics
@@ -105,7 +106,7 @@ class Metrics:
         self._active(method).inc()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count the end of a request. The status is 0 if no response was started."""
+        """Record the end of a request. The status is 0 if no response was started."""
         self._active(method).dec()
         self.answered(method, route, status, seconds)
 
@@ -145,7 +146,7 @@ class Metrics:
             try:
                 os.kill(pid, 0)
             except ProcessLookupError:
-                mark_process_dead(pid)  # otherwise the requests of a killed worker would count forever
+                mark_process_dead(pid)  # otherwise the requests of a killed worker would count as in flight forever
         registry = CollectorRegistry()
         MultiProcessCollector(registry)
         return generate_latest(registry)

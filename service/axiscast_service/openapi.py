@@ -60,7 +60,7 @@ def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> d
 
 
 def request_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return OpenAPI's description of a request body in both encodings."""
+    """Return the OpenAPI description of a request body in both encodings."""
     schema = {"$ref": _REF.format(model=model.__name__)}
     named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
     return {
@@ -77,7 +77,7 @@ def request_body(model: type[BaseModel]) -> dict[str, Any]:
 def responses(
     model: type[BaseModel], others: tuple[str, ...] = (), problems: tuple[str, ...] | None = None
 ) -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of the responses of a route: the result in both encodings, and the problems."""
+    """Return the OpenAPI description of a route's responses: the result in both encodings, and the problems."""
     _ANSWERS[model] = None
     schema = {"$ref": _REF.format(model=model.__name__)}
     content: dict[str, Any] = {Encoding.JSON.value: {"schema": schema}, Encoding.MSGPACK.value: {"schema": schema}}
@@ -87,14 +87,14 @@ def responses(
 
 
 def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of the responses for these problem codes."""
+    """Return the OpenAPI description of the responses for these problem codes."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
     content = {"application/problem+json": problem, Encoding.MSGPACK.value: problem}
     return {PROBLEM_KINDS[code][0]: {"description": PROBLEM_KINDS[code][1], "content": content} for code in codes}
 
 
 def example_queries() -> dict[str, Any]:
-    """Return OpenAPI's description of the query parameters of GET /v1/check, including all attributes of all ops."""
+    """Return the OpenAPI description of the query parameters of GET /v1/check, including the attributes of all ops."""
     text = {"type": "string"}
     parameters: dict[str, dict[str, Any]] = {
         "input": {
@@ -155,7 +155,7 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
             schema["required"] = ["name", *schema.get("required", [])]
         for field in fields.values():
             field.pop("title", None)
-            field.pop("default", None)  # the description contains the default
+            field.pop("default", None)  # the field's description contains the default
             for union in (field, *field.get("anyOf", [])):
                 if ops.keys() <= {member["$ref"] for member in union.get("oneOf", [])}:
                     others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
@@ -177,7 +177,7 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
     generate = app.openapi
     models: tuple[type[BaseModel], ...] = (*EXAMPLES, *_ANSWERS, ProblemDetails)
     for model in (*models, *OPS.values()):
-        model.model_rebuild()  # models are built at the start, because otherwise the first request would be slow
+        model.model_rebuild()  # the models are built now, because otherwise the first request would be slow
     modes: list[Any] = [(model, "validation") for model in models]
 
     @cache
@@ -186,7 +186,7 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
         _, definitions = models_json_schema(modes, ref_template=_REF)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update(_simplified(definitions["$defs"]))
-        # FastAPI adds a 422 response for an invalid `name` in the path. No name causes this response.
+        # FastAPI adds a 422 response for an invalid `name` in the path, but no name causes such a response.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         for operation in document["paths"]["/v1/ops/{name}"].values():

@@ -1,4 +1,4 @@
-"""Functions that check the settings before the start and then start uvicorn."""
+"""Functions that check the settings and then start uvicorn."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .settings import Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
-"""The time for which idle connections stay open. It is longer than the timeout of common proxies (60 s), so that the
-proxy closes idle connections first."""
+"""The time, in seconds, for which idle connections stay open. It is longer than the timeout of common proxies (60 s),
+so that the proxy closes idle connections first."""
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable for the directory in which prometheus-client stores the counts of several workers."""
 
 
 def verify_settings(settings: Settings) -> None:
-    """Raise ValueError if the service can't start with these settings, before each worker would report the error."""
+    """Raise ValueError if the service can't start with these settings. Otherwise each worker would report the error."""
     verify_uvicorn()
     parse_hosts(settings.allowed_hosts)
     if settings.api_keys_file:
@@ -58,7 +58,7 @@ def verify_address(settings: Settings) -> None:
         )
         for family, _, _, _, address in found:
             with socket.socket(family) as probe:
-                if os.name == "posix":  # otherwise connections of a stopped service block the address
+                if os.name == "posix":  # otherwise connections of a stopped service would block the address
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
                     probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -69,7 +69,7 @@ def verify_address(settings: Settings) -> None:
 
 def serve(settings: Settings) -> None:
     """Run the service until a signal ends it. Each worker reads its settings from the environment."""
-    # In a container, process 1 ignores signals without a handler. The imports take time, so set the handler first.
+    # In a container, process 1 ignores signals without a handler. The imports take time, so the handler is set first.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers handle SIGHUP later, in reload.py

@@ -11,7 +11,8 @@ from axiscast.wire.wording import close_matches
 
 PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"
-"""The environment variable for the API key of a client. Other commands read it, so it is not an unknown setting."""
+"""The environment variable for a client's API key. Other commands read this variable, so it is not an unknown
+setting."""
 
 
 def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] = ()) -> Any:
@@ -63,7 +64,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Return the settings in the variables AXISCAST_HOST and so on. Raises ValueError if a value is invalid."""
+        """Return the settings from the variables AXISCAST_HOST and so on. Raises ValueError if a value is invalid."""
         values: dict[str, Any] = {}
         for setting in fields(cls):
             variable = variable_of(setting.name)

@@ -1,4 +1,4 @@
-"""The static files that the service sends: the web page, the documentation, and the files that both pages load."""
+"""The static files that the service sends: the web page, the documentation, and the files that these pages load."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
     **{f"/static/{name}": (__package__, name, media_type, {}) for name, media_type in _PAGE.items()},
     **{f"/docs/{name}": ("fastapi_offline", name, media_type, {}) for name, media_type in _DOCS.items()},
 }
-"""The static file for each path: its package, file name and media type, and additional response headers."""
+"""The static file for each path, with its package, file name, media type and additional response headers."""

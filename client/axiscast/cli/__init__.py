@@ -1,4 +1,4 @@
-"""The command line interface, with one file for each command.
+"""The command-line interface, with one file for each command.
 
 A command imports slow libraries (httpx, the service) only if the command needs them. `axiscast check` therefore runs in
 a fraction of a second. If a request is invalid, the command prints one line on stderr and exits with status 2.
@@ -45,9 +45,9 @@ def _exit_statuses() -> Iterator[None]:
     except KeyboardInterrupt:
         raise CommandFailure("interrupted", 128 + signal.SIGINT) from None
     except OSError as error:
-        sys.stdout = None  # otherwise Python tries to write the remaining output at exit
+        sys.stdout = None  # otherwise Python would try to write the remaining output at exit
         if isinstance(error, BrokenPipeError):
-            sys.exit(128 + signal.SIGPIPE)  # the usual exit status if the reader, such as `head`, closes the pipe
+            sys.exit(128 + signal.SIGPIPE)  # the usual exit status if a program such as `head` closes the pipe
         subject = error.filename or "the output can't be written"
         raise CommandFailure(f"{subject}: {error.strerror or error}", OUTPUT_FAILED) from None
 

@@ -38,7 +38,7 @@ UNSET_VARIABLE_HINT = ". Is a shell variable unset?"
 
 
 def complete_ops(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the op names for shell completion: the names that begin with the typed text.
+    """Return the op names that begin with the typed text, for shell completion.
 
     If no name begins with the typed text, return the aliases that begin with it.
     """
@@ -151,12 +151,12 @@ class ShapeCommand(click.Command):
     """A command whose arguments are shapes. Such a shape may begin with a minus sign, as in -1,3."""
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Put a space before shapes such as -1,3, so that click does not parse them as options."""
+        """Put a space before shapes such as -1,3, so that click does not parse such shapes as options."""
         return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
 
 
 def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the op that is given by --op and by the attribute options, as a plain map."""
+    """Return the op that --op and the attribute options specify, as a plain map."""
     attributes = {key: text for key, text in options.items() if text is not None}
     if name is not None and not name.strip():
         raise click.UsageError(f"--op is empty: write the name of an op, or omit it{UNSET_VARIABLE_HINT}")
@@ -174,12 +174,12 @@ def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]
 
 
 def parse_shapes(texts: Sequence[str]) -> list[list[int | str]]:
-    """Return the shapes that are given by these arguments. Raises UsageError if an argument is not a shape."""
+    """Return the shapes that these arguments specify. Raises UsageError if an argument is not a shape."""
     return [parse_shape_argument(text) for text in texts]
 
 
 def parse_shape_argument(text: str, name: str = "a shape") -> list[int | str]:
-    """Return the shape that is given by an argument. Raises UsageError if the argument is not a shape.
+    """Return the shape that an argument specifies. Raises UsageError if the argument is not a shape.
 
     `name` is the name of the argument in the error message.
     """

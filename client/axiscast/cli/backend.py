@@ -26,7 +26,7 @@ def backend_for(url: str | None) -> Iterator[Any]:
 
 
 def run_check(request: CheckRequest, url: str | None) -> CheckAnswer:
-    """Perform a check in the library or in the service, and return the answer."""
+    """Perform a check with the library or with the service, and return the answer."""
     with backend_for(url) as backend:
         options = request.model_dump(include={"dtype", "explain", "warn"}) | {"assume": request.assume}
         answer: CheckAnswer = backend.check(request.op, *request.inputs, **options)

@@ -40,7 +40,7 @@ class LineNotation(JsonNotation):
 def check_lines(path: str, url: str | None) -> int:
     """Check each line of a batch file, print the answers as JSON, and return the exit status.
 
-    If `path` is "-", the lines are read from stdin.
+    If `path` is "-", read the lines from stdin.
     """
     status = 0
     with (
@@ -64,7 +64,7 @@ def _file_size(file: IO[bytes]) -> int:
 
 
 def _combine_status(status: int, answer: LineAnswer) -> int:
-    """Return the exit status after one more answer.
+    """Return the exit status, updated by one more answer.
 
     The status is 1 if any shapes do not broadcast. Otherwise it is 2 if any line is invalid, else 0.
     """
@@ -83,7 +83,7 @@ def _as_json(answer: LineAnswer) -> dict[str, Any]:
 
 
 def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
-    """Read a file, and yield lists of complete lines with their line numbers, and the number of bytes that were read.
+    """Read a file. Yield lists of complete lines with their line numbers, and the number of bytes that were read.
 
     A line is yielded as soon as it is complete, so the program that writes the lines can wait for each answer. Blank
     lines are skipped. If a line is too long, an empty line is yielded in its place.
@@ -134,7 +134,7 @@ def _parse_line(line: bytes) -> CheckRequest:
 
 
 def _check_requests(requests: Sequence[CheckRequest], check_batch: _CheckBatch) -> list[LineAnswer]:
-    """Return the answers to requests. If a service rejects the batch as too large, the batch is split in halves."""
+    """Return the answers to requests. If a service rejects the batch as too large, split the batch into halves."""
     if not requests:
         return []
     try:

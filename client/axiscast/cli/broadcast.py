@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MIN_PROGRESS_BYTES = 64 * 2**20
 """The minimum output size, in bytes, for showing a progress bar. Smaller outputs take less than a second."""
 MAX_NPY_HEADER_BYTES = 4096
-"""The disk space that is reserved for the header of a .npy file, in bytes."""
+"""The disk space, in bytes, that is reserved for the header of a .npy file."""
 
 
 @click.command("broadcast")
@@ -138,7 +138,8 @@ def _write_outputs(
 def _destinations(paths: Sequence[Path]) -> list[Path]:
     """Return the real paths of the output files, with symbolic links resolved.
 
-    For this reason, a symbolic link is kept, and its target is replaced. Raises UsageError if a path is not usable.
+    The command therefore keeps a symbolic link, and replaces the file to which the link points. Raises UsageError if a
+    path is not usable.
     """
     destinations = [Path(os.path.realpath(path)) for path in paths]
     for path, destination in zip(paths, destinations, strict=True):
@@ -156,7 +157,7 @@ def _raised_signals() -> Iterator[None]:
 
     def raise_once(number: int, frame: Any) -> None:
         for each_number in previous:
-            signal.signal(each_number, signal.SIG_IGN)  # a second signal must not interrupt the cleanup code
+            signal.signal(each_number, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         sys.exit(128 + number)
@@ -234,7 +235,7 @@ def _fill_locally(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add
 def _fill_remotely(
     op: Op, arrays: Sequence[Array], outputs: Sequence[Array], url: str, add_bytes: Callable[[int], None]
 ) -> None:
-    """Let a service compute the outputs, and receive them into the output arrays."""
+    """Let a service compute the outputs, and receive the data into the output arrays."""
     done = 0
 
     def report_download(transfer: Transfer) -> None:

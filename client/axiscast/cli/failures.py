@@ -16,7 +16,7 @@ OUTPUT_FAILED = 2
 
 
 class CommandFailure(click.ClickException):
-    """A failure that is not caused by wrong arguments. It has its own exit status."""
+    """A failure that wrong arguments did not cause. It has its own exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ def report_failures() -> Iterator[None]:
 
         if not isinstance(error, errors.AxiscastError):
             raise
-        status = getattr(error, "status", None) or 599  # 599 means that no service has responded
+        status = getattr(error, "status", None) or 599  # status 599 means that no service has responded
         request_id = f" (request {error.request_id})" if error.request_id else ""
         message = f"{click.get_current_context().meta.get(SERVICE_URL)}: {error}{request_id}"
         if isinstance(error, errors.Unauthenticated):
@@ -52,9 +52,9 @@ def report_failures() -> Iterator[None]:
 
 
 def _in_command_line_notation(detail: str, pointer: str | None) -> str:
-    """Replace the field name at the start of a message by the name of the command-line option.
+    """Replace a field name at the start of a message by the name of the corresponding command-line option.
 
-    A message contains a field name if, for example, a service has sent the message.
+    A message begins with a field name if, for example, a service has sent the message.
     """
     location = (pointer or "")[1:]
     if not location or not detail.startswith(f"{location}: "):

@@ -1,4 +1,4 @@
-"""axiscast check model.onnx: checks models, and prints the reports in one of several formats."""
+"""axiscast check model.onnx: checks ONNX models, and prints the reports in one of several formats."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def model_options(command: F) -> F:
 
 
 def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, int]:
-    """Return the sizes that are given by --example. Raises BadParameter if a value is invalid."""
+    """Return the sizes that --example specifies. Raises BadParameter if a value is invalid."""
     sizes: dict[str, int] = {}
     for word in (part for text in texts for part in text.split(",")):
         name, _, size = word.rpartition("=")
@@ -75,7 +75,7 @@ def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequ
 
 
 def _parse_kinds(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> tuple[FindingKind, ...]:
-    """Return the kinds that are given by --kinds. Raises BadParameter if a kind is unknown."""
+    """Return the kinds of findings that --kinds specifies. Raises BadParameter if a kind is unknown."""
     all_kinds: tuple[FindingKind, ...] = get_args(FindingKind)
     kinds = [kind for text in texts for kind in text.split(",")]
     for kind in kinds:
@@ -142,7 +142,7 @@ def _print_documents(reports: Sequence[Report], output_format: str | None) -> No
 
 
 class _CheckProgress:
-    """A progress bar on stderr for many checks. If the total number of checks changes, the bar starts again."""
+    """A progress bar on stderr for many checks. If the total number of checks changes, the bar restarts."""
 
     def __init__(self, path: str) -> None:
         self._label = path[-40:]

@@ -36,7 +36,7 @@ def run_command(script: str, arguments: tuple[str, ...]) -> None:
         from ..answers.exceptions import add_why
 
         own = error.__traceback__
-        error.__traceback__ = own.tb_next if own is not None else None  # leave out this file's frame
+        error.__traceback__ = own.tb_next if own is not None else None  # leave out the frame of this file
         add_why(error)
         traceback.print_exception(error)
         sys.exit(1)

@@ -39,7 +39,7 @@ def serve_command(**options: Any) -> None:
 
         raise CommandFailure(NO_SERVICE, os.EX_UNAVAILABLE) from None
     try:
-        settings = Settings.from_environment()  # worker processes also read their settings from the environment
+        settings = Settings.from_environment()  # worker processes read their settings from the environment
         verify_settings(settings)
         verify_address(settings)
     except ValueError as error:

@@ -16,11 +16,11 @@ from ..messages import CheckAnswer
 from .failures import OUTPUT_FAILED, CommandFailure
 
 _COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}
-"""The color of an output line, keyed by the first word of the line."""
+"""The color for each kind of output line. The key is the first word of the line."""
 
 
 def write_svg(answer: Any, path: Path | None) -> None:
-    """Write the picture of an answer to a file, if a path is given."""
+    """If a path is given, write the picture of an answer to this file."""
     if path is not None:
         try:
             path.write_text(answer._repr_svg_(), encoding="utf-8")
@@ -49,7 +49,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Print rows of cells as a table. All rows must have the same number of cells, and the cells may be styled.
 
     If stdout is a terminal, the columns are aligned and the last column is wrapped. Otherwise each row is printed as
-    one line with tabs between the cells, so that grep and cut can process it.
+    one line with tabs between the cells, so that grep and cut can process the rows.
     """
     if not sys.stdout.isatty():
         for row in rows:

@@ -54,7 +54,7 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
             if count and not as_json:
                 click.echo()
             answer = backend.why(message)
-            write_svg(answer, svg)  # the last error remains
+            write_svg(answer, svg)  # each picture replaces the previous one
             _print_answer(answer, as_json)
             count += 1
         if not count:

@@ -1,1 +1,1 @@
-"""The HTTP API: one file for each resource, and the code that several resources use."""
+"""The HTTP API. There is one file for each resource, and files with code that several resources use."""

@@ -90,10 +90,10 @@ def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> li
 def dense_gradients(
     message: BackpropRequest, plan: Plan, gradients: list[Array], media: Encoding, max_output_bytes: int
 ) -> list[bool]:
-    """Return, for each input, whether its gradient is sent dense, even if its elements are replicated.
+    """For each input, return whether the input's gradient is sent dense, even if its elements are replicated.
 
     If the request has no layout, gradients are dense in JSON, but not in MessagePack, which supports strides. In that
-    case, the gradient of an input that only provides a shape is never dense, because the gradient may have any size.
+    case, if an input only provides a shape, its gradient is never dense, because this gradient may have any size.
     Raises Problem (output-too-large) if dense gradients would be too large. This check runs before any summation.
     """
     fed = {placement.input for placement in plan.outputs}
@@ -123,5 +123,5 @@ def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Pla
     )
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
-            MAX_RESULT_ELEMENTS.check(prod(placement.input_shape))  # split axes are merged again in memory
+            MAX_RESULT_ELEMENTS.check(prod(placement.input_shape))  # the sum has the split axes
     return plan, arrays

@@ -24,7 +24,8 @@ from .tensor_response import Outgoing, OutgoingArray, tensor_response
 router = APIRouter()
 
 TURN_SECONDS = 0.02
-"""The duration, in seconds, of a turn: the thread checks rows for this time before it serves other requests."""
+"""The time, in seconds, for which the thread checks rows before it serves other requests. This time is called a
+turn."""
 FEW_ROWS = 50
 """The maximum number of rows in a batch that may be estimated and checked on the event loop."""
 
@@ -71,7 +72,7 @@ async def _rows(context: RequestContext[CheckBatchRequest], requests: list[Any])
             answers.append(encode_check(row, context.media))
             if monotonic() > end:
                 break
-        spent += thread_time() - start  # processor time does not depend on the load of the machine
+        spent += thread_time() - start  # unlike elapsed time, processor time does not depend on the machine's load
 
     is_short = len(requests) <= FEW_ROWS and context.milliseconds <= LOOP_MILLISECONDS
     if is_short and context.milliseconds + max(map(row_time_estimate, requests), default=0) <= LOOP_MILLISECONDS:

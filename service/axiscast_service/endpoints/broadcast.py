@@ -45,7 +45,7 @@ async def post_broadcast(request: Request) -> Response:
 def short_broadcast(
     max_output_bytes: int, body: bytes, content_type: str, accept: str
 ) -> tuple[bytes, str, str] | None:
-    """Return the response to a short broadcast request, with its media type and layout. Return None if it is not short.
+    """Return the response to a short broadcast request, its media type and its layout. Return None for other requests.
 
     Raises Problem if the request is not valid.
     """
@@ -71,7 +71,7 @@ def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_byt
     """Return the outputs, or the window of each output, as views of the inputs. Raises Problem before any allocation.
 
     The data of each tensor is checked first. If the data does not match the tensor's own shape, an error about
-    broadcasting this shape would not help the client.
+    broadcasting would not help the client.
     """
     arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
     max_bytes = max_output_bytes if message.layout == "dense" else None

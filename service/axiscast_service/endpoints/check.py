@@ -92,14 +92,15 @@ async def check_in_url(request: Request) -> Response:
 
 
 DRAWING = "application/vnd.axiscast.drawing+json"
-"""The media type of a check with the description of its drawing, for the page. Each version may change its fields."""
+"""The media type of a check response that describes its drawing, for the web page. Its fields may change at any
+time."""
 _FORMATS = {"text": TEXT, "svg": SVG, "drawing": DRAWING}
 _SVG_MS = 10.0
-"""The estimated time, in milliseconds, of drawing a picture. The number of drawn inputs, axes and cells is limited."""
+"""The estimated time, in milliseconds, for drawing a picture. Pictures have a limited number of inputs and cells."""
 
 
 def _format_in(query: Sequence[tuple[str, str]]) -> str | None:
-    """Return the media type that the query parameter `format` requests. The default is the type that Accept prefers."""
+    """Return the media type that the query parameter `format` requests. By default, the Accept header decides."""
     return next((media_type for name, media_type in _FORMATS.items() if ("format", name) in query), None)
 
 
@@ -111,7 +112,7 @@ def _time_estimate(request_size: RequestSize, media_type: str) -> float:
 
 
 def _policy(media_type: str) -> dict[str, str]:
-    """Return the header that forbids a picture to load or run anything."""
+    """Return the header that prevents a picture from loading or executing anything."""
     if media_type != SVG:
         return {}
     from axiscast.answers.svg_document import CONTENT_SECURITY_POLICY

@@ -1,9 +1,9 @@
 """A fast decoder for plain checks in a short body or query, and a fast encoder for the responses.
 
-In general, wire/codec.py decodes a check, and the schema CheckRequest validates it. For plain checks, this module reads
-the same request and writes the same bytes faster. It leaves all other checks to the codec and the schema.
+In general, wire/codec.py decodes a check, and the schema CheckRequest validates the check. For plain checks, this
+module reads the same requests and writes the same bytes faster. The codec and the schema handle all other checks.
 tests/endpoints/test_check_codec.py compares the two implementations. This module uses msgspec, which is written in C
-and does not exist for PyPy. Without msgspec, the codec handles all bodies.
+and is not available for PyPy. Without msgspec, the codec handles all bodies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ msgspec: Any = import_module("msgspec") if find_spec("msgspec") else None
 _MAX_QUERY = 2000
 """The maximum length, in characters, of a query that is read as a plain check."""
 _SCALARS = {int, str, bool, type(None)}
-"""The types of op attributes, and of items in them, that all decoders read in the same way."""
+"""The types of op attributes and their items that all decoders read in the same way."""
 _ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError, OverflowError, RecursionError)
 
 _DECODERS: dict[Encoding, Callable[[bytes], Any]] = {}
@@ -46,7 +46,7 @@ if msgspec is not None:
 
 
 def check_in_body(body: bytes, encoding: Encoding) -> CheckRequest | PlainCheck:
-    """Return the check in a body of a few thousand bytes. Raises Problem if the check is invalid."""
+    """Return the check that a body of a few thousand bytes contains. Raises Problem if the check is invalid."""
     if plain := plain_check_in_body(body, encoding):
         return plain
     value = decode(body, encoding)
@@ -61,12 +61,12 @@ def plain_check_in_body(body: bytes, encoding: Encoding) -> PlainCheck | None:
     try:
         fields = read(body)
         count = 1 if fields.op is None else 2 + _count_fields(fields.op)
-        # msgspec keeps only the last of repeated fields, so count the fields that were written.
+        # If a field is repeated, msgspec keeps only the last value, so the fields in the body are counted.
         if encoding is Encoding.JSON:  # each field has one colon
             is_whole = body.count(b":") == count
-        elif count <= 2:  # no map inside of the outer map, whose first byte has the number of its fields
+        elif count <= 2:  # there are no nested maps, and the first byte of the outer map encodes its number of fields
             is_whole = body[0] == 0x80 + count
-        else:  # the encoder writes the shortest form, so with equal lengths no field was dropped
+        else:  # the encoder writes the shortest form, so if the lengths are equal, no field was dropped
             is_whole = len(_ENCODERS[encoding](fields)) == len(body)
     except _ERRORS:
         return None
@@ -75,7 +75,7 @@ def plain_check_in_body(body: bytes, encoding: Encoding) -> PlainCheck | None:
 
 
 def _count_fields(value: Any) -> int:
-    """Return the number of fields in all maps of a value. Raises ValueError if decoders read the value differently."""
+    """Return the total number of fields in all maps of a value. Raises ValueError if decoders disagree on the value."""
     kind = type(value)
     if kind in _SCALARS:
         return 0
@@ -87,13 +87,13 @@ def _count_fields(value: Any) -> int:
 
 
 def plain_check_in_query(query: str) -> PlainCheck | None:
-    """Return the check in a query, or None if the query contains anything except inputs with integer sizes."""
+    """Return the check that a query contains, or None if the query has anything except inputs with integer sizes."""
     read = _DECODERS.get(Encoding.JSON)
     if read is None or len(query) > _MAX_QUERY or not query.startswith("input="):
         return None
     if query.encode().translate(None, b"input=&x,0123456789"):
         return None
-    shapes = query[6:].replace("x", ",").replace("&input=", "],[")  # other uses of these letters cause invalid JSON
+    shapes = query[6:].replace("x", ",").replace("&input=", "],[")  # other uses of these letters result in invalid JSON
     try:
         return PlainCheck(read(b'{"inputs":[[%b]]}' % shapes.encode()).inputs)
     except _ERRORS:
@@ -101,7 +101,7 @@ def plain_check_in_query(query: str) -> PlainCheck | None:
 
 
 def encode_check(response: dict[str, Any], encoding: Encoding) -> bytes:
-    """Return the encoded response to a check: the same bytes as from wire.codec.encode."""
+    """Return the encoded response to a check, which consists of the same bytes as from wire.codec.encode."""
     write = _ENCODERS.get(encoding)
     if write is None:
         return encode(response, encoding)

@@ -17,13 +17,13 @@ router = APIRouter()
 
 @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
 async def post_compare(request: Request) -> Response:
-    """Return the result of every framework for these shapes, to show if code can be ported between frameworks."""
+    """Return the result of every framework for these shapes, to show whether code can be ported between frameworks."""
     context = await receive(request, CompareRequest)
 
     def work() -> Response:
         context.reserve(compare_memory_estimate(context.message.shapes))
         comparison = compare_to_dict(context.message)
-        # No other thread can run during a call of the encoder. Therefore each result is encoded by its own call.
+        # No other thread can run during a call of the encoder. Therefore a separate call encodes each result.
         fields = {field: [encode(item, context.media) for item in items] for field, items in comparison.items()}
         return response_with(map_of_lists(fields, context.media), context.media_type)
 

@@ -1,4 +1,4 @@
-"""The HTML frame of all pages, and the header of the generated pages: the catalogue of ops and the problems."""
+"""The HTML frame of all pages, and the header of the generated pages (the catalogue of ops, and the problem pages)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 
 def html_page(title: str, description: str, content: str) -> str:
-    """Return an HTML page. `title` and `description` are escaped. `content` is HTML: first links and scripts."""
+    """Return an HTML page. `content` is HTML, beginning with links and scripts. The other arguments are escaped."""
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

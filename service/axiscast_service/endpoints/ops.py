@@ -40,7 +40,7 @@ def _catalogue(media: Encoding) -> bytes:
 @router.get("/v1/ops/{name}", summary="One op", responses=responses(OpEntry, problems=("not-found",)))
 @router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: Name) -> Response:
-    """Return one op of the catalogue."""
+    """Return one op from the catalogue."""
     kind = op_class(name)
     if kind is None:
         raise Problem("not-found", unknown_op_problem(name, "").detail)

@@ -97,7 +97,7 @@ def _reference() -> StaticContent:
 
 
 def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
-    """Return the page with a title and a description of the request in the query.
+    """Return the web page with a title and a description that show the request in the query.
 
     Return None if the query has no valid request or is too long. The title and the description contain only names of
     known ops, and shapes that were parsed and formatted again.
@@ -130,7 +130,7 @@ _TITLES = {
 
 
 _PARTS: dict[tuple[str, bool], StaticContent] = {}
-"""The loaded pages and files, keyed by their path and by whether they link to the documentation."""
+"""The cache of pages and files. A key consists of the path, and of whether the page links to the documentation."""
 
 
 def _part(path: str, docs: bool) -> StaticContent:
@@ -141,7 +141,7 @@ def _part(path: str, docs: bool) -> StaticContent:
     if path == "/" and not docs:
         content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
     if path == "/":
-        headers = headers | {"Vary": "Accept, Accept-Encoding"}  # programs get a help text
+        headers = headers | {"Vary": "Accept, Accept-Encoding"}  # programs get a help text instead of the web page
     part = _PARTS[path, docs] = StaticContent(content, media_type, headers)
     return part
 

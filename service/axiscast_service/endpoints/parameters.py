@@ -23,7 +23,7 @@ from axiscast.wire.wording import close_matches, did_you_mean
 PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
 """The names of the query parameters that are not attributes of an op."""
 _INPUT = re.compile(r"(inputs?|shapes|in|tensors?)|(inputs?|shapes?|in|tensors?)(\[\d*\]|_?\d+)", re.IGNORECASE)
-"""Names that clients often use by mistake instead of `input`."""
+"""The parameter names that clients often use by mistake instead of `input`."""
 _SHAPE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _SEVERAL = re.compile(r"[;|]")
 _POINT_ZERO = re.compile(r"(?<=\d)\.0+(?![\d.])")
@@ -38,7 +38,7 @@ class QueryNotation(ArgumentNotation):
 
 
 def check_in_query(query: Sequence[tuple[str, str]], with_drawing: bool) -> CheckRequest:
-    """Return the check that is written in query parameters. Raises Problem if the check is not valid."""
+    """Return the check that query parameters describe. Raises Problem if the check is not valid."""
     request = _plain_check(query)
     if with_drawing:
         request["explain"] = True
@@ -46,7 +46,7 @@ def check_in_query(query: Sequence[tuple[str, str]], with_drawing: bool) -> Chec
 
 
 def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the check in query parameters as a map with the fields of CheckRequest."""
+    """Return the check that query parameters describe, as a map with the fields of CheckRequest."""
     validate_names(query)
     given = {name: text for name, text in query if name not in ("input", "warn")}
     texts = [text for name, text in query if name == "input"]
@@ -179,7 +179,7 @@ def _is_shape(text: str) -> bool:
 
 
 def _inputs_written(texts: Sequence[str]) -> str:
-    """Return a query with these shapes, or an empty string if one of the texts is not a shape."""
+    """Return a query with these shapes, or an empty string if one of the strings is not a shape."""
     try:
         shapes = [
             parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_SHAPE_CHARACTERS]) or [text]

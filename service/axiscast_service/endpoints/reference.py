@@ -37,7 +37,8 @@ _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(3, 1)], (1, 4)),
     ([(0,)], (-2,)),
 ]
-"""Example requests for which ops give different results: the inputs, and a target for ops that take a target."""
+"""Example requests for which ops give different results. Each request has inputs, and a target for ops with a
+target."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The code that receives a request body. It enforces the size limit, and reserves memory as the body arrives."""
+"""Functions that receive a request body. They enforce the size limit, and reserve memory while the body arrives."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..http.upload import EXTENSION, ReceiveInto, borrow, new_buffer
 from ..runtime.budget import FREE_BYTES, MemoryReservation
 
 TRANSIT_BYTES = MAX_BUFFERED_BODY_BYTES + BODY_READ_BYTES
-"""The maximum number of bytes of a long body that a connection buffers. Reading stops above MAX_BUFFERED_BODY_BYTES, so
-the buffer can contain the bytes of one more read."""
+"""The maximum number of bytes of a long body that a connection buffers. Reading stops only above
+MAX_BUFFERED_BODY_BYTES, so the buffer can contain the bytes of one additional read."""
 
 
 async def read_body(request: Request, limit: int, memory: MemoryReservation) -> Buffer:
@@ -33,7 +33,7 @@ async def read_body(request: Request, limit: int, memory: MemoryReservation) -> 
 
 
 async def _receive_parts(request: Request, length: int | None, limit: int, memory: MemoryReservation) -> Buffer:
-    """Return a body, after copying its parts into one buffer. The length is None if the body arrives in chunks."""
+    """Return a body whose parts are copied into one buffer. `length` is None if the body arrives in chunks."""
     room = min(limit, memory.max_bytes) if length is None else length
     transit = TRANSIT_BYTES if room > FREE_BYTES else 0
     memory.reserve(transit + (length or 0))  # a body that can't fit is refused immediately
@@ -59,7 +59,7 @@ async def _receive_parts(request: Request, length: int | None, limit: int, memor
 async def _receive_into_buffer(
     request: Request, length: int, memory: MemoryReservation, receive_into: ReceiveInto
 ) -> Buffer:
-    """Return a long body, which the connection receives directly into a buffer, without a copy."""
+    """Return a long body, which the connection receives directly into a buffer without copying the data."""
     cache = memory.budget.buffers
     buffer = cache.take(length)
     reserve: ReserveMemory = memory.reserve

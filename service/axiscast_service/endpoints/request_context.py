@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 MAX_UNRESERVED_BYTES = 2**19
 """The maximum memory, in bytes, that the fast path uses for a response. This memory is not reserved, because the fast
-path makes only one response at a time."""
+path computes only one response at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,13 @@ class RequestContext(Generic[M]):
     message: M
     media_type: str
     milliseconds: float
-    """The estimated time for parsing and validating the body. Any other pass over its values takes about as long."""
+    """The estimated time for parsing and validating the body. Any other processing of all values takes about as
+    long."""
     request: Request
 
     @property
     def media(self) -> Encoding:
-        """The encoding of the response."""
+        """The encoding of the response: JSON or MessagePack."""
         return ENCODINGS[self.media_type]
 
     def reserve(self, nbytes: int) -> None:
@@ -48,7 +49,7 @@ class RequestContext(Generic[M]):
         self.request.state.memory.reserve_response(nbytes)
 
     async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `work(*arguments)`, whose time is estimated. See WorkerThreads.run_python."""
+        """Return the result of `work(*arguments)`, for which a time is estimated. See WorkerThreads.run_python."""
         milliseconds += self.milliseconds
         return await threads_of(self.request).run_python(milliseconds, self.request.receive, work, *arguments)
 
@@ -58,7 +59,7 @@ class RequestContext(Generic[M]):
 
 
 def encoded(value: Any, media_type: str) -> Response:
-    """Return a response with a body that contains this value, encoded as the media type."""
+    """Return a response whose body is this value, encoded as the response's media type."""
     return response_with(encode(value, ENCODINGS[media_type]), media_type)
 
 
@@ -77,7 +78,7 @@ async def receive(request: Request, model: type[M], media_type: str | None = Non
     memory: MemoryReservation = request.state.memory
     announced = request.headers.get("content-length", "")
     if media is Encoding.JSON and announced.isdecimal():
-        check_json_bytes(int(announced))  # checked before the body arrives
+        check_json_bytes(int(announced))  # these headers are checked before the body arrives
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     if not request.scope["state"].get("body_complete", True):
         request.state.slot.take()  # a request counts as in flight only after its whole body has arrived
@@ -85,7 +86,7 @@ async def receive(request: Request, model: type[M], media_type: str | None = Non
     milliseconds = body_time_estimate(body, media)
     threads = threads_of(request)
     message = await threads.run_python(milliseconds, request.receive, parse_message, body, media, model, memory.reserve)
-    if media is Encoding.JSON:  # values from MessagePack may refer to memory of the body
+    if media is Encoding.JSON:  # values decoded from MessagePack may refer to the body's memory
         del body
         memory.release(nbytes)
     return RequestContext(message, media_type, milliseconds, request)
@@ -101,7 +102,7 @@ def threads_of(request: Request) -> WorkerThreads:
 
 
 def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = no_limit) -> M:
-    """Return the message that is encoded in a body. Raises Problem if the body is not valid."""
+    """Return the message that a body contains. Raises Problem if the body is not valid."""
     return validate(model, decode(body, media, reserve))
 
 

@@ -1,4 +1,4 @@
-"""Responses that contain tensors. MessagePack is streamed with a known length; JSON is built completely in memory."""
+"""Responses that contain tensors. MessagePack is streamed with a known length. JSON is built as a whole in memory."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads
 from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with, threads_of
 
 COALESCED_BYTES = 64 * 2**10
-"""Parts with fewer bytes are joined before they are sent. The event loop copies at most this many bytes at once."""
+"""The size, in bytes, below which parts are joined before sending. The event loop copies at most this many bytes at
+once."""
 SLOW_SECONDS = 0.001
-"""If the event loop needs more than this time to make a part of a stream, a thread makes the next part."""
+"""The time, in seconds, for making one part of a stream, above which a thread makes the next part."""
 
 
 @dataclass(slots=True)
 class PackedPart:
-    """One part of a response in MessagePack, such as a tensor."""
+    """One part of a MessagePack response, such as a tensor."""
 
     pieces: Iterable[bytes | memoryview]
     length: int
@@ -71,7 +72,7 @@ class OutgoingArray:
     shape: Shape
     """The shape of the tensor in the response. It differs from the shape of the array if axes are merged."""
     strided: bool
-    """Whether the tensor is sent strided: each distinct element once, with the strides."""
+    """Whether the tensor is sent strided, which means that each distinct element is sent once, with the strides."""
     lookups: ClassVar = 0
 
     @property
@@ -89,12 +90,12 @@ class OutgoingArray:
 
     @property
     def elements(self) -> tuple[int, int]:
-        """The number of elements that are sent in JSON, and their size in bytes."""
+        """The number of elements that are sent in JSON, and the size of these elements in bytes."""
         array = distinct_elements(self.array)[0] if self.strided else self.array
         return array.size, array.nbytes
 
     def in_msgpack(self) -> PackedPart:
-        """Return the tensor in MessagePack. The chunks of a large dense tensor are made while the tensor is sent."""
+        """Return the tensor in MessagePack. The chunks of a large dense tensor are computed while it is sent."""
         if not self.strided:
             view = to_little_endian(self.array)
             if view.nbytes <= SMALL_BYTES:
@@ -113,7 +114,7 @@ class OutgoingArray:
 
 @dataclass(slots=True)
 class OutgoingBox:
-    """A dense tensor in a response. Its elements are gathered during sending, because no strided view exists."""
+    """A dense tensor in a response that no strides describe. Its elements are gathered while it is sent."""
 
     box: Gathered
     strided: ClassVar = False
@@ -160,7 +161,7 @@ async def tensor_response(context: RequestContext[Any], fields: TensorFields, js
 
 
 def _copied_and_looked_up(tensors: Sequence[Outgoing]) -> tuple[int, int]:
-    """Return the number of bytes that are copied before a MessagePack response is sent, and of element lookups."""
+    """Return the number of bytes that are copied before MessagePack is sent, and the number of element lookups."""
     return sum(tensor.copied for tensor in tensors), sum(tensor.lookups for tensor in tensors)
 
 
@@ -197,8 +198,8 @@ def _parts(fields: TensorFields) -> list[PackedPart]:
 def _opening(fields: int, field: str, count: int | None) -> bytes:
     """Return the MessagePack bytes that precede the tensors of a field.
 
-    For the first field of a response, `fields` is the number of all fields; otherwise it is 0. `count` is the number of
-    tensors in the field's list, or None if the field is a single tensor.
+    For the first field of a response, `fields` is the total number of fields. For other fields, it is 0. `count` is the
+    number of tensors in the field's list, or None if the field is a single tensor.
     """
     packer = msgpack.Packer(autoreset=False)
     if fields:
@@ -249,8 +250,8 @@ class Streamed(Response):
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
         """Yield the parts of the response. After a slow part, the next part is made on a thread.
 
-        The event loop can serve other requests after each part. Otherwise a client that reads fast would block them,
-        because `send` then never waits.
+        The event loop can serve other requests after each part. Otherwise a client that reads fast would block the
+        other requests, because `send` never waits for such a client.
         """
         while True:
             part, seconds = self._next() if self.is_fast else await self.threads.run_numpy_step(self._next)
@@ -261,13 +262,13 @@ class Streamed(Response):
             self.is_fast = seconds < SLOW_SECONDS
 
     def _next(self) -> tuple[bytes | memoryview | None, float]:
-        """Return the next part, or None at the end, and the seconds spent on making the part."""
+        """Return the next part, or None at the end, and the number of seconds that it took to compute the part."""
         start = perf_counter()
         return next(self.parts, None), perf_counter() - start
 
 
 def coalesced(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-    """Yield the same bytes, after joining consecutive pieces that are smaller than COALESCED_BYTES."""
+    """Yield the same bytes, with consecutive pieces joined that are smaller than COALESCED_BYTES."""
     gathered = bytearray()
     for piece in pieces:
         if len(piece) < COALESCED_BYTES:
@@ -285,7 +286,7 @@ def coalesced(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryvi
 
 
 def lists_in(shape: Shape) -> int:
-    """Return how many lists a nested list of this shape contains. Empty lists count, so (2^40, 0) contains 2^40."""
+    """Return the number of lists in a nested list of this shape, including empty lists. For (2^40, 0), it is 2^40."""
     return sum(accumulate(shape[:-1], mul))
 
 
@@ -306,7 +307,7 @@ async def _in_json(
 
 
 def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:
-    """Return the number of elements and lists in a JSON response, and its memory. Raises Problem if it is too large."""
+    """Return the size of a JSON response in elements and lists, and in bytes. Raises Problem if it is too large."""
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
     sizes = [tensor.elements for tensor in tensors]
     elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)

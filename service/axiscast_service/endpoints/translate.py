@@ -22,7 +22,7 @@ async def post_translate(request: Request) -> Response:
 
     def work() -> Response:
         context.reserve(memory_estimate(validate_request(context.message.op, tuple(context.message.inputs))))
-        # exclude_unset would remove the name of an op, because the name is a default of the op's class.
+        # exclude_unset would remove the name of an op, because the name is a default value in the op's class.
         return encoded(answer_translate(context.message).model_dump(exclude_none=True), context.media_type)
 
     return await context.run(translate_time_estimate(context.message.inputs), work)

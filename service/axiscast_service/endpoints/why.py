@@ -18,7 +18,7 @@ router = APIRouter()
 
 @router.post("/v1/why", summary="Explain an error", **request_and_response(WhyRequest, WhyAnswer))
 async def post_why(request: Request) -> Response:
-    """Return the op and the shapes in an error message, and the check of these shapes, or explain the error."""
+    """Return the op and shapes in an error message and the check of these shapes, or explain the error."""
     context = await receive(request, WhyRequest)
     text = context.message.text
     diagnosis = await context.run(why_time_estimate(len(text)), diagnose, text)
@@ -33,7 +33,7 @@ async def post_why(request: Request) -> Response:
 
 
 def _size_of_check(diagnosis: Diagnosis) -> RequestSize | None:
-    """Return the size of the check that was found in an error message, or None without a valid check."""
+    """Return the size of the check in an error message, or None if the message contains no valid check."""
     try:
         check = diagnosis.request
         return None if check is None else validate_request(check.op, tuple(check.inputs))

@@ -1,12 +1,13 @@
-"""The fast path, which makes the response to a short check, broadcast or backprop from the bytes of the whole request.
+"""The fast path, which responds to short check, broadcast and backprop requests directly from the bytes of the request.
 
-On the normal path, a request passes through ASGI events, every middleware and the router. This takes three times as
-long as a check. Therefore a connection (http/protocol.py) tries the fast path first. The bytes of the response, its
-metrics and its log line are the same on both paths; tests/fastpath/test_dispatch.py compares the two paths.
+On the normal path, a request passes through ASGI events, every middleware and the router. This processing takes three
+times as long as a check. Therefore a connection (http/protocol.py) tries the fast path first. The bytes of the
+response, its metrics and its log line are the same on both paths; tests/fastpath/test_dispatch.py compares the two
+paths.
 
 The fast path leaves some requests to the normal path: requests with unusual headers, requests whose host or API key is
 refused, and requests that take too long for the event loop. The fast path reserves no memory for its responses, because
-the responses are short, are made one at a time, and few of them wait to be sent.
+the responses are short, are computed one at a time, and rarely wait to be sent.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 CHECK_ROUTE = "/v1/check"
-"""The only route for GET requests on the fast path."""
+"""The path of the only route that accepts GET requests on the fast path."""
 Responder = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
 """A function that takes the body, Content-Type and Accept header of a POST request. It returns the body of the
 response, its media type and, for a broadcast, the layout. It returns None if the request needs the normal path. It may
@@ -53,18 +54,20 @@ _GET_FIELDS = {
     + b"etag: "
     for has_key in (False, True)
 }
-"""The header fields of the response to a GET request up to the value of ETag, by whether the request has an API key."""
+"""The header fields of a response to a GET request, up to the value of ETag. The key is whether the request has an API
+key."""
 _POST_FIELDS = b"vary: Accept"
 
 
 ShortResponse = tuple[int, bytes, bytes, bytes, str | None, str | None]
 """A response of the fast path: its status, the header fields that only some responses have, the body, the Content-Type,
-the code of a problem, and the layout of a broadcast. It is a tuple because creating a class instance takes 0.7 us."""
+the code of a problem, and the layout of a broadcast. The type is a tuple, because creating a class instance takes 0.7
+us."""
 
 
 @dataclass(eq=False)
 class FastPath:
-    """The fast path of one application. It performs the checks of the middleware in the same order."""
+    """The fast path of one application. It performs the same checks as the middleware, in the same order."""
 
     drain: Drain
     metrics: Metrics | None
@@ -83,11 +86,11 @@ class FastPath:
         self._is_tracing = False
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
-        """Return the whole response to the request at the beginning of `data`, and the length of the request.
+        """Return the complete response to the request at the beginning of `data`, and the length of the request.
 
         `first` contains the header fields of every response. Return None if the request needs the normal path.
         """
-        if self._first[0] is not first:  # uvicorn creates new fields each second, with a new date
+        if self._first[0] is not first:  # each second, uvicorn creates new fields with a new date
             self._is_tracing = is_tracing()
             self._first = first, b"".join([b"%b: %b\r\n" % field for field in first])
         found = read_short_request(data)
@@ -148,7 +151,7 @@ class FastPath:
         except Problem as problem:
             return _refuse(problem, content_type, accept)
         except Exception:
-            return None  # the normal path fails too, and reports the error
+            return None  # the normal path will also fail, and report the error
         if written is None or len(written[0]) > FREE_BYTES:
             return None
         content, media_type, *layout = written

@@ -20,16 +20,16 @@ from .rates import CHECKS_PER_WINDOW, Rates
 from .scope import ConnectionAddresses
 
 GROWN_TLS_BYTES = 64 * 2**10
-"""The size, in bytes, of a body after which the TLS buffers of a connection count as grown."""
+"""The body size, in bytes, above which the TLS buffers of a connection are assumed to have grown."""
 
 NEW_SECONDS = 2
-"""The time for which a connection without a response counts as new."""
+"""The time for which a connection that has sent no response is treated as new."""
 
 logger = logging.getLogger("axiscast")
 
 
 class ClosedTransport(asyncio.Transport):
-    """A placeholder for the transport of a connection that has ended."""
+    """A placeholder that replaces the transport of a connection that has ended."""
 
     def is_closing(self) -> bool:
         return True
@@ -54,7 +54,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.rates = Rates()
         self.closing: LingeringClose | None = None
         self.finished = False
-        """Whether the connection reads no further requests."""
+        """Whether the connection has stopped reading requests."""
         self.paused = False
         """Whether reading from the transport is paused."""
         self.write_paused = False
@@ -62,7 +62,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.has_responded = False
         """Whether the connection has sent a response."""
         self.counted_at = 0.0
-        """The time at which the connection was counted, by the event loop's clock."""
+        """The time at which the connection was counted, on the event loop's clock."""
         self.has_grown_tls = False
         """Whether the TLS buffers of the connection have grown."""
         self.handshaking: socket.socket | None = None
@@ -72,9 +72,9 @@ class ServerConnection(asyncio.BufferedProtocol):
         """Whether the limit on connections was reached and no other connection could be closed."""
         self.keep_alive_seconds: float = config.timeout_keep_alive
         self.idle_since = 0.0
-        """The time of the last response, by the event loop's clock. One idle timer serves all requests."""
+        """The time of the last response, on the event loop's clock. One idle timer is used for all requests."""
         self.idle_timer: asyncio.TimerHandle | None = None
-        self._taken: asyncio.Future[None] | None = None  # done when most of the unsent data has been read
+        self._taken: asyncio.Future[None] | None = None  # done when the client has read most unsent data
 
     # --- implemented by HTTPProtocol
 
@@ -83,7 +83,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         raise NotImplementedError
 
     def is_idle(self) -> bool:
-        """Return whether no data of a request has arrived since the last response."""
+        """Return whether no data of a new request has arrived since the last response."""
         raise NotImplementedError
 
     def bytes_per_second(self) -> float:
@@ -113,7 +113,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.handshaking = connection
         self._count()
         if encrypted:
-            CONNECTIONS.waiting[self] = None  # also above the limit, so that an endless handshake can be closed
+            CONNECTIONS.waiting[self] = None  # counted even above the limit, so that an endless handshake can be closed
 
     def handshake_ended(self) -> None:
         """Release resources if the connection ended before `connection_made` was called."""
@@ -144,7 +144,8 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport = transport
         self.handshaking = None
         self.peers = ConnectionAddresses(transport)
-        # No new response starts while more data than this is unsent. The defaults are 512 KiB with TLS, else 64 KiB.
+        # No new response starts while more data than this is unsent. The defaults are 512 KiB with TLS and 64 KiB
+        # without TLS.
         transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted() else FREE_BYTES // 4)
         if self.is_encrypted() and hasattr(transport, "set_read_buffer_limits"):
             # By default, the TLS layer reads and stores another 256 KiB of encrypted data while reading is paused.
@@ -153,15 +154,15 @@ class ServerConnection(asyncio.BufferedProtocol):
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
             # Otherwise the system buffers up to 4 MiB for a client that reads nothing. A container's memory limit
             # includes these buffers.
-            with suppress(OSError):  # the system does not support the option, or the client has reset the connection
+            with suppress(OSError):  # the system lacks this option, or the client has reset the connection
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
-        # Some transports copy data that can't be sent immediately. Other transports only keep a reference to the data.
+        # Some transports copy data that can't be sent immediately. Other transports only keep references to such data.
         copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
         self.state = {**self.state, "copies": copies}
         self.server_state.connections.add(self)
         self.timer = self.loop.call_later(self.hooks.request_seconds / CHECKS_PER_WINDOW, self._check_progress)
         if not self.counted:
-            self._count()  # uvicorn's own server has accepted the connection
+            self._count()  # uvicorn's own server, not our listener, has accepted the connection
         if self.over_limit:
             self.refuse(Problem("overloaded", "all connections of this worker are in use: try again shortly"))
 
@@ -180,13 +181,13 @@ class ServerConnection(asyncio.BufferedProtocol):
             self.idle_timer.cancel()
         self.on_lost()
         self._wake_writer()
-        self.transport = ClosedTransport()  # breaks a reference cycle with uvloop's TLS code
+        self.transport = ClosedTransport()  # this breaks a reference cycle with uvloop's TLS code
         self.hooks.heap.connection_closed(self.loop, self.has_grown_tls)
 
     # --- reading and writing
 
     def pause_reading(self) -> None:
-        """Stop reading from the transport, so that further data stays at the client."""
+        """Stop reading from the transport, so that the client must keep further data."""
         if not self.paused and not self.transport.is_closing():
             self.paused = True
             self.transport.pause_reading()
@@ -257,7 +258,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.transport.close()
 
     def discard(self, closing: LingeringClose, nbytes: int) -> None:
-        """Count bytes that a lingering close has discarded. At the end of the data, close the connection."""
+        """Count the bytes that a lingering close has discarded. At the end of the data, close the connection."""
         self.rates.received += nbytes
         closing.received(nbytes)
         if closing.is_over:

@@ -1,8 +1,9 @@
 """The grammar of the HTTP/1.1 requests that the service accepts. Each expression quotes its RFC rule.
 
 RFC 9110 is "HTTP Semantics", and RFC 9112 is "HTTP/1.1". The RFCs allow a server to accept a bare LF, folded lines and
-two framings of one body. This grammar refuses them. If two parsers read a request differently, an attacker can smuggle
-a hidden request past one parser. The quantifiers are possessive, so that each header block is scanned only once.
+two framings of one body. This grammar refuses all three. If two parsers interpret a request differently, an attacker
+can smuggle a hidden request past one parser. The quantifiers are possessive, so that each header block is scanned only
+once.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from axiscast.wire.problems import Problem
 HEAD_BYTES = 32 * 2**10
 """The maximum size, in bytes, of a header block or of the trailer fields. Proxies have similar limits."""
 HEAD_FIELDS = 100
-"""The maximum number of fields in a header block. Each field takes memory and slows down every search for a field."""
+"""The maximum number of fields in a header block. Each field takes memory and slows down searches for a field."""
 PATH_BYTES = 1024
-"""The maximum length, in bytes, of a path without its query. The service's longest path has a tenth of this length."""
+"""The maximum length, in bytes, of a path without its query. The service's longest path is a tenth as long."""
 QUERY_PAIRS = 1000
-"""The maximum number of parameters in a query. Parsing takes a microsecond per parameter. A POST may have more inputs.
+"""The maximum number of parameters in a query. Parsing takes a microsecond per parameter. A POST request may have more
+inputs.
 """
 ACCEPT_BYTES, ACCEPT_RANGES = 2048, 64
-"""The maximum number of bytes, and of media ranges, in all Accept fields of a request. Browsers send 150 bytes. Each
-range is compared with each encoding."""
+"""The maximum total number of bytes, and of media ranges, in the Accept fields of a request. Browsers send 150 bytes.
+Each range is compared with each encoding."""
 CHUNK_LINE_BYTES = 1024
-"""The maximum length, in bytes, of a chunk line. The line has the size of the chunk, and extensions, which are ignored.
+"""The maximum length, in bytes, of a chunk line. The line contains the chunk's size, and extensions, which are ignored.
 """
 
 # A token, such as a method or the name of a header field: token = 1*tchar (RFC 9110, 5.6.2).
@@ -61,7 +63,7 @@ _ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECAS
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # The beginning of an incomplete header block. An empty line before the header block is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
-# These expressions match requests that the fast path may answer, and the header fields that the fast path reads.
+# These expressions match requests to which the fast path may respond, and the header fields that it reads.
 _SHORT_LINE = re.compile(
     rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
     rb" HTTP/1\.1(?=\r)"
@@ -79,7 +81,7 @@ _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
 _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding):")
 _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
 # The Host field: Host = uri-host [ ":" port ] (RFC 9110, 7.2). A request must have exactly one (RFC 9112, 3.2).
-_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the longest DNS name, with a port
+_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the length of the longest DNS name with a port
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _HOST_LINE = re.compile(rb"\nhost:[^\r]*+", re.IGNORECASE)
 _SHORT_HOST = re.compile(_HOST_VALUE)
@@ -89,8 +91,8 @@ _SHORT_LENGTH = re.compile(rb"[0-9]{1,18}")
 # A chunked body: Transfer-Encoding = #transfer-coding (RFC 9112, 6.1). The only supported coding is `chunked`.
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 
-# Extensions of a chunk: chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1). They are
-# ignored. Spaces before an extension are "bad whitespace" (BWS) and are refused, as in h11 and httptools.
+# The extensions of a chunk: chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1). They
+# are ignored. Spaces before an extension are "bad whitespace" (BWS) and are refused, as in h11 and httptools.
 _EXTENSION = rb"(?:;[\t -~\x80-\xff]*+)?+"
 # A chunk: chunk-size [ chunk-ext ] CRLF chunk-data CRLF, where chunk-size = 1*HEXDIG (RFC 9112, 7.1). This expression
 # starts with the line break that ends the header block or the previous chunk.
@@ -153,7 +155,7 @@ def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
     if target.startswith(b"/"):
         return head, False
     url = _ABSOLUTE_PARTS.fullmatch(target)
-    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # a URL without a path means `*`
+    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # a URL without a path means `*` here
         raise _no_such_method(method)
     line = b"%b %b%b %b" % (method, url[3] or b"/", url[4], version)
     host = b"\nHost: " + url[2]
@@ -187,12 +189,12 @@ def _length_of(head: bytes, fields: bytes) -> int | None:
 
 
 class ShortRequest(NamedTuple):
-    """A short request that the fast path may answer."""
+    """A short request to which the fast path may respond."""
 
     query: bytes | None
-    """The query of a GET request; None for a POST request."""
+    """The query of a GET request, or None for a POST request."""
     path: bytes | None
-    """The path of a POST request; None for a GET request."""
+    """The path of a POST request, or None for a GET request."""
     fields: Mapping[bytes, bytes]
     """The header fields that the fast path reads, keyed by lower-case name."""
     body: bytes
@@ -229,7 +231,7 @@ def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
     does not handle, or if a line is ambiguous.
     """
     if not _SHORT.fullmatch(lines) or b" \r" in lines or b"\t\r" in lines:
-        return None  # parsers disagree on whether a trailing space is part of the value
+        return None  # parsers disagree about whether a trailing space is part of the value
     found = _SHORT_FIELDS.findall(lines)
     fields = {name.lower(): value for name, value in found}
     if (

@@ -43,7 +43,8 @@ class Hooks:
     """Settings, memory and callbacks for all connections of one application."""
 
     problem_response: Callable[[Problem, HeaderFields], tuple[int, HeaderFields, bytes]]
-    """A function that returns the status, headers and body of a problem response to a request with these headers."""
+    """A function that returns the status, headers and body of a problem response to a request with the given
+    headers."""
     request_seconds: float = 30
     max_body_bytes: int = 64 * 2**20
     budget: MemoryBudget = field(default_factory=lambda: MemoryBudget(2**27))
@@ -53,7 +54,7 @@ class Hooks:
     """A callback for each problem response that a connection sends itself. The argument is the problem code."""
     fast_path: ShortRequestHandler | None = None
     certificate: Certificate | None = None
-    """The TLS certificate for new connections, or None without TLS."""
+    """The TLS certificate for new connections, or None if the service does not use TLS."""
     turns: RequestScheduler = field(default_factory=RequestScheduler)
     heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))

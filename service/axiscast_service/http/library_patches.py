@@ -1,4 +1,4 @@
-"""All patches of other libraries. Each patch changes behaviour for which the library has no public setting."""
+"""All patches to other libraries. Each patch changes behaviour for which the library has no public setting."""
 
 from __future__ import annotations
 

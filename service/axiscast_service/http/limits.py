@@ -7,23 +7,25 @@ from itertools import islice
 from typing import Protocol
 
 MAX_CONNECTIONS = 1000
-"""The maximum number of open connections per worker. Each connection takes about 15 kB. Requests have other limits."""
+"""The maximum number of open connections per worker. Each connection takes about 15 kB. Requests have separate
+limits."""
 ALLOWANCE_BYTES = 4 * 2**10
-"""The unread bytes per connection that need no reservation, because the memory budget already accounts for them. More
-unread bytes, such as a long header block or pipelined requests, are reserved from the budget."""
+"""The number of unread bytes per connection that need no reservation, because the memory budget already accounts for
+these bytes. For more unread bytes, such as a long header block or pipelined requests, memory is reserved from the
+budget."""
 FILES_SHARE = 0.75
 """The maximum share of the process's file descriptors that connections may use. The other descriptors are for files and
 for connections that are accepted before old connections are closed."""
 RESERVE_SHARE = 1 / 8
-"""The share of MAX_CONNECTIONS that may be open above the limit while all other connections have a request in flight.
+"""The additional share of MAX_CONNECTIONS that may be open while all other connections have a request in flight.
 Without this reserve, a probe would be refused at that moment."""
 MAX_GROWN_TLS = 32
 """The maximum number of connections with grown TLS buffers. After a long body, these buffers keep about 600 kB. Above
 this limit, the longest-waiting connection with grown buffers is closed."""
 MAX_DRAINING = 16
-"""The maximum number of connections at a time whose refused uploads are read to their end."""
+"""The maximum number of connections whose refused uploads are read to their end at the same time."""
 MAX_COMPARED_BODIES = 64
-"""The maximum number of arriving bodies, oldest first, that are compared to find the slowest body."""
+"""The maximum number of arriving bodies, starting with the oldest, that are compared to find the slowest body."""
 
 
 class Closable(Protocol):
@@ -42,11 +44,12 @@ class Connections:
     def __init__(self) -> None:
         self.total = 0
         self.waiting: dict[Closable, None] = {}
-        """Connections that wait until the client sends a request or reads a response. The longest-waiting is first."""
+        """Connections that wait until the client sends a request or reads a response. The longest-waiting one is
+        first."""
         self.arriving: dict[Closable, None] = {}
         """Connections with a body that is still arriving, in the order in which the bodies began."""
         self.grown_tls: dict[Closable, None] = {}
-        """The encrypted connections whose TLS buffers grew because of long bodies."""
+        """The encrypted connections whose TLS buffers have grown because of long bodies."""
         self.above_limit = False
         """Whether the number of open connections may be above the limit."""
         self.ending: set[Closable] = set()
@@ -54,7 +57,7 @@ class Connections:
         self.lingering: dict[Closable, None] = {}
         """Connections that are in a lingering close."""
         self.draining: set[Closable] = set()
-        """Connections with a refused upload that is read to its end."""
+        """Connections with a refused upload that is being read to its end."""
 
     def opened(self, connection: Closable) -> bool:
         """Count a new connection. Return False if the limit is reached and no other connection could be closed."""

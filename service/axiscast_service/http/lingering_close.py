@@ -1,15 +1,15 @@
 """The lingering close, for connections whose clients may still be sending data.
 
-After an immediate close, the system would answer further data with a reset. A reset makes the client's system discard
-the response. Therefore the connection is half closed, and further data is read and discarded. A refused upload is read
-to its end, because many clients read the response only after they have sent everything. Otherwise up to LINGER_BYTES
-bytes are read for LINGER_SECONDS seconds.
+After an immediate close, the system would respond to further data with a reset. A reset makes the client's system
+discard the response. Therefore the connection is half closed, and further data is read and discarded. A refused upload
+is read to its end, because many clients read the response only after they have sent everything. In all other cases, up
+to LINGER_BYTES bytes are read for LINGER_SECONDS seconds.
 """
 
 from __future__ import annotations
 
 LINGER_SECONDS = 2
-"""The time after which a lingering connection is closed, unless a refused upload is being read to its end."""
+"""The time, in seconds, after which a lingering connection is closed, unless a refused upload is read to its end."""
 LINGER_BYTES = 2**20
 """The maximum number of bytes that are read and discarded during this time. Further bytes are left unread."""
 DRAINED_BODIES = 2
@@ -18,7 +18,7 @@ their end."""
 
 
 class LingeringClose:
-    """The number of bytes that one connection still reads and discards before it is closed."""
+    """The count of bytes that a connection reads and discards before it is closed."""
 
     def __init__(self, drains: bool, due: int | None, max_body_bytes: int) -> None:
         self.drains = drains

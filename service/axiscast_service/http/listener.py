@@ -1,4 +1,4 @@
-"""The event loop and its listener, which accepts new connections quickly even if other connections are busy.
+"""The event loop and its listener, which accepts new connections quickly even if many connections are busy.
 
 libuv accepts only one connection per loop iteration, and an iteration handles all requests that are ready. This
 listener accepts up to ACCEPTS connections per iteration. It counts a connection (limits.py) before the TLS handshake.
@@ -50,7 +50,7 @@ WARNING_SECONDS = 60
 """The minimum time between two log lines about refused file descriptors."""
 
 STARTUP_FAILURE = 3
-"""The exit status of a uvicorn worker that can't start."""
+"""The exit status of a uvicorn worker process that can't start."""
 
 logger = logging.getLogger("axiscast")
 
@@ -126,7 +126,8 @@ class Listener:
         self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
         """Accepted connections before the call of `connection_made`, for example during their TLS handshake."""
         self.accepted_late: list[HTTPProtocol] = []
-        """Connections that became ready after `close`. uvicorn does not wait until these connections end."""
+        """Connections that became ready after the call of `close`. uvicorn does not wait until these connections
+        end."""
         self.closing = False
         self.warned_at = -float(WARNING_SECONDS)
         try:
@@ -177,7 +178,7 @@ class Listener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                if not taken:  # Linux reports missing descriptors even if the queue is empty
+                if not taken:  # Linux reports a lack of descriptors even if the queue is empty
                     self._pause(sock, error)
                 return False
             connection.setblocking(False)

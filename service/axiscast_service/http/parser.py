@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from .grammar import CHUNK, header_fields, malformed_request, read_head, read_trailer, validate_chunk_line
 
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
-"""A body may have SMALL_CHUNKS chunks of any size. It may have more chunks if their average size is at least
-SMALL_CHUNK_BYTES. Parsing a chunk takes a step of Python code, for which all other connections wait."""
+"""The number of chunks of any size that a body may have. A body may have more chunks if their average size is at least
+SMALL_CHUNK_BYTES. While Python code parses a chunk, all other connections wait."""
 CHUNKS_AT_ONCE = 256
 """The maximum number of chunks that one call of `feed` parses, in about 0.3 ms."""
 _SMALL_CHUNKS = (
@@ -23,7 +23,7 @@ _SMALL_CHUNKS = (
 )
 
 Phase = Literal["head", "body", "chunks", "trailer", "complete"]
-"""The type for the part of a request that is parsed next. An Enum would take a microsecond more per request."""
+"""The type of a phase, which is the part of a request that is parsed next. An Enum would take a microsecond more."""
 
 TRANSITIONS: dict[Phase, dict[str, Phase]] = {
     # In this phase, the parser reads the header block.
@@ -61,13 +61,13 @@ class RequestHead(NamedTuple):
 
 
 class BodyData(NamedTuple):
-    """The event that a part of a request body has arrived."""
+    """The event that reports a part of a request body."""
 
     data: bytes
 
 
 class EndOfRequest(NamedTuple):
-    """The event that the request is complete."""
+    """The event that reports that the request is complete."""
 
 
 Event = RequestHead | BodyData | EndOfRequest
@@ -81,7 +81,7 @@ class Parser:
         self.head: RequestHead | None = None
         """The header block of the current request or, between requests, of the previous request."""
         self.rest = b""
-        """Received bytes that are not parsed yet: a part of a line, or data after the request."""
+        """The received bytes that are not yet parsed: a part of a line, or data after the request."""
         self.is_behind = False
         """Whether `feed` has stopped after CHUNKS_AT_ONCE chunks. If so, `feed(b"")` continues parsing."""
         self.due = 0
@@ -92,7 +92,7 @@ class Parser:
         """Parse the bytes in `rest` and then `data`, and return the events.
 
         Parsing stops at the end of the request, or when `is_behind` becomes true. Raises Problem (malformed-request,
-        head-too-large or method-not-allowed) if the request is invalid. Then the parser can't be used again.
+        head-too-large or method-not-allowed) if the request is invalid. After that, the parser can't be used again.
         """
         self.rest = data = self.rest + data if self.rest else data
         self.is_behind = False

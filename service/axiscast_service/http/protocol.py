@@ -1,4 +1,4 @@
-"""The requests on a connection, and their responses in the same order.
+"""The protocol of a connection, which receives requests and sends the responses in the same order.
 
 A connection waits for its client in three cases: between two requests, while a header block or a short body arrives,
 and while the client does not read a response. A waiting connection may be closed to make room for a new connection
@@ -27,7 +27,7 @@ from .upload import EXTENSION, LONG_BYTES
 MAX_BUFFERED_BODY_BYTES = 64 * 2**10
 """The maximum size of a body that is received completely before the application gets the request."""
 GRACE_SECONDS = 0.1
-"""The time for which an idle connection waits on shutdown, because a request may be in transit."""
+"""The time for which an idle connection stays open on shutdown, because a request may be in transit."""
 PARTIAL_REQUEST_SECONDS = 2
 """The time that a client has on shutdown to send the rest of a partial request."""
 
@@ -95,7 +95,7 @@ class HTTPProtocol(ReceivingConnection):
             data = bytes(self.hooks.buffer[:nbytes])
             if self.parser.phase == "head":
                 self._receive_head(data)
-            elif self.parser.phase == "complete" or self.parser.is_behind:  # the data is parsed later
+            elif self.parser.phase == "complete" or self.parser.is_behind:  # this data is parsed later
                 self.parser.hold(data)
                 self.pause_reading()
             else:
@@ -105,7 +105,7 @@ class HTTPProtocol(ReceivingConnection):
         """Respond to the received requests and then close, because the client has closed its sending side.
 
         Each request has one iteration of the event loop. A request that takes longer is abandoned, because the client
-        may have disconnected completely. Return whether the connection stays open until then.
+        may have disconnected completely. Return whether the connection stays open for the responses.
         """
         self.client_half_closed = True
         if self.finished:
@@ -124,7 +124,7 @@ class HTTPProtocol(ReceivingConnection):
         return self.scheduled or self.cycle is not None or (self.write_paused and bool(self.parser.rest))
 
     def _end(self, cycle: RequestCycle) -> None:
-        """Close the connection, unless this request has got its response in the meantime."""
+        """Close the connection, unless the response to this request has been sent in the meantime."""
         if self.cycle is cycle:
             self.transport.close()
 
@@ -180,7 +180,7 @@ class HTTPProtocol(ReceivingConnection):
             return
         self._feed(b"")
         if self.cycle is not None and not self.parser.is_behind:
-            self.cycle.wake()  # the application may be waiting for more of the body
+            self.cycle.wake()  # the application may be waiting for the rest of the body
         if self.client_half_closed and not self.finished and not self.parser.is_behind:
             if self.cycle is None:
                 self.transport.close()
@@ -188,7 +188,7 @@ class HTTPProtocol(ReceivingConnection):
                 self.loop.call_soon(self._end, self.cycle)
 
     def _feed(self, data: bytes) -> None:
-        """Parse this data, and data that is still unparsed, up to the end of the current request."""
+        """Parse unparsed data and then this data, up to the end of the current request."""
         try:
             events = self.parser.feed(data)
         except Problem as problem:
@@ -200,7 +200,7 @@ class HTTPProtocol(ReceivingConnection):
             self._handle(event, late=bool(data))
         if self.parser.is_behind and not self.finished:
             self.pause_reading()
-            self.loop.call_soon(self._read_rest)  # other connections can be served first
+            self.loop.call_soon(self._read_rest)  # first give other connections a turn
         if self.cycle is None and not self.finished and not self.scheduled:
             self.wait_for_client()
             self.resume_reading()
@@ -268,7 +268,7 @@ class HTTPProtocol(ReceivingConnection):
         if not body_complete:
             self.update_reservation()
             if self.finished:
-                return  # the request was refused because no memory is left
+                return  # the request was refused because not enough memory is left
         task = self.loop.create_task(self.cycle.run(self.app))
         self.server_state.tasks.add(task)
         task.add_done_callback(self.server_state.tasks.discard)
@@ -327,14 +327,14 @@ class HTTPProtocol(ReceivingConnection):
             )
 
     def abandon_response(self) -> None:
-        """Close the connection, although its response is incomplete."""
+        """Close the connection even though its response is incomplete."""
         self.cycle = None
         self.end_upload()
         self.finished = True
         self.transport.close()
 
     def refuse(self, problem: Problem) -> None:
-        """Send a problem response and close the connection. For the application, the client has disconnected."""
+        """Send a problem response and close the connection. The application is told that the client disconnected."""
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.disconnect()

@@ -1,7 +1,8 @@
 """The minimum rates at which a client must send requests and read responses.
 
-Each direction is checked in windows. With the mean rate since the start of the request, a client that starts fast could
-stop and hold memory for hours. The length of a window is a number of checks, because a busy event loop checks late.
+The rate in each direction is checked in windows. If the mean rate since the start of the request were checked, a client
+that starts fast could stop and hold memory for hours. The length of a window is a number of checks, because a busy
+event loop checks late.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import sys
 
 FLOOR_BYTES = 256 * 2**10
-"""The number of body bytes that must arrive in every `request_seconds`, unless the body ends: 9 kB/s by default. A
-client must also read this number of bytes, or all bytes that were sent."""
+"""The number of body bytes that must arrive in every period of `request_seconds`, unless the body ends. The default is
+9 kB/s. A client must also read this number of bytes, or all bytes that were sent."""
 CHECKS_PER_WINDOW = 4
-"""The number of times that a connection is checked in `request_seconds`."""
+"""The number of checks of a connection in `request_seconds`."""
 
 
 class Rates:
@@ -20,7 +21,7 @@ class Rates:
 
     def __init__(self) -> None:
         self.received = 0
-        """The total number of received bytes, in bodies and in discarded data."""
+        """The total number of bytes received in bodies and in discarded data."""
         self.waits = 0
         """The number of checks in the current window at which the client had sent too few bytes."""
         self.stalls = 0

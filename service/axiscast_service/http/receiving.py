@@ -1,4 +1,4 @@
-"""The receiving side of a connection: received data that waits for processing, and the memory reserved for it."""
+"""The receiving side of a connection: data that waits for processing, and the memory that is reserved for this data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .request_cycle import RequestCycle
 from .upload import Upload
 
 TLS_BYTES = 640 * 2**10
-"""The memory, in bytes, that TLS takes for a connection while a long body arrives."""
+"""The memory, in bytes, that TLS needs for a connection while a long body arrives."""
 
 
 class ReceivingConnection(ServerConnection):
@@ -34,7 +34,7 @@ class ReceivingConnection(ServerConnection):
         self.reserved = 0
         """The bytes of the memory budget that are reserved for received data of this connection."""
         self.request_start = 0.0
-        """The start time of the current request, by the event loop's clock."""
+        """The start time of the current request, on the event loop's clock."""
 
     def finish_body(self, cycle: RequestCycle) -> None:
         """Mark the body of the request as complete."""
@@ -80,7 +80,7 @@ class ReceivingConnection(ServerConnection):
         return self.rates.of_request / max(self.loop.time() - self.request_start, 1e-3)
 
     async def receive_into(self, room: memoryview, start: int, reserve: ReserveMemory) -> bool:
-        """Receive the rest of a body into a buffer (see ReceiveInto in upload.py)."""
+        """Receive the rest of a body into a buffer. See ReceiveInto in upload.py."""
         cycle = self.cycle
         if cycle is None:
             return False
@@ -101,7 +101,7 @@ class ReceivingConnection(ServerConnection):
         try:
             raise outcome
         finally:
-            del outcome, done, cycle  # otherwise a reference cycle would keep the buffer
+            del outcome, done, cycle  # otherwise a reference cycle would keep the buffer in memory
 
     def uploaded(self, upload: Upload, nbytes: int) -> None:
         self.rates.received += nbytes

@@ -15,7 +15,7 @@ MAX_REFUSED_HEADER_BYTES = 8 * 2**10
 
 
 def refusal_response(problem: Problem, head: bytes, first: Iterable[tuple[bytes, bytes]], hooks: Hooks) -> bytes:
-    """Return the response to a refused request, in the encoding of the Accept field if this field is readable.
+    """Return the response to a refused request, in the encoding that the Accept field names if it is readable.
 
     The response begins with the header fields `first`.
     """

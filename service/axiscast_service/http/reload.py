@@ -1,4 +1,4 @@
-"""Reloading of API keys and certificates when their files change, and on SIGHUP."""
+"""The reloading of API keys and certificates when their files change, and on SIGHUP."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 POLL_SECONDS = 1.0
-"""The interval at which files are checked for changes. Changed files are read when two successive checks find the same
-state, because a file may be written in parts, and a certificate and its key may be written one after the other."""
+"""The interval, in seconds, at which files are checked for changes. A changed file is read only after two successive
+checks have found the same state, because a file may be written in parts, and a certificate and its key may be written
+one after the other."""
 
 logger = logging.getLogger("axiscast")
 
@@ -70,7 +71,7 @@ async def _reload(source: ReloadableSource) -> None:
 
 
 def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
-    """Return values that change when the files change. Links are followed, because mounted secrets use links."""
+    """Return values that change if the files change. Symbolic links are followed, because mounted secrets are links."""
     stamps: list[tuple[int, ...]] = []
     for path in source.paths:
         try:

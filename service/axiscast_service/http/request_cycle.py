@@ -47,7 +47,7 @@ class CycleConnection(Protocol):
         """Send a problem response after the application was cancelled."""
 
     def abandon_response(self) -> None:
-        """Close the connection, although its response is incomplete."""
+        """Close the connection even though its response is incomplete."""
 
 
 def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -73,7 +73,7 @@ class RequestCycle:
     ) -> None:
         self._connection = connection
         self.scope = scope
-        self._body: bytes | bytearray = body  # received, but not yet taken by the application
+        self._body: bytes | bytearray = body  # the body bytes that the application has not taken yet
         self._body_taken = False  # whether the application has taken the whole body
         self.body_complete = body_complete
         """Whether the whole request body has arrived."""
@@ -106,7 +106,7 @@ class RequestCycle:
         if self.complete or self.disconnected:
             return
         if self.started:
-            self._connection.abandon_response()  # then clients report an incomplete body
+            self._connection.abandon_response()  # clients then report an incomplete body
             return
         self.keep_alive = False
         await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE_FIELDS})
@@ -129,7 +129,7 @@ class RequestCycle:
 
     @property
     def has_sent(self) -> bool:
-        """Whether any part of the response has been sent. The headers are sent with the first part of the body."""
+        """Whether any bytes of the response have been sent. The headers are sent with the first part of the body."""
         return self.started and not self._head
 
     def disconnect(self) -> None:
@@ -192,7 +192,7 @@ class RequestCycle:
                 self._chunked = True
                 fields.append((b"transfer-encoding", b"chunked"))
             else:
-                self.keep_alive = False  # the body ends when the connection is closed
+                self.keep_alive = False  # closing the connection marks the end of the body
         if not self.keep_alive and not closes:
             fields.append((b"connection", b"close"))
         self._head = response_head(status, fields)

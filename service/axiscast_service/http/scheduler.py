@@ -1,4 +1,4 @@
-"""A scheduler for requests. Each connection has one request per turn. New requests precede pipelined requests."""
+"""A scheduler for requests. In each turn, a connection has one request. New requests precede pipelined requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Protocol
 logger = logging.getLogger("axiscast")
 
 MAX_FAST_RESPONSES = 64
-"""The maximum number of responses that the fast path makes per turn, before sending the first: at most 4 MiB."""
+"""The maximum number of responses that the fast path computes in a turn before it sends the first of them."""
 MAX_NORMAL_REQUESTS = 16
 """The maximum number of requests per turn for the application. Each request takes about 0.2 ms in the next turn."""
 MAX_TURN_SECONDS = 0.004
 """The time after which a turn ends, so that the event loop can handle reads, new connections and timers."""
 PIPELINED_INTERVAL = 4
-"""If there are pipelined requests, every n-th request is a pipelined request. The other requests have just arrived."""
+"""The n such that every n-th request is a pipelined request, if there are any. All other requests have just arrived."""
 
 
 class ScheduledConnection(Protocol):
-    """The type of a connection with a request that may be complete."""
+    """The type of a connection whose next request may be complete."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -82,7 +82,7 @@ class RequestScheduler:
         for connection, response in responses:
             connection.send_fast(response)
         for connection in ordinary:
-            loop.call_soon(connection.take_normal_path)  # separate calls, so that a failure affects no other connection
+            loop.call_soon(connection.take_normal_path)  # a failure of one call affects no other connection
 
     def _next(self) -> ScheduledConnection | None:
         self._count = (self._count + 1) % PIPELINED_INTERVAL

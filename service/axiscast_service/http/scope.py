@@ -50,7 +50,7 @@ _EXPECT = re.compile(rb"\nexpect:[\t ]*100-continue[\t ]*\r")
 
 
 def closes(head: RequestHead) -> bool:
-    """Return whether the client requests that the connection is closed after the response."""
+    """Return whether the client asks the service to close the connection after the response."""
     values = _CONNECTION.findall(head.data.lower())
     return any(token.strip() == b"close" for value in values for token in value.split(b","))
 

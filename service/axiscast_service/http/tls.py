@@ -18,7 +18,7 @@ class Certificate:
         self.context = self._load()
 
     def reload(self) -> None:
-        """Read the files again for new connections. If a file is invalid, raise ValueError and keep the old context."""
+        """Read the files again for new connections. If a file is invalid, raise ValueError and use the old context."""
         self.context = self._load()
 
     def _load(self) -> ssl.SSLContext:

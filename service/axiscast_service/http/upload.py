@@ -16,13 +16,14 @@ from axiscast.wire.problems import Problem
 from ..runtime.budget import BufferCache
 
 LONG_BYTES = 2**18
-"""The size, in bytes, above which a body is received without a copy."""
+"""The size, in bytes, above which a body is received without copying."""
 WINDOW_BYTES = 2**21
-"""The number of bytes that are reserved and received in one step, which is the size of a huge page. Huge pages are
-allocated ten times as fast as small pages. Allocating small pages would take longer than all other work on a body."""
+"""The number of bytes that are reserved and received in one step, which is the size of a huge page. Memory in huge
+pages is allocated ten times as fast as memory in small pages. Allocating small pages would take longer than all other
+work on a body."""
 CACHED_SECONDS = 60
-"""The time for which the buffer of a finished body stays in the cache. In a virtual machine, allocating memory can take
-ten times as long as filling the memory."""
+"""The time, in seconds, for which the buffer of a finished body stays in the cache. In a virtual machine, allocating
+memory can take ten times as long as filling the memory."""
 EXTENSION = "axiscast.receive_into"
 """The key under which the extensions of an ASGI scope contain a ReceiveInto function."""
 
@@ -58,7 +59,7 @@ def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
     loop = asyncio.get_running_loop()
     borrowed = np.frombuffer(buffer, np.uint8, nbytes)
 
-    def put() -> None:  # at once: until the buffer is cached or freed, its memory is in use but no longer reserved
+    def put() -> None:  # immediately, because an uncached buffer uses memory that is no longer reserved
         if key := cache.put(buffer):
             with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(loop.call_later, CACHED_SECONDS, cache.expire, key)
@@ -98,7 +99,7 @@ class Upload:
         except Problem as problem:
             self.done.set_result(
                 problem.with_traceback(None)
-            )  # the traceback would keep this upload and its buffer in memory
+            )  # otherwise the traceback would keep this upload and its buffer in memory
             return
         self.window, self._start = self._buffer[self._start : stop], stop
         if not self.window:

@@ -37,7 +37,7 @@ def unusable(what: str) -> ValueError:
 
 
 def verify_uvicorn() -> None:
-    """Raise ValueError if uvicorn has no support for a required feature. See also `verify_connection`."""
+    """Raise ValueError if uvicorn does not support a required feature. See also `verify_connection`."""
     settings = signature(uvicorn.run).parameters
     if missing := [name for name in SETTINGS if name not in settings]:
         raise unusable(f"has no setting {' or '.join(missing)}")

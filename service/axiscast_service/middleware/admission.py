@@ -19,7 +19,7 @@ from .telemetry import MONITORING_PATHS
 
 @dataclass
 class Slot:
-    """A slot for one request in flight. The request takes the slot when its body is complete."""
+    """The slot of one request in flight. The request takes the slot when the request's body is complete."""
 
     in_flight: Counter[bool]
     is_open: bool
@@ -48,9 +48,9 @@ class AdmissionMiddleware:
     """ASGI middleware that limits the requests in flight. Requests above the limit get a 503 response (overloaded).
 
     The middleware stores the memory reservation of a request in `request.state.memory`. If the body has not arrived
-    yet, the endpoint takes `request.state.slot` later. Therefore a client that sends slowly occupies no slot. Requests
-    to monitoring paths are not counted. Requests to public paths are counted separately, so that slow readers of these
-    paths do not block other requests.
+    yet, the endpoint takes `request.state.slot` later. Therefore a client that sends slowly does not occupy a slot.
+    Requests to monitoring paths are not counted. Requests to public paths are counted separately, so that slow readers
+    of these paths do not block other requests.
     """
 
     app: ASGIApp
@@ -67,7 +67,7 @@ class AdmissionMiddleware:
         is_open = scope["path"] in OPEN_PATHS
         slot = state["slot"] = Slot(self.in_flight, is_open, self.limit)
         try:
-            # Endpoints read a body only for POST. Requests with other methods do not wait for a body.
+            # Endpoints read a body only from POST requests, so requests with other methods do not wait for a body.
             if scope["method"] != "POST" or state.get("body_complete", True):
                 slot.take()
         except Problem as problem:

@@ -8,7 +8,8 @@ from hashlib import blake2b
 from fastapi import Request, Response
 
 _NO_CACHE = {"Cache-Control": "no-cache"}
-"""Browsers must revalidate a file before each use, because all files of a page must have the same version."""
+"""The Cache-Control header of pages. Browsers must revalidate each file before use, because all files of a page must
+have the same version."""
 
 
 class StaticContent:

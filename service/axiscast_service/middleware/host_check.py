@@ -1,4 +1,4 @@
-"""The check of Host names. It protects against DNS rebinding, where a web page's domain resolves to this machine."""
+"""The check of Host names. It protects against DNS rebinding, in which a web page's domain resolves to this machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LOOPBACK = "localhost,127.0.0.1,[::1]"
 _NAME = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*?)\.?(?::[0-9]*)?")
 _SHOWN = 100
-"""The maximum number of characters of a Host name that an error message shows."""
+"""The maximum number of characters of a Host name in an error message."""
 
 
 def effective_hosts(settings: Settings) -> str:
     """Return the setting AXISCAST_ALLOWED_HOSTS, or its default if the setting is empty.
 
-    If the service listens on a loopback address and requires no API key, the default is the loopback names. Otherwise
-    the default allows any name.
+    If the service listens on a loopback address and requires no API key, the default allows only loopback names.
+    Otherwise the default allows any name.
     """
     if settings.allowed_hosts:
         return settings.allowed_hosts

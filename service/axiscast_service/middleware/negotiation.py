@@ -45,7 +45,7 @@ def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
 def response_type(request: Request, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
     """Return the media type of the response that the Accept header prefers, or `otherwise` if any type is acceptable.
 
-    `others` are the media types that the resource offers beside those of ENCODINGS.
+    `others` are the media types that the resource offers in addition to the types in ENCODINGS.
 
     Raises Problem (not-acceptable) if the Accept header allows no supported media type.
     """
@@ -54,7 +54,7 @@ def response_type(request: Request, otherwise: Encoding, others: tuple[str, ...]
 
 @lru_cache(16)
 def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
-    """Return the media type of the response for this value of the Accept header, as in response_type."""
+    """Return the media type of the response for this value of the Accept header. See response_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
@@ -88,7 +88,7 @@ def _ranges(accept: str) -> dict[str, float]:
 
 
 def _quality(offer: str, ranges: dict[str, float]) -> float:
-    """Return the quality of an offered media type, from the most specific range that matches this type."""
+    """Return the quality of an offered media type, as given by the most specific range that matches the type."""
     kind = offer.split("/")[0]
     for covering in (offer, f"{kind}/*", "*/*"):
         if covering in ranges:

@@ -17,9 +17,9 @@ from .negotiation import SVG, TEXT, best_offer
 from .request_ids import request_id_of
 
 ALLOWED_METHODS = "GET, HEAD, POST"
-"""The HTTP methods that the service supports. The router replaces this value by the methods that a path allows."""
+"""The HTTP methods that the service supports. The router replaces this list by the methods that a path allows."""
 RETRY_SECONDS = 1
-"""The value of the Retry-After header for a temporary problem."""
+"""The value of the Retry-After header, in seconds, for a temporary problem."""
 
 
 class ProblemParts(NamedTuple):
@@ -55,7 +55,7 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
     if problem.code == "unauthenticated":
         headers["WWW-Authenticate"] = "Bearer"
     if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
-        headers["Connection"] = "close"  # the service does not read the request body
+        headers["Connection"] = "close"  # the connection is closed, because the service does not read the request body
     media_type = "application/problem+json" if media is Encoding.JSON else media.value
     return ProblemParts(document["status"], headers, encode(document, media), media_type)
 

@@ -1,4 +1,4 @@
-"""The telemetry of requests: their metrics and access log lines."""
+"""The telemetry of requests, which consists of metrics and access log lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CO
 OTHER_METHOD = "_OTHER"
 """OpenTelemetry's name for all unknown HTTP methods. A single name limits the number of label values."""
 MONITORING_PATHS = ("/livez", "/readyz", "/metrics")
-"""Paths that monitoring systems request every few seconds. These requests are not traced, and only failures are logged.
+"""The paths that monitoring systems request every few seconds. These requests are not traced, and only failures are
+logged.
 """
 
 
@@ -56,7 +57,7 @@ class TelemetryMiddleware:
             await self.app(scope, receive, send_counted)
         finally:
             seconds = perf_counter() - start
-            # The router and other middleware have stored the route, the problem and the layout in the same scope.
+            # The router and other middleware have stored the route, the problem and the layout in this ASGI scope.
             route, state = getattr(scope.get("route"), "path", ""), scope["state"]
             code, layout = state.get("problem"), state.get("layout")
             if (metrics := self.metrics) is not None:

@@ -1,4 +1,4 @@
-"""The memory budget of a worker process. A request reserves memory before it allocates memory."""
+"""The memory budget of a worker process. Each request reserves memory from this budget before it allocates memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Self
 from axiscast.wire.problems import Problem
 
 FREE_BYTES = 64 * 2**10
-"""The bytes per request that the budget does not count, so that small requests are served even if large requests use
-the whole budget. The buffers of a connection may also hold this many bytes without a reservation."""
+"""The number of bytes per request that the budget does not count, so that small requests are served even if large
+requests use the whole budget. The buffers of a connection may also hold this many bytes without a reservation."""
 
 
 class MemoryBudget:
@@ -21,11 +21,11 @@ class MemoryBudget:
         """The part of the worker's memory that requests may reserve. The remaining part is for memory that can't be
         reserved: free blocks of the allocators (measured: 40 MiB of 128 MiB), and the TLS buffers of connections."""
         self.held = 0
-        self.lock = RLock()  # a garbage collection can free a buffer, which takes the lock, while its thread holds it
+        self.lock = RLock()  # reentrant: a garbage collection can free a buffer while its thread holds this lock
         self.buffers = BufferCache(self)
 
     def try_acquire(self, nbytes: int) -> bool:
-        """Acquire `nbytes` more bytes if all of them are available. Return whether they were available."""
+        """Acquire `nbytes` more bytes if all of these bytes are available. Return whether they were available."""
         with self.lock:
             if self.held + nbytes > self.limit:
                 return False
@@ -42,8 +42,8 @@ class MemoryBudget:
 class BufferCache:
     """A cache for the buffer of a long body. The next long body uses the buffer again, because allocating one is slow.
 
-    The cache holds one buffer, whose size is at most a quarter of the budget. The buffer is dropped if requests need
-    its memory.
+    The cache holds one buffer, whose size is at most a quarter of the budget. The cache drops the buffer if requests
+    need the memory.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -91,7 +91,8 @@ class BufferCache:
 class MemoryReservation:
     """The memory that one request has reserved. It is a context manager that releases all of the memory on exit.
 
-    A reservation that exceeds the budget fails immediately. A waiting request would hold memory that others need.
+    A reservation that exceeds the budget fails immediately. A request that waits would hold memory that other requests
+    need.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -152,7 +153,7 @@ class MemoryReservation:
 
 
 def _counted(nbytes: int) -> int:
-    """Return how many of the bytes that a request has reserved are counted by the budget."""
+    """Return the number of bytes that the budget counts if a request has reserved this many bytes."""
     return max(nbytes - FREE_BYTES, 0)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 LEAVE_SECONDS = 2
-"""The seconds between the time limit for the last response and the time at which the system ends the process."""
+"""The number of seconds between the time limit for the last response and the end of the process."""
 
 
 class Drain:
@@ -40,7 +40,7 @@ class Drain:
                 return
             self.begun = True
             if hasattr(signal, "SIGALRM"):
-                # The system ends the process on a signal without a handler, even if Python is busy.
+                # If a signal has no handler, the system ends the process on this signal, even if Python is busy.
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 signal.setitimer(signal.ITIMER_REAL, self.seconds + self.finish_seconds + LEAVE_SECONDS)
             loop.call_soon_threadsafe(loop.call_later, self.seconds, previous, number, frame)

@@ -29,8 +29,8 @@ class HeapTrimmer:
     """A timer that trims the heap after many connections have closed."""
 
     CLOSED_CONNECTIONS, DELAY_SECONDS = 50, 1.0
-    """The heap is trimmed DELAY_SECONDS after CLOSED_CONNECTIONS connections have closed. One trim is enough for all
-    connections that close during the delay."""
+    """The timer trims the heap DELAY_SECONDS after CLOSED_CONNECTIONS connections have closed. One trim is enough for
+    all connections that close during the delay."""
 
     def __init__(self) -> None:
         self._closed = 0

@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from time import perf_counter
 
 PERIOD_SECONDS = 0.05
-"""The interval of the timer that measures the lag. The measured lag can be too short by up to this time."""
+"""The interval, in seconds, of the timer that measures the lag. The measured lag can be too short by up to this
+time."""
 WINDOW_SECONDS = 30
-"""The length of a window. The longest lag of the last two windows is reported, so that reading the metric once a minute
-is enough."""
+"""The length of a window in seconds. The longest lag in the last two windows is reported, so that reading the metric
+once a minute is enough."""
 
 
 @contextmanager
 def measure_loop_lag(report: Callable[[float], None]) -> Iterator[None]:
     """While the context is open, call `report` with the longest lag of the running event loop, in seconds.
 
-    The duration of a request does not include this lag, because a late event loop also starts the request's clock late.
+    The measured duration of a request does not include this lag, because a late event loop also starts measuring late.
     """
     loop = asyncio.get_running_loop()
     before = longest = 0.0

@@ -1,9 +1,9 @@
 """Worker threads for work that would block the event loop. The work is cancelled if the client disconnects.
 
 Only one thread at a time can run Python code, because of the interpreter lock. With many threads, the event loop would
-wait for the lock many times as long. Therefore one thread runs the Python code of all requests, one request after
+wait many times as long for the lock. Therefore one thread runs the Python code of all requests, one request after
 another. A few more threads run NumPy, whose kernels release the lock. Calls that keep the lock, such as calls of a
-parser, get their input in small parts (wire/codec.py, wire/lists.py).
+parser, receive their input in small parts (wire/codec.py, wire/lists.py).
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from axiscast.wire.problems import Problem
 T = TypeVar("T")
 
 LOOP_MILLISECONDS = 1.0
-"""Work is done on the event loop if its estimated time is at most this value."""
+"""The maximum estimated time, in milliseconds, of work that runs on the event loop."""
 NUMPY_THREADS = 2
 """The number of threads for NumPy. More threads would share the same cores and need more memory."""
 QUEUE_MILLISECONDS = 5000.0
-"""The maximum estimated time of all work in the queue of a worker. A request waits at most this long."""
+"""The maximum estimated time, in milliseconds, of all work in a worker's queue. A request waits at most this long."""
 SWITCH_SECONDS = 0.0005
-"""The time after which a thread that runs Python lets the event loop run. The loop may wait this long for each event.
-With Python's default of 5 ms, there were ten times as many stalls. With a tenth of this value, threads are 10 % slower.
+"""The time, in seconds, after which a thread that runs Python lets the event loop run. The loop may wait this long for
+each event. With Python's default of 5 ms, the event loop stalled ten times as often. With a tenth of this value,
+threads are 10 % slower.
 """
 
 
@@ -83,9 +84,9 @@ class WorkerThreads:
         self._queued = 0.0
 
     async def run_python(self, milliseconds: float, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work(*arguments)`, whose time is estimated as `milliseconds`, and return its result.
+        """Run `work(*arguments)`, whose estimated time is `milliseconds`, and return its result.
 
-        Short work is done immediately, on the event loop. Longer work waits in a queue for the Python thread.
+        Short work runs immediately on the event loop. Longer work waits in a queue for the Python thread.
         Raises Problem (overloaded) if too much work is in the queue.
         """
         if milliseconds <= LOOP_MILLISECONDS:
@@ -111,7 +112,7 @@ class WorkerThreads:
         return await _on_thread(self._numpy, receive, work, arguments)
 
     async def run_numpy_step(self, step: Callable[[], T]) -> T:
-        """Run one step on a NumPy thread and return its result. The caller must detect if the client disconnects."""
+        """Run one step on a NumPy thread and return its result. The caller must detect when the client disconnects."""
         return await anyio.to_thread.run_sync(step, limiter=self._numpy)
 
 
@@ -131,16 +132,16 @@ async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[
         try:
             raise error
         finally:
-            del error  # frees all objects in the frames of the error immediately
+            del error  # this immediately frees all objects in the error's frames
     return result
 
 
 class WhileConnected:
-    """A context whose body is cancelled when the client disconnects. Before the cancellation, `leave` is called.
+    """A context manager that cancels its body when the client disconnects. Before cancelling, it calls `leave`.
 
-    If a thread has begun a step of the work, the step is finished first. This context is a class because of Python 3.12
-    and 3.13. If a generator swallows an exception there, the exception and its frames become part of a reference cycle,
-    and are freed only by a later garbage collection.
+    If a thread has begun a step of the work, the step is finished first. The context manager is a class because of
+    Python 3.12 and 3.13. If a generator swallows an exception there, the exception and its frames become part of a
+    reference cycle, and are freed only by a later garbage collection.
     """
 
     def __init__(self, receive: Receive, leave: Callable[[], None] = lambda: None) -> None:
