@@ -137,7 +137,7 @@ def _broadcast(
 def _product(
     shapes: tuple[Shape, ...], alignment: Alignment, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the same values as `_broadcast`, for a matrix product. An operand has only some of the product's axes."""
+    """Return the values that `_broadcast` returns, for a matrix product. Each operand has only some of the axes."""
     result = alignment.result or ()
     columns = _product_columns(alignment)
     if not columns:  # all operands are scalars
@@ -161,10 +161,10 @@ def _product(
 
 
 def _product_columns(alignment: Alignment) -> list[int]:
-    """Return those axes of the alignment that a drawn operand or the result has.
+    """Return the axes of the alignment that are an axis of a drawn operand or of the result.
 
-    An axis is omitted if all its terms come from one input and no output has it. Such an axis only describes a
-    diagonal.
+    An axis is omitted if all its terms come from one input and no output has it. Such an axis only represents a
+    diagonal of an input.
     """
     placed = {axis for output in alignment.outputs for axis in output.axes}.union(alignment.result or ())
     columns = []
@@ -176,7 +176,7 @@ def _product_columns(alignment: Alignment) -> list[int]:
 
 
 def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> Cell:
-    """Return a cell with an operand's size and mark on an axis, or only the mark if the operand lacks the axis."""
+    """Return a cell with an operand's size and mark on an axis, or only the mark if the operand has no such axis."""
     own = next((output for output in alignment.outputs if output.input == number), None)
     own = own if own is not None and axis in own.axes else None
     for term in alignment.axes[axis].terms:
@@ -207,7 +207,7 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
 
 
 def _output_cells(output: Placement | SymbolicPlacement) -> list[Cell]:
-    """Return cells with the sizes of an output. The column of a merged size is the last axis that is merged into it."""
+    """Return cells with the sizes of an output. A merged size is in the column of the last merged axis."""
     cells, merges = _plain(output.shape), output.merges
     if merges is None:
         return cells

@@ -14,7 +14,7 @@ MAX_DRAWN_AXES = 12
 _MAX_CHARACTERS = 14
 _MAX_DEPTH = 3
 _MAX_SCENES = 2
-"""The maximum number of characters per size, of planes behind the front plane, and of scenes."""
+"""The maximum numbers of characters per size, of planes behind the front plane, and of scenes."""
 _CELL, _GAP, _SHIFT, _ROW, _WRAP_WIDTH = 44, 4, 10, 32, 900
 _COPY_CLASSES = {"stretch": "copy", "new": "copy dots", "maybe": "copy sure"}
 _LEGEND = {
@@ -40,7 +40,7 @@ def _letter(number: int) -> str:
 
 
 def _scene(scene: Scene) -> Block:
-    """Return the panels of a scene. There is a panel for the output, and one per input in the shape of the output."""
+    """Return the panels of a scene: one for the output, and one for each input in the shape of the output."""
     panels = [
         _panel(scene, [layer], hue_of(layer.input), f"{_letter(layer.input)} {format_shape(layer.shape)}")
         for layer in scene.layers
@@ -121,7 +121,7 @@ def _paint(layers: Sequence[Layer], hue: int | None, kind: str) -> str:
 def _cell(
     scene: Scene, layers: Sequence[Layer], hue: int | None, place: Sequence[int], x: float, y: float
 ) -> list[str]:
-    """Return a cell with the names of the elements that it reads, one per input. Names of copied elements are grey."""
+    """Return a cell with the names of the elements that the cell reads. Names of copied elements are grey."""
     found = [layer.element(scene.factors_at(place)) for layer in layers]
     copy = "" if hue is None else found[0].copy
     labels = [_label(layer, element.indices) for layer, element in zip(layers, found, strict=True)]

@@ -14,7 +14,7 @@ from ..plan.resolution import check_integers
 from ..wire.shapes import format_shape
 
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
-"""A function that returns the result shape of an op on shapes, or None if they do not broadcast for all sizes."""
+"""A function that returns an op's result shape, or None if the input shapes do not broadcast for all sizes."""
 Candidate = tuple[str, Op, tuple[Shape, ...]]
 """A possible hint, which consists of its text, and of the op and the shapes of the changed request."""
 
@@ -28,7 +28,7 @@ def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: 
         return
     try:
         equation = op.split()
-    except ShapeMismatch:  # the equation is malformed, so its labels are unknown
+    except ShapeMismatch:  # the equation has a syntax error, so its labels are unknown
         return
     if len(equation.operands) != len(shapes):
         return
@@ -110,7 +110,7 @@ def _with_other_results(equation: ParsedEquation) -> Iterator[ParsedEquation]:
     """Yield equations with a changed output: an ellipsis is added, or an invalid letter is replaced or removed."""
     operands, result = equation
     named = [label for label in chain.from_iterable(operands) if label != ELLIPSIS]
-    known = sorted(dict.fromkeys(named), key=named.count)  # a letter that occurs once is rarely meant to be summed
+    known = sorted(dict.fromkeys(named), key=named.count)  # users rarely intend to sum over a letter that occurs once
     if ELLIPSIS not in result and any(ELLIPSIS in labels for labels in operands):
         result = (ELLIPSIS, *result)
         yield ParsedEquation(operands, result)

@@ -42,7 +42,7 @@ class Picture(NamedTuple):
     def text(self, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
         """Return the drawing and the sentences of an answer as text for a terminal."""
         if isinstance(answer, WhyAnswer):
-            from .diagnosis import why_as_text  # this module loads tables of error messages, which takes long
+            from .diagnosis import why_as_text  # slow, because it loads tables of error messages
 
             return why_as_text(answer)
         diagram = getattr(answer, "diagram", None)
@@ -77,7 +77,7 @@ class Picture(NamedTuple):
         return None if drawing is None else drawing_block(drawing)
 
     def drawing(self) -> Drawing | None:
-        """Return the description of the drawing, or None if the op is unknown to this version or the rank is high."""
+        """Return the description of the drawing, or None if the op is unknown or the rank is too high."""
         try:
             request = self.request
             if request is None or isinstance(request, Mapping):
@@ -123,7 +123,7 @@ class Comparisons(list[Comparison]):
 
     @classmethod
     def of(cls, answer: CompareAnswer, request: Mapping[str, Any]) -> Comparisons:
-        """Return the comparison for a request with these fields. Each result in it can also be drawn separately."""
+        """Return the comparison for a request with these fields. Each result can also be drawn separately."""
         own = {name: request[name] for name in ("inputs", "assume") if name in request}
         results = cls(drawn_by(Picture({"op": result.op, **own}), result) for result in answer.results)
         results.left_out = answer.left_out

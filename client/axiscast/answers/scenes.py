@@ -52,7 +52,7 @@ class Scene(NamedTuple):
 
     shape: tuple[Any, ...]
     groups: tuple[tuple[Any, ...], ...]
-    """The factors that the op merges into each axis. An axis that is not merged has one factor."""
+    """The factors (unmerged axes) that the op merges into each axis. An axis that is not merged has one factor."""
     layers: list[Layer]
     omitted_layers: int
 

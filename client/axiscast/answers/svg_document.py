@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _MAX_WORD = 48
 _MAX_LINES = 8
-"""The maximum number of characters per word, and of lines per paragraph."""
+"""The maximum number of characters per word, and the maximum number of lines per paragraph."""
 _NARROW = " .,:;!'`()[]-0123456789"
 _LINE, _MIN_WIDTH, _MARGIN = 21, 600, 20
 _HUES = [
@@ -86,14 +86,13 @@ def _scoped(rules: Iterable[str]) -> str:
 
 
 STYLE = f"{_scoped([*_SHAPES, *_colors(_LIGHT, 0)])}@media(prefers-color-scheme:dark){{{_scoped(_colors(_DARK, 3))}}}"
-"""The style sheet of every picture. All pictures share it, so that pictures in one document do not affect each
-other."""
+"""The style sheet that all pictures share, so that pictures in the same document do not affect each other."""
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'sha256-"
     + b64encode(sha256(STYLE.encode()).digest()).decode()
     + "'; sandbox; frame-ancestors 'none'"
 )
-"""The Content-Security-Policy of a response with a picture. It allows the picture's style sheet and nothing else."""
+"""The Content-Security-Policy of a response with a picture. The policy allows only the picture's style sheet."""
 
 
 class Block(NamedTuple):
@@ -172,7 +171,7 @@ def _paragraph(paragraph: Paragraph, width: float) -> Block:
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-    """Return the lines of a wrapped string. The unit of `width` is a lower-case letter, and other letters are wider."""
+    """Return the lines of a wrapped string. The unit of `width` is a lower-case letter. Other letters are wider."""
     lines, room = [text[: len(text) - len(text.lstrip())]], width
     for word in text.split():
         word = clip(word, _MAX_WORD)
@@ -190,7 +189,7 @@ def hue_of(number: int) -> int:
 
 
 def _gradients(blocks: Sequence[Block | Paragraph]) -> str:
-    """Return the SVG gradients that output cells use. Gradients with equal names are equal."""
+    """Return the SVG gradients that output cells use. Two gradients with the same name are identical."""
     names = {
         name for block in blocks if isinstance(block, Block) for one in block.elements for name in _URL.findall(one)
     }

@@ -8,7 +8,7 @@ from ..messages import CheckAnswer, Comparison, Condition, TranslateAnswer, Warn
 from ..wire.shapes import format_shape
 
 _MAX_CONDITIONS = 20
-"""The maximum number of conditions that a text lists."""
+"""The maximum number of conditions that are listed in a text for the terminal."""
 
 
 def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) -> str:
@@ -43,7 +43,7 @@ _ORDER = {True: 0, None: 1, False: 2}
 
 
 def _verdict(result: Comparison) -> tuple[str, str]:
-    """Return a word that says whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
+    """Return a word that states whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
     if result.conflict is not None:
         return "no", result.conflict.message.replace(result.op["name"], "the op")
     shapes = result_shapes_text(result)
