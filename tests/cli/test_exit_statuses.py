@@ -160,12 +160,15 @@ def test_an_interrupted_command_exits_with_neither_0_nor_1(monkeypatch: pytest.M
     assert run("check 3 4").exit_code == 130
 
 
-def test_sigterm_leaves_no_temporary_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_leaves_no_temporary_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int
+) -> None:
     found: list[str] = []
 
     def terminate(view: object) -> None:
         found.extend(path.name for path in folder.glob(".out.npy.*"))
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(number)
 
     def unlink(path: Path, missing_ok: bool = False) -> None:
         signal.raise_signal(signal.SIGTERM)  # a second signal during the cleanup
@@ -173,12 +176,12 @@ def test_sigterm_leaves_no_temporary_file(folder: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("axiscast.engine.dense.chunks", terminate)
     monkeypatch.setattr(Path, "unlink", unlink)
-    handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    handler = signal.signal(number, signal.SIG_DFL)
     try:
-        assert run(f"{BROADCAST} 2,3").exit_code == 143
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert run(f"{BROADCAST} 2,3").exit_code == status
+        assert signal.getsignal(number) is signal.SIG_DFL
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        signal.signal(number, handler)
     assert len(found) == 1
     assert [path.name for path in folder.iterdir()] == ["in.npy"]
 
