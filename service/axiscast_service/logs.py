@@ -41,7 +41,10 @@ _LINES: dict[str, Callable[..., str]] = {"json": json_line, "text": text_line}
 
 
 class Formatter(logging.Formatter):
-    """A formatter for log records that have additional fields: `logger.info(..., extra={"facts": {...}})`."""
+    """A formatter for log records that have additional fields: `logger.info(..., extra={"facts": {...}})`.
+
+    Within a span, a record also has the fields `trace_id` and `span_id`.
+    """
 
     def __init__(self, log_format: str) -> None:
         super().__init__()
@@ -49,7 +52,7 @@ class Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         trace = self.formatException(record.exc_info) if record.exc_info else ""
-        facts = getattr(record, "facts", {})
+        facts = getattr(record, "facts", {}) | _span_ids()
         return self._line(record.created, record.levelname, record.getMessage(), facts, trace)
 
 
@@ -99,12 +102,20 @@ class RateLimitedWarning:
             self._logged, self._count = now, 0
 
 
-def trace_id_of(scope: Scope) -> str | None:
-    """Return the trace id of the request's span or, if there is no span, the trace id in the `traceparent` header."""
-    if get_current_span is not None and (context := get_current_span().get_span_context()).is_valid:
-        return f"{context.trace_id:032x}"
+def trace_ids_of(scope: Scope) -> dict[str, str]:
+    """Return the ids of the request's span or, if there is no span, the trace id in the `traceparent` header."""
+    if ids := _span_ids():
+        return ids
     fields = [value for name, value in scope["headers"] if name == b"traceparent"]
-    return trace_id_in(fields[0]) if len(fields) == 1 else None
+    trace_id = trace_id_in(fields[0]) if len(fields) == 1 else None
+    return {"trace_id": trace_id} if trace_id else {}
+
+
+def _span_ids() -> dict[str, str]:
+    """Return the ids of the current span and of its trace, or an empty dict if there is no span."""
+    if get_current_span is None or not (context := get_current_span().get_span_context()).is_valid:
+        return {}
+    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
 def trace_id_in(traceparent: bytes) -> str | None:

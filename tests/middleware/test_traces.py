@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +16,7 @@ import pytest
 from conftest import Served, free_port, served
 
 from axiscast import Client, OutputTooLarge, ServiceProblem
+from axiscast_service.logs import Formatter
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
@@ -86,6 +89,8 @@ def test_a_request_is_a_span_of_the_clients_trace(collector: Collector) -> None:
         assert attributes["http.route"].string_value == "/v1/ops/{name}"
         assert attributes["http.response.status_code"].int_value == 200
     assert [line["trace_id"] for line in lines] == [TRACE, TRACE, alone.trace_id.hex()]
+    assert [line["span_id"] for line in lines[::2]] == [joined.span_id.hex(), alone.span_id.hex()]
+    assert re.fullmatch(r"(?!0{16})[0-9a-f]{16}", lines[1]["span_id"]), "an unsampled request has a span id as well"
     resource = collector.requests[0].resource_spans[0].resource.attributes
     assert {item.key: item.value.string_value for item in resource}["service.name"] == "axiscast-test"
 
@@ -114,6 +119,25 @@ def test_responses_exceptions_logs_and_spans_have_the_same_request_id(collector:
     (line,) = (line for line in log if line.get("request_id") == followed)
     assert (line["route"], line["code"], line["trace_id"]) == ("/v1/broadcast", "output-too-large", TRACE)
     assert (spans[followed].trace_id.hex(), spans[followed].parent_span_id.hex()) == (TRACE, PARENT)
+    assert {line["request_id"]: line["span_id"] for line in log if line["message"] == "answered"} == {
+        request_id: span.span_id.hex() for request_id, span in spans.items()
+    }
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_every_log_line_within_a_span_has_its_ids(log_format: str) -> None:
+    record = logging.LogRecord("axiscast", logging.WARNING, "", 0, "low on memory", None, None)
+    span = trace.SpanContext(int(TRACE, 16), int(PARENT, 16), False, trace.TraceFlags(1))
+    with trace.use_span(trace.NonRecordingSpan(span)):
+        within = Formatter(log_format).format(record)
+    outside = Formatter(log_format).format(record)
+    if log_format == "json":
+        ids = {"trace_id": TRACE, "span_id": PARENT}
+        assert json.loads(within) == json.loads(outside) | ids
+        assert not ids.keys() & json.loads(outside).keys()
+    else:
+        assert within == f"WARNING:  low on memory trace_id={TRACE} span_id={PARENT}"
+        assert outside == "WARNING:  low on memory"
 
 
 @pytest.mark.parametrize("own", [{}, {"Traceparent": "mine"}])
@@ -141,6 +165,7 @@ def test_a_disabled_sdk_exports_no_span(collector: Collector, monkeypatch: pytes
         lines = ask_three_times(running)
     assert collector.requests == []
     assert [line.get("trace_id") for line in lines] == [TRACE, TRACE, None]
+    assert not any("span_id" in line for line in lines)
 
 
 def test_a_missing_collector_does_not_fail_a_request(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

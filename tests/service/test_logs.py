@@ -16,7 +16,7 @@ from conftest import PATIENCE, Served, served, wait_for
 
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import check
-from axiscast_service.logs import Formatter, trace_id_of
+from axiscast_service.logs import Formatter, trace_ids_of
 from axiscast_service.settings import Settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -185,9 +185,9 @@ TRACEPARENTS = {
 @pytest.mark.parametrize(("header", "trace_id"), TRACEPARENTS.items())
 def test_a_trace_id_is_read_only_from_a_valid_traceparent(header: str, trace_id: str | None) -> None:
     headers = [(b"host", b"x"), (b"traceparent", header.encode())]
-    assert trace_id_of({"headers": headers}) == trace_id
-    assert trace_id_of({"headers": [*headers, headers[1]]}) is None
-    assert trace_id_of({"headers": []}) is None
+    assert trace_ids_of({"headers": headers}) == ({"trace_id": trace_id} if trace_id else {})
+    assert trace_ids_of({"headers": [*headers, headers[1]]}) == {}
+    assert trace_ids_of({"headers": []}) == {}
 
 
 def test_the_log_has_one_of_two_formats() -> None:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from axiscast.wire.problems import Problem
 
-from ..logs import set_span_attributes, trace_id_of
+from ..logs import set_span_attributes, trace_ids_of
 from ..runtime.drain import Drain
 from .problems import response_of
 from .request_ids import request_id_of
@@ -52,7 +52,7 @@ class RequestIdMiddleware:
         try:
             await self.app(scope, receive, send_marked)
         except Exception:
-            facts = {"request_id": request_id, "trace_id": trace_id_of(scope)}
+            facts = {"request_id": request_id} | trace_ids_of(scope)
             logger.exception("request %s failed", request_id, extra={"facts": facts})
             if started:
                 raise  # the server then closes the connection, so that clients report an incomplete body

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..logs import trace_id_of
+from ..logs import trace_ids_of
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
@@ -71,7 +71,7 @@ class TelemetryMiddleware:
             if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
                 facts = {"method": method, "route": route, "status": status, "code": code}
                 facts |= {"bytes": 0 if method == "HEAD" else sent, "seconds": round(seconds, 6)}
-                facts |= {"request_id": state.get("request_id"), "trace_id": trace_id_of(scope)}
+                facts |= {"request_id": state.get("request_id")} | trace_ids_of(scope)
                 facts["key"] = state.get("key_name")
                 level = "WARNING" if status >= 500 else "INFO"
                 self.log(level, "answered" if complete else "incomplete response", facts)
