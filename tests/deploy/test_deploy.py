@@ -172,6 +172,17 @@ def test_there_is_time_to_drain_and_to_finish(file: str, grace: int) -> None:
     assert settings.finish_seconds > Settings.finish_seconds, "as much of the grace period as there is"
 
 
+def test_the_documented_settings_for_a_grace_period_of_ten_seconds_leave_a_second() -> None:
+    section = (ROOT / "docs" / "operations.md").read_text().partition("\n## Grace period\n")[2].partition("\n## ")[0]
+    environment = dict(re.findall(r"(?m)^([A-Z_]+)=(\d+)$", section))
+    settings = Settings.from_environment(environment)
+    seconds = settings.drain_seconds + settings.finish_seconds + LEAVE_SECONDS
+    export = int(environment["OTEL_EXPORTER_OTLP_TIMEOUT"])
+    assert (f"at most {seconds} seconds, or {seconds + export} seconds if" in section, seconds + export) == (True, 9)
+    default = Settings().drain_seconds + Settings().finish_seconds + LEAVE_SECONDS
+    assert f"The default settings need\n{default} seconds" in section
+
+
 def test_a_pod_is_not_ready_before_its_drain_ends() -> None:
     readiness: dict[str, Any] = CONTAINER["readinessProbe"]
     drain = Settings.from_environment(ENVIRONMENTS["kubernetes"]).drain_seconds

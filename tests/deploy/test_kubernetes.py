@@ -9,7 +9,7 @@ import httpx
 import pytest
 import yaml
 from conftest import run
-from deployment import CONTAINER, DEPLOY, ENVIRONMENTS, KUBERNETES, MANIFEST, POD, argument_of
+from deployment import CONTAINER, DEPLOY, ENVIRONMENTS, KUBERNETES, MANIFEST, POD, ROOT, argument_of
 
 from axiscast_service.settings import Settings
 
@@ -76,15 +76,24 @@ def test_a_rolling_update_never_has_fewer_replicas() -> None:
     assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
+def test_pods_are_spread_over_nodes_within_one_revision() -> None:
+    """During a rollout, the pods of the old revision would otherwise count, and the new pods could share a node."""
+    (spread,) = POD["spec"]["topologySpreadConstraints"]
+    assert spread["topologyKey"] == "kubernetes.io/hostname"
+    assert spread["matchLabelKeys"] == ["pod-template-hash"]
+
+
 COMPONENTS = {
     path.parent.name: yaml.safe_load(path.read_text())
-    for name in ("autoscaler", "policy")
+    for name in ("autoscaler", "ingress", "monitor", "policy")
     for path in sorted((KUBERNETES / "components").glob(f"*/{name}.yaml"))
 }
 OVERLAYS = {
     "hpa-cpu": {"HorizontalPodAutoscaler"},
     "hpa-custom": {"HorizontalPodAutoscaler"},
+    "ingress": {"Ingress"},
     "network-policy": {"NetworkPolicy"},
+    "pod-monitor": {"PodMonitor"},
 }
 
 
@@ -110,6 +119,20 @@ def test_an_autoscaler_scales_the_deployment_and_never_below_its_replicas(name: 
     assert cpu["target"]["averageUtilization"] * 250 / 100 < 1000, "a process has one core"
 
 
+@pytest.mark.parametrize("name", [name for name in COMPONENTS if name.startswith("hpa")])
+def test_the_operators_page_has_the_resources_at_the_ceiling(name: str) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    ceiling = COMPONENTS[name]["spec"]["maxReplicas"]
+    assert f"Both overlays set `maxReplicas: {ceiling}`" in page
+    rows = dict(re.findall(r"(?m)^\| (requested CPU|requested memory|memory at most) \| ([\d.]+) \w+ \|$", page))
+    resources = CONTAINER["resources"]
+    assert {
+        "requested CPU": ceiling * int(resources["requests"]["cpu"].removesuffix("m")) / 1000,
+        "requested memory": ceiling * int(resources["requests"]["memory"].removesuffix("Mi")) / 1024,
+        "memory at most": ceiling * int(resources["limits"]["memory"].removesuffix("Mi")) / 1024,
+    } == {row: float(amount) for row, amount in rows.items()}
+
+
 def test_the_autoscaler_asks_for_a_metric_that_the_adapter_gives() -> None:
     (metric,) = (metric["pods"] for metric in COMPONENTS["hpa-custom"]["spec"]["metrics"] if metric["type"] == "Pods")
     (rule,) = yaml.safe_load((DEPLOY / "prometheus" / "adapter.yaml").read_text())["rules"]
@@ -128,6 +151,51 @@ def test_the_network_policy_lets_in_what_asks_the_services_port_and_nothing_out(
     assert spec["egress"] == []
 
 
+def test_the_pod_monitor_reads_the_metrics_of_the_pods_under_the_job_of_the_alerts(http: httpx.Client) -> None:
+    spec, labels = COMPONENTS["pod-monitor"]["spec"], POD["metadata"]["labels"]
+    assert spec["selector"]["matchLabels"].items() <= labels.items()
+    (endpoint,) = spec["podMetricsEndpoints"]
+    assert endpoint["port"] == CONTAINER["ports"][0]["name"]
+    assert http.get(endpoint["path"]).status_code == 200
+    (job,) = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yaml").read_text())["scrape_configs"]
+    assert labels[spec["jobLabel"]] == job["job_name"]
+
+
+def test_the_ingress_forwards_the_page_and_the_api_and_nothing_for_operators(http: httpx.Client) -> None:
+    (rule,) = COMPONENTS["ingress"]["spec"]["rules"]
+    paths = rule["http"]["paths"]
+    (port,) = MANIFEST["Service"]["spec"]["ports"]
+    backend = {"service": {"name": MANIFEST["Service"]["metadata"]["name"], "port": {"name": port["name"]}}}
+    assert [path["backend"] for path in paths] == [backend] * len(paths)
+
+    def forwarded(url: str) -> bool:
+        return any(
+            url == path["path"] or (path["pathType"] == "Prefix" and url.startswith(path["path"])) for path in paths
+        )
+
+    page = http.get("/")
+    files = re.findall(r'(?:href|src)="(static/[^"]+)"', page.text)
+    assert files
+    assert all(forwarded(f"/{file}") for file in files)
+    api = [path for path in http.get("/openapi.json").json()["paths"] if path.startswith("/v1/")]
+    assert api
+    assert all(map(forwarded, ["/", *api]))
+    assert not any(map(forwarded, ["/metrics", "/livez", "/readyz", "/docs", "/ops", "/openapi.json"]))
+
+
+def test_the_ingress_treats_requests_as_the_shipped_nginx_does() -> None:
+    configuration = (DEPLOY / "proxies" / "nginx.conf").read_text()
+    names = {"proxy-body-size": "client_max_body_size", "proxy-connect-timeout": "proxy_connect_timeout"}
+    annotations = COMPONENTS["ingress"]["metadata"]["annotations"]
+    assert len(annotations) == 6
+    for key, value in annotations.items():
+        name = key.removeprefix("nginx.ingress.kubernetes.io/")
+        directive = names.get(name, name.replace("-", "_"))
+        (shown,) = re.findall(rf"(?m)^\s*{directive}\s+([^;]+);", configuration)
+        assert shown.removesuffix("s" if name == "proxy-connect-timeout" else "") == value
+    assert annotations["nginx.ingress.kubernetes.io/proxy-body-size"] == f"{Settings().max_body_bytes // 2**20}m"
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize("name", ["base", *OVERLAYS])
 def test_kustomize_renders_it_and_the_schemas_admit_it(name: str) -> None:
@@ -140,5 +208,6 @@ def test_kustomize_renders_it_and_the_schemas_admit_it(name: str) -> None:
     assert ("replicas" in rendered["Deployment"]["spec"]) is not scaled, "each apply would undo what it scaled"
     assert rendered["Deployment"]["spec"]["template"] == POD
     schemas = pytest.importorskip("kubernetes_validate")
-    for part in rendered.values():
+    own_kinds = rendered.keys() - {"PodMonitor"}  # the Prometheus Operator defines it, not Kubernetes
+    for part in (rendered[kind] for kind in own_kinds):
         schemas.validate(part, schemas.latest_version(), strict=True)
