@@ -10,7 +10,7 @@ const reachedBy = ({outputs = [], result}) =>
 
 const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
 
-/** Returns [kind, headline, ...message] for the response to a check. An outer product fits, but may be accidental. */
+/** Returns [kind, headline, ...message] for the response to a check. The headline warns of an accidental outer product. */
 export function verdictOf({compatible, outputs, result, conflict, warnings}) {
   const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
   if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflict.message)];
@@ -29,7 +29,7 @@ export function fixesOf({conflict, warnings = []}, asked) {
   }));
 }
 
-/** Returns the details below the drawing: conditions, warnings, outputs and a link to the comparison. */
+/** Returns the elements below the drawing: conditions, warnings, outputs and a link to the comparison. */
 export function detailsOf({outputs = [], result, conditions = [], warnings = []}, asked) {
   const others = linkTo(comparisonOf(asked, outputs), "Compare all frameworks");
   const told = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
@@ -42,7 +42,7 @@ export function detailsOf({outputs = [], result, conditions = [], warnings = []}
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
 
-/** Returns the section about the result of a product. The outputs of a product are its broadcast operands. */
+/** Returns the section about the result of a matrix product. The outputs of a product are its broadcast operands. */
 function resultOf(result) {
   if (!result) return [];
   const facts = [tuple(result.shape), result.elements != null && `${result.elements} elements`,
@@ -63,7 +63,7 @@ function tableOf(outputs) {
     .filter(([, cells]) => cells.some(Boolean)); // empty columns are omitted
   const head = columns.map(([name]) => el("th", {scope: "col"}, name));
   const rows = outputs.map((_, number) => el("tr", {}, ...columns.map(([, cells]) => el("td", {}, cells[number]))));
-  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": "Outputs"}; // the table scrolls on a phone
+  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": "Outputs"}; // on a phone, the user can scroll the table
   const title = el("h2", {}, rows.length > 1 ? "Outputs" : "Output");
   return rows.length ? [title, el("div", wide, el("table", {}, el("tr", {}, ...head), ...rows))] : [];
 }
@@ -81,12 +81,12 @@ export function comparedOf({results, left_out: absent = []}) {
 
 const LEFT_OUT = "skipped: it takes only known sizes";
 
-/** Returns groups [text, answer, ops] of ops that have the same output or conflict, those that broadcast first. */
+/** Returns groups [text, answer, ops] of ops with the same output or conflict. Groups that broadcast come first. */
 function groupsOf(results) {
   const groups = new Map(), order = [true, null, false];
   for (const {op, also = [], ...answer} of results) {
     const {compatible, outputs, result, conditions = [], conflict} = answer, reached = reachedBy({outputs, result});
-    const name = conflict?.message.includes(op.name) ? op.name : ""; // messages may name the op
+    const name = conflict?.message.includes(op.name) ? op.name : ""; // messages may contain the op's name
     if (name) answer.conflict = {...conflict, message: conflict.message.replaceAll(name, "the op")};
     const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${reached}`
       : ["if ", conditions.map(({text}) => text).join(", and "), reached].filter(Boolean).join("  ");
@@ -119,7 +119,7 @@ export function comparisonTable({results, left_out: absent = []}, asked) {
 
 const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : [link]);
 
-/** Returns the content of a cell that shows a result of a comparison. */
+/** Returns the content of a table cell that shows a result of a comparison. */
 function verdictCell({compatible, outputs = [], result, conditions = [], conflict, warnings = []}) {
   const reached = reachedBy({outputs, result}), codes = warnings.map(({code}) => help("span", ` ${code}`));
   if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(conflict.message), ...codes];
@@ -127,7 +127,7 @@ function verdictCell({compatible, outputs = [], result, conditions = [], conflic
   return [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `if ${text}`)), ...codes];
 }
 
-/** Returns the replicated axes of a single output, because two rules may replicate along different axes. */
+/** Returns the replicated axes of a single output, because different rules may replicate along different axes. */
 function replicationOf(outputs = []) {
   const axes = outputs.length === 1 ? outputs[0].broadcast_axes : [];
   return axes.length ? ` replicated along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";

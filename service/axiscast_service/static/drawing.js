@@ -3,8 +3,8 @@
 import {el, tuple} from "./elements.js";
 import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, slotsOf} from "./picture.js";
 
-const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs; successive hues differ clearly
-const PLANES = 4; // the maximum number of planes that are drawn in a stack
+const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs, chosen so that successive hues differ clearly
+const PLANES = 4; // the maximum number of planes in a drawn stack
 const tint = (input) => `oklch(var(--source) ${HUES[input % HUES.length]})`;
 
 const indexed = (index) => `[${index.join(", ")}]`;
@@ -15,7 +15,7 @@ const copiedAxes = (kinds) => axesOf(kinds, "new", "stretch");
 const along = (axes, names) => ["along ", names ? "" : axes.length > 1 ? "axes " : "axis ",
                                 ...listed(axes.map((axis) => names?.[axis] ?? axis))].join("");
 
-/** Returns the name of an input in the input's colour. The target has no colour. */
+/** Returns an element with the name of an input in the input's colour. The target has no colour. */
 export function named(input, text = letterOf(input)) {
   const node = el("b", {className: input === null ? "" : "input"}, text);
   node.style.setProperty("--hue", HUES[input % HUES.length]);
@@ -98,7 +98,7 @@ function sceneOf(scene) {
   return {figure, light};
 }
 
-/** Returns whether a cell is highlighted with the selected cell `own`, because both show or read the same element. */
+/** Returns whether a cell is highlighted together with the selected cell `own`. Both show or read the same element. */
 function meets(cell, own) {
   if (cell === own) return true;
   const shared = cell.reads.some((element) => own.reads.includes(element));
@@ -133,7 +133,7 @@ function chooserOf(axis, places, first, choose) {
             el("span", {className: "help", "data-column": axis}, `axis ${axis}`), ...buttons);
 }
 
-/** Returns a panel that shows an input in the shape of the output, or the output. The chosen plane is in front. */
+/** Returns a panel that shows the output, or an input in the output's shape. The plane that the user chose is in front. */
 function panelOf(scene, layer, slots, chosen, cells) {
   const name = layer ? [named(layer.input, layer.letter), ` ${tuple(layer.shape)}`]
     : [el("b", {}, "output"), ` ${tuple(scene.shape)}`];

@@ -8,8 +8,8 @@ import {
   misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
-let question; // the current question, with all values as typed text
-let shown; // the question and the response of the complete current drawing
+let question; // the current question (op, inputs and attributes), with all values as typed text
+let shown; // the question and the response that the page shows completely
 let timer;
 let request = new AbortController();
 
@@ -41,7 +41,7 @@ function showInputs(focused) {
     control.onkeydown = ({key, isComposing}) => {
       if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
     };
-    control.onpaste = (event) => { // each pasted line becomes an input; prose is treated as an error message
+    control.onpaste = (event) => { // each pasted line becomes an input, but prose is treated as an error message
       const text = event.clipboardData.getData("text");
       if (isProse(text)) { event.preventDefault(); return explain(text); }
       const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -88,7 +88,7 @@ function fieldRow(field) {
   control.setAttribute("aria-describedby", `${error} ${help}`);
   control.oninput = () => {
     question.values[name] = control.value;
-    if (name === "mode") { showFields(); $(id).focus(); } // each mode has different attributes
+    if (name === "mode") { showFields(); $(id).focus(); } // each mode of an op has different attributes
     askSoon();
   };
   return el("div", {className: "field"},
@@ -126,7 +126,7 @@ async function ask() {
   });
 }
 
-/** Runs the work of a new request, and shows its problem. A later request aborts the work. `placed` replaces fields of the problem. */
+/** Runs the work for a new request, which a later request aborts, and shows a problem. `placed` replaces fields of the problem. */
 async function settled(work, placed = {}) {
   const {signal} = request = new AbortController();
   try {
@@ -165,7 +165,7 @@ function read(text) {
 const MAX_CHARACTERS = 65536;
 const PASTE = "You can also paste an error message into a shape.";
 
-/** Loads the op and the inputs that an error message contains, or shows an explanation of the error. */
+/** Loads the op and the inputs from an error message, or shows an explanation of the error. */
 async function explain(text) {
   clearTimeout(timer);
   request.abort();
@@ -185,7 +185,7 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").className = kind;
   $("verdict").textContent = verdict;
   $("message").replaceChildren(...message);
-  for (const id of ["fixes", "picture", "result"]) $(id).inert = !kind; // the old result stays, faded, until the next one
+  for (const id of ["fixes", "picture", "result"]) $(id).inert = !kind; // the old result stays visible, but faded, until the next result
 }
 
 function showMissing(fields) {
@@ -193,7 +193,7 @@ function showMissing(fields) {
   showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
 }
 
-/** Shows the message of a problem beside the field in its pointer. Without such a field, the message is the result. */
+/** Shows a problem's message beside the field to which its pointer refers. If there is no such field, shows it as the result. */
 function showProblem({title, detail = title ?? "", pointer}) {
   const [place, ...path] = (pointer ?? "").split("/").slice(1);
   const inside = place === "inputs" ? "inputs" : "field";
@@ -208,7 +208,7 @@ function showProblem({title, detail = title ?? "", pointer}) {
 }
 
 async function showAnswer(answer) {
-  const told = JSON.stringify([question, answer]), again = told === shown; // true if only the code must change
+  const told = JSON.stringify([question, answer]), again = told === shown; // true if only the code below the result must change
   showVerdict(...verdictOf(answer, question));
   if (!again) showResult(fixesOf(answer, question), drawingOf(answer, question, resize), detailsOf(answer, question));
   await showCode(answer);
@@ -222,8 +222,8 @@ async function showComparison(answer) {
 }
 
 function showResult(fixes, drawing, details) {
-  const {key} = document.activeElement.dataset; // a stepper button keeps the focus, so that it can be pressed again
-  shown = ""; // empty until the whole result is shown
+  const {key} = document.activeElement.dataset; // a size button keeps the focus, so that the user can press it again
+  shown = ""; // `shown` stays empty until the whole result is visible
   $("result").hidden = false;
   $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
@@ -267,7 +267,7 @@ async function showCode({compatible, diagram = ""}) {
 
 async function copy() {
   const {textContent: code} = $("code");
-  getSelection().selectAllChildren($("code")); // if there is no clipboard (it requires https), the user can copy the selection
+  getSelection().selectAllChildren($("code")); // the clipboard requires https, and without it the user can copy the selection
   const copied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
   $("copy").textContent = copied ? "Copied" : "Selected: press Ctrl+C";
   setTimeout(() => { $("copy").textContent = "Copy"; }, 2000);
@@ -279,12 +279,12 @@ $("form").onsubmit = (event) => event.preventDefault();
 $("add").onclick = () => changeInputs(question.inputs.length, 0, "");
 $("example").onclick = () => start(exampleHere(question.op));
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
-$("op").onfocus = ({target}) => { target.placeholder = target.value; target.value = ""; }; // so that the list shows all ops
+$("op").onfocus = ({target}) => { target.placeholder = target.value; target.value = ""; }; // an empty field shows all ops
 $("op").onblur = ({target}) => { target.value ||= question.op; };
 $("op").oninput = ({target, inputType}) => { // the user has chosen an op from the list
   if (inputType === "insertReplacementText" || inputType === undefined) target.blur();
 };
-$("op").onchange = ({target: {value}}) => { // an unchanged example is replaced by the new op's example, but typed text stays
+$("op").onchange = ({target: {value}}) => { // the new op's example replaces an unchanged example, but not typed text
   const op = value.trim();
   if (!op || op === question.op) return;
   const untouched = queryOf(question) === queryOf(exampleHere(question.op));
@@ -321,7 +321,7 @@ async function learn(alias) {
   try {
     ops.set(alias, await send(`v1/ops/${encodeURIComponent(alias)}`));
   } catch (error) {
-    if (!(error instanceof Problem) && !signal.aborted) throw error; // the check then reports an unknown op
+    if (!(error instanceof Problem) && !signal.aborted) throw error; // the check will then report an unknown op
   }
 }
 

@@ -1,8 +1,8 @@
-/* The data of a drawing: rows for the table of axes, and scenes, which show the inputs in the shape of the output. */
+/* The data of a drawing: rows for the table of axes, and scenes that show the inputs in the shape of the output. */
 
 import {sizesOf, volume} from "./question.js";
 
-const MOST = {slots: 6}; // the maximum number of places that are drawn along an axis
+const MOST = {slots: 6}; // the maximum number of positions that are drawn along an axis
 export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
 const numeric = (sizes) => sizes.map((size) => (/^\d{1,15}$/.test(size) ? Number(size) : size));
 const integers = (sizes) => sizes.every(Number.isInteger);
@@ -11,8 +11,8 @@ const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 // ---- Rows
 
 /** Returns {rows, more, heads, blamed} for the drawing in a response. A row is {name, input, letter, output, cells}, and has
- * a cell {size, mark, axis} for each column; `axis` is the axis of the input. `more` is the sentence about omitted inputs.
- * `heads` are the names of the columns. `blamed` tells for each column whether the sizes conflict. */
+ * a cell {size, mark, axis} for each column; `axis` is the axis of the input. `more` is a sentence about omitted inputs.
+ * `heads` are the names of the columns. `blamed` says for each column whether the sizes conflict. */
 export function rowsOf({drawing}) {
   const {heads, rows, omitted_inputs: omitted} = drawing ?? NOTHING, count = heads.filter(Boolean).length;
   const cellsOf = (cells) => (count ? [...Array(count - cells.length).fill({size: "", mark: "", axis: null}), ...cells] : []);
@@ -27,7 +27,7 @@ export function rowsOf({drawing}) {
 
 const NOTHING = {heads: [], rows: [], scenes: [], omitted_inputs: 0};
 
-/** Returns [name, marks] for each attribute that lists output axes, with a mark for each column. */
+/** Returns [name, marks] for each attribute that lists output axes. There is a mark for each column. */
 export function attributesAt({values}, {axes = []}, count) {
   return Object.entries(values).flatMap(([name, text = ""]) => {
     const places = /^(?!rhs).*(ax[ie]s|dimensions)/.test(name) && text ? numeric(sizesOf(text) ?? []) : [];
@@ -43,8 +43,8 @@ export function attributesAt({values}, {axes = []}, count) {
 /** Returns a scene for each shape of the outputs. A conflict has no scene, because the table of axes shows the conflict.
  *
  * A scene has the drawn `shape`, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
- * {input, letter, shape, kinds, at} for each input. A kind tells how the input fills a factor: "" (with its own elements),
- * "stretch", "new" or "maybe". `at(place)` returns the element at a place of the scene: {index, copy}. */
+ * {input, letter, shape, kinds, at} for each input. A kind says how the input fills a factor: "" (with its own elements),
+ * "stretch", "new" or "maybe". `at(place)` returns the element at a position in the scene: {index, copy}. */
 export function scenesOf({drawing, outputs = []}, asked) {
   return (drawing ?? NOTHING).scenes.map(({shape, groups, layers, omitted_layers: more}) => {
     const factors = groups.flat(), headings = headingsOf(asked, factors.length);
@@ -74,13 +74,13 @@ function unravel(flat, shape) {
 
 // ---- What is drawn of an axis
 
-/** Returns the places that are drawn along an axis, with "…" for omitted places. */
+/** Returns the positions that are drawn along an axis, with "…" for omitted positions. */
 export function slotsOf(size) {
   if (!Number.isInteger(size)) return [0, 1, "…"];
   return size <= MOST.slots ? [...Array(size).keys()] : [0, 1, 2, "…", size - 1];
 }
 
-/** Returns the short name of an element: the letter of the input, and the last three indices. Axes of size 1 are omitted. */
+/** Returns the short name of an element: the input's letter and the last three indices, without axes of size 1. */
 export function labelOf({letter, shape}, index) {
   const told = index.filter((_, axis) => shape[axis] !== 1).slice(-3), most = Math.max(0, ...told);
   return letter + (most > 99999 ? "…" : told.join(most > 9 ? "," : ""));
@@ -104,7 +104,7 @@ export function headingsOf({values: {pattern = ""}}, factors) {
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 
-/** Returns the names of factors for use in a sentence. The name of a number in a pattern mentions the output axis. */
+/** Returns the names of factors for use in a sentence. If a factor is an integer in a pattern, its name contains the output axis. */
 function spokenOf(names, spans) {
   const axes = spans.flatMap((span, axis) => Array(span).fill(axis));
   return names.map((name, place) => {

@@ -1,9 +1,9 @@
-/* The question: an op, its inputs and its attributes, all as typed text. A link to the page contains a question. */
+/* The question, which consists of an op, its inputs and its attributes, all as typed text. A link to the page contains a question. */
 
 import {tuple} from "./elements.js";
 
-const RESERVED = ["op", "input", "explain", "format", "warn"]; // any other parameter of a link is an attribute or a field
-export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // the warnings that are shown only on request
+const RESERVED = ["op", "input", "explain", "format", "warn"]; // all other parameters of a link are attributes or fields
+export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // the warnings that appear only on request
 const FIRST = "numpy.broadcast_arrays";
 const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // a small example in which both inputs are expanded
 const DTYPE = {
@@ -73,7 +73,7 @@ export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
   return {...asked, op, values, extras: []};
 }
 
-const targetOf = (op) => ops.get(op)?.target; // the attribute for the target shape, if the op has a target
+const targetOf = (op) => ops.get(op)?.target; // the attribute that holds the target shape, if the op has one
 
 /** Returns the comparison for a question. If the op has no target, the shape of a single output is the target. */
 export function comparisonOf(asked, outputs) {
@@ -82,7 +82,7 @@ export function comparisonOf(asked, outputs) {
   return askedOf(COMPARE.name, {...asked, values}, asked.values[targetOf(asked.op)] ?? reached);
 }
 
-/** Returns the question in a hint, with the options of the current question, or null if the hint has no known op. */
+/** Returns the question in a hint, with the options of the current question, or null if the hint's op is unknown. */
 export function hinted({op, inputs}, {values: {dtype, assume}, warn}) {
   if (!ops.has(op?.name)) return null;
   const next = questionOf({op, inputs});
@@ -97,7 +97,7 @@ export function titleOf({op, inputs}) {
 
 // ---- Fields
 
-/** Returns the fields of the form: the op's attributes for the current mode, fields in the link, and options. */
+/** Returns the fields of the form: the op's attributes for the current mode, the fields in the link, and the options. */
 export function fieldsOf({op, values, extras}) {
   const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
   const mode = values.mode || properties.mode?.default;
@@ -129,7 +129,7 @@ export function queryOf(asked) {
 
 const FORMS = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N,?,2..8";
 
-/** Returns the message about a text that is not a shape. The message contains the first part that is not a size. */
+/** Returns the message about a string that is not a shape. The message contains the first part that is not a size. */
 function invalidShape(text) {
   if (text.length > MAX_TEXT) return `A shape has at most ${MAX_TEXT} characters`;
   const part = text.replace(/[()[\]]/g, "").split(/[,×]/).map((one) => one.trim()).find((one) => !sizesOf(one)?.length);
@@ -153,7 +153,7 @@ export function misreading(asked) {
 
 // The functions below read typed and pasted text in the same way as wire/shapes.py and messages/attribute_text.py.
 
-const MAX_TEXT = 2000; // the maximum number of characters in a shape
+const MAX_TEXT = 2000; // the maximum number of characters in a typed shape
 const NAME = "[A-Za-z_][A-Za-z0-9_.]*";
 const BRACKETS = new RegExp(`^(?:${NAME} ?[:=] ?)?(?:${NAME} ?)?(?:\\((.*)\\)|\\[(.*)\\])$`);
 const TIMES = /(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)/g; // an x between two sizes, or a whole name
@@ -164,7 +164,7 @@ const INTEGER = /^-?[0-9]{1,19}$/, SYMBOL = /^(\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\
 export function sizesOf(text) {
   if (text.length > MAX_TEXT) return null;
   let body = text.replace(/\s+/g, " ").trim();
-  for (const _ of "()") { // two rounds, because of texts such as torch.Size([8, 1])
+  for (const _ of "()") { // two rounds, because a shape such as torch.Size([8, 1]) has two pairs of brackets
     const [, round, square] = BRACKETS.exec(body) ?? [];
     body = (round ?? square ?? body).trim();
   }
@@ -175,7 +175,7 @@ export function sizesOf(text) {
   return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : ["None", "null"].includes(size) ? "?" : size));
 }
 
-/** Returns whether a text is an error message. If so, a line has three or more words and is not a shape. */
+/** Returns whether a text is an error message, in which a line has three or more words and is not a shape. */
 export const isProse = (text) => text.split("\n").some((line) => !sizesOf(line) && /\p{L}{3}.*\s\S+\s+\S/u.test(line));
 
 /** Returns [name, size] for each assumption in a text such as "N=2.., M=3", or null if the text is invalid. */
@@ -204,7 +204,7 @@ export function hasSymbols(asked) {
 
 // ---- Source code
 
-// The functions below require a question without a misreading, whose texts are only shapes, names and JSON.
+// The functions below require a valid question, whose strings are only shapes, names and JSON.
 
 /** Returns a size as JSON. This JSON is also valid Python. */
 const sizeIn = (size) => (INTEGER.test(size) ? size : JSON.stringify(size));
@@ -235,7 +235,7 @@ export function comparisonBodyOf(asked) {
   return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
 }
 
-/** Returns the field of the requested warnings as [name, JSON], in a list that is empty without such warnings. */
+/** Returns a list with the field for the requested warnings as [name, JSON], or an empty list if none are requested. */
 const warnOf = ({warn}) => (warn.length ? [["warn", `[${warn.map((word) => JSON.stringify(word)).join(", ")}]`]] : []);
 
 const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
