@@ -81,7 +81,7 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
         yield [Arrangement(output, _add_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs]
     # The input's expanding axes are removed, because some ops can only add axes, or read sizes from other inputs.
     yield [Arrangement(output, _in_output_order(_unexpanded(output)), _all_axes(output)) for output in outputs]
-    # Some ops choose the order of the output axes themselves: added axes first, or the axes of the inputs in order.
+    # Some ops fix the order of the output axes: the added axes come first, or the inputs' axes keep their order.
     yield [Arrangement(output, _unexpanded(output), _broadcast_axes_first(output)) for output in outputs]
     order = list(dict.fromkeys(axis for output in outputs for _, axis in _unexpanded(output)))
     if all(sorted(order) == list(_all_axes(output)) for output in outputs):

@@ -91,7 +91,7 @@ def _unknown_if_negative(sizes: Sizes) -> Sizes:
 
 
 def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str] | None) -> Op | None:
-    """Return the op that a message is about, or None if the message lacks the op's name or a required attribute."""
+    """Return the op that a message is about, or None if the message does not state the op or a required attribute."""
     message = reading.message
     names = message.nodes.get(reading.node, message.op) or ()
     for name in (names,) if isinstance(names, str) else names:

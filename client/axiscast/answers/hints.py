@@ -59,7 +59,8 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
                 if of_integers:
                     return alignment.broadcast_shape()
                 if has_integer_mismatch(alignment):
-                    # Most changes are rejected here, before the costly conflict message is made.
+                    # Most changed requests are rejected here, before their conflict message is formatted, which takes
+                    # long.
                     return None
             if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
                 raise _Enough

@@ -47,7 +47,7 @@ class OperandPair(NamedTuple):
 
     origins: tuple[Origin, Origin]
     is_square: bool = True
-    """Whether the operands form an outer product of equal sizes, and one operand lacks an axis of the result."""
+    """Whether the operands form an outer product of equal sizes, in which one operand has no axis to expand."""
     is_loss: bool = False
     """Whether the operation is a loss, which compares predictions with targets element by element."""
     is_discrete: bool = False

@@ -31,7 +31,7 @@ from .terminal_text import (
 Part = Paragraph | Block | None
 """A block of a picture, which is the drawing or a paragraph."""
 _MAX_LISTED = 20
-"""The maximum number of answers that the text for a batch lists."""
+"""The maximum number of answers that are listed in the text for a batch."""
 
 
 class Picture(NamedTuple):

@@ -107,7 +107,7 @@ def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
     nonunit = [{axis for axis, size in enumerate(row) if size not in (None, 1)} for row in rows]
     sizes = [next((size for size in column if size not in (None, 1)), 1) for column in zip(*rows, strict=True)]
     for missing, size in enumerate(sizes):
-        # Maps an axis to the first input that lacks the axis `missing` and has a size other than 1 on the key's axis.
+        # For each axis, store the first input that has no axis `missing` and has a size other than 1 on this axis.
         first_inputs: dict[int, int] = {}
         for number, row in enumerate(rows):
             if row[missing] is None:

@@ -20,7 +20,7 @@ from .backend import backend_for
 from .terminal import byte_progress
 
 MAX_LINE_BYTES = 2**20
-"""The maximum length of a line in a batch file, in bytes. A request with a hundred thousand sizes fits."""
+"""The maximum length, in bytes, of a line in a batch file, which is enough for a hundred thousand sizes."""
 _READ_BYTES = 2**16
 """The maximum number of bytes that are read from the batch file at a time."""
 MIN_PROGRESS_BYTES = 2**20

@@ -55,7 +55,7 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of nodes in total, and the number of nodes for each verdict and each other kind of finding."""
+        """The total number of nodes, and the number of nodes per verdict and per other kind of finding."""
         verdicts = Counter(node.verdict for node in self.nodes)
         kinds = Counter(kind for node in self.nodes for kind in node.kinds)
         others = {name: kinds[name] for name in ("square", "contradicted", "pinned")}

@@ -43,7 +43,7 @@ target."""
 
 @cache
 def reference() -> str:
-    """Return the page /ops as HTML. All text is escaped, although no text comes from clients."""
+    """Return the page /ops as HTML. All text is escaped, even though no text comes from clients."""
     answers: dict[str, list[str]] = defaultdict(list)
     for inputs, target in _DIFFERENCES:
         for result in answer_compare(CompareRequest(inputs=inputs, shape=target)).results:

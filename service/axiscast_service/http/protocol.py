@@ -2,8 +2,8 @@
 
 A connection waits for its client in three cases: between two requests, while a header block or a short body arrives,
 and while the client does not read a response. A waiting connection may be closed to make room for a new connection
-(limits.py). The application gets a request when the request is complete. If the body is long or the client expects 100
-Continue, the application gets the request when the header block is complete.
+(limits.py). The application receives a request when the request is complete. If the body is long or the client expects
+100 Continue, the application receives the request as soon as the header block is complete.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .scope import closes, expects_continue, scope_of
 from .upload import EXTENSION, LONG_BYTES
 
 MAX_BUFFERED_BODY_BYTES = 64 * 2**10
-"""The maximum size of a body that is received completely before the application gets the request."""
+"""The maximum size, in bytes, of a body that is received completely before the application receives the request."""
 GRACE_SECONDS = 0.1
-"""The time for which an idle connection stays open on shutdown, because a request may be in transit."""
+"""The time, in seconds, for which an idle connection stays open on shutdown, because a request may be in transit."""
 PARTIAL_REQUEST_SECONDS = 2
-"""The time that a client has on shutdown to send the rest of a partial request."""
+"""The time, in seconds, that a client has on shutdown to send the rest of a partial request."""
 
 
 class HTTPProtocol(ReceivingConnection):

@@ -52,7 +52,7 @@ def new_buffer(nbytes: int, windows: bool) -> memoryview:
 
 
 def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
-    """Return the first `nbytes` bytes of a buffer. When nothing refers to the result, the cache gets the buffer.
+    """Return the first `nbytes` bytes of a buffer. When nothing refers to the result, the buffer goes to the cache.
 
     The buffer may contain data of another request: do not read it before the body is received.
     """

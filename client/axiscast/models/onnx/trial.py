@@ -32,7 +32,7 @@ class Trial(NamedTuple):
     def state(self, number: str) -> State:
         """Return the state of a node in this trial.
 
-        "fits" and "conflict" say whether the shapes broadcast. "fault" means that onnx reports an error.
+        "fits" means that the shapes broadcast, "conflict" that they do not, and "fault" that onnx reports an error.
         """
         finding = self.nodes.get(number)
         if number not in self.reached:
