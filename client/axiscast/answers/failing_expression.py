@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import NamedTuple
 
 from .frame_values import MISSING, ArrayValue, array_of, parameters, value_of
-from .static_shapes import shape_of
+from .static_shapes import is_number, shape_of
 
 _OWN = str(Path(__file__).parents[1])
 _STANDARD = [get_paths()[name] for name in ("stdlib", "platstdlib", "purelib")]
@@ -111,7 +111,7 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
             continue
         if array is None and (derived := shape_of(part, frame)) is not None:
             array = derived._replace(dtype="")  # an earlier operation in the expression may have changed the dtype
-        if array is None and (value is not MISSING or isinstance(part, ast.Constant)):
+        if array is None and (value is not MISSING or is_number(part, frame)):
             continue  # a number, a string or a list has no shape to explain
         operands.append(ExpressionOperand(_source(part), array))
     if isinstance(node, ast.Call) and names is None:

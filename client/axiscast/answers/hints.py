@@ -197,7 +197,8 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candi
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
         for rank in range(len(shape) + 1, room + 1 if shape else 0):
-            for own in combinations(range(1, rank), len(shape) - 1):  # a new axis before axis 0 changes nothing
+            # A new axis before axis 0 changes nothing. The last axes stay last if they fit there, as those of a mask.
+            for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):
                 kept = (0, *own)
                 if op.named_axes and op.names_axis(
                     number, [axis for axis, new in enumerate(kept) if axis != new], len(shape)

@@ -41,6 +41,21 @@ def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
     return None
 
 
+def is_number(node: ast.expr, frame: FrameType) -> bool:
+    """Return whether an expression is a constant, a number in the frame, or a number such as `-1e9` or `float("inf")`.
+
+    Strings and None are constants too.
+    """
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand, frame)
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left, frame) and is_number(node.right, frame)
+    if isinstance(node, ast.Call):
+        is_builtin = isinstance(node.func, ast.Name) and value_of(node.func, frame) is MISSING
+        return is_builtin and ast.unparse(node.func) in ("float", "int", "bool", "complex")
+    return isinstance(node, ast.Constant) or type(value_of(node, frame)) in (int, float, bool, complex)
+
+
 def _product(left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | None:
     """Return the shape and dtype of a matrix product, or None if the leading axes or the summed sizes differ."""
     if left is None or right is None or min(len(left.shape), len(right.shape)) < 2:
@@ -51,7 +66,7 @@ def _product(left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | 
 
 def _broadcast(left: ast.expr, right: ast.expr, frame: FrameType) -> ArrayValue | None:
     arrays = [shape_of(part, frame) for part in (left, right)]
-    numbers = [isinstance(part, ast.Constant) or type(value_of(part, frame)) in (int, float) for part in (left, right)]
+    numbers = [is_number(part, frame) for part in (left, right)]
     if any(array is None and not number for array, number in zip(arrays, numbers, strict=True)):
         return None
     known = [array for array in arrays if array is not None]
