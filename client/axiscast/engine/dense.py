@@ -189,7 +189,7 @@ def _parts(array: Array, axes: int) -> Iterator[Array]:
 
 
 class Cut(NamedTuple):
-    """The way in which a view is cut into chunks, and the buffers that the chunks need."""
+    """A description of how a view is cut into chunks, and of the buffers that the chunks need."""
 
     axis: int
     """The axis along which the view is cut."""

@@ -1,4 +1,4 @@
-"""Sums over axes, which are as accurate as the dtype and take little longer than reading the memory once.
+"""Summation over axes, as accurate as the dtype and only a little slower than reading the memory once.
 
 The axes are sorted by their order in memory, so that a transposed array takes no longer than any other array. The array
 is summed block by block, and each block is one step of work.
@@ -124,7 +124,7 @@ def _recompute_nonfinite(array: Array, axes: Ints, total: Array, out: Array) -> 
 
     If a term is not finite, the smallest or the largest term is not finite either, and these two terms determine the
     sum. If all terms are finite, the summation method caused the non-finite total. For example, 0 times the infinity in
-    another sum is NaN, and a group can overflow although its whole sum does not. Such a sum is recomputed in the widest
+    another sum is NaN, and a group can overflow even if the whole sum does not. Such a sum is recomputed in the widest
     float dtype. On platforms where this dtype has only 64 bits, the sum may still overflow.
     """
     if total.dtype.kind != "f" or np.isfinite(total).all():

@@ -226,7 +226,7 @@ def plain_op(op: OpLike) -> Any:
 
 
 def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
-    """Raise TypeError if shapes are given as a keyword, or if one of the call's options is misspelt."""
+    """Raise TypeError if shapes are given as a keyword argument, or if an option of the call is misspelt."""
     kind = op_class(name)
     for key in attributes:
         if kind is not None and key in kind.model_fields:

@@ -13,7 +13,7 @@ from ..wire.wording import close_matches, did_you_mean
 
 
 def parse_attribute(op: type[Op], name: str, text: str) -> Any:
-    """Parse the string that gives an attribute's value: a number, a string, a shape or JSON. Return the plain value.
+    """Parse the text of an attribute's value, which is a number, a string, a shape or JSON. Return the plain value.
 
     Raises ValueError if the op does not have the attribute, or if the string is not valid.
     """

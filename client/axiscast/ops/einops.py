@@ -157,7 +157,7 @@ class repeat(Op):
         return None
 
     def _torch_takes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Return whether the release returns a tensor.
+        """Return whether the tested release returns a tensor instead of an error.
 
         The release passes negative lengths to PyTorch's expand and reshape, which may accept them.
         """

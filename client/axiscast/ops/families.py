@@ -205,7 +205,7 @@ class Tile(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """Return the op that copies along each axis as often as the broadcast axes in this output axis require."""
+        """Return the op that makes as many copies along each axis as the broadcast axes in this output axis require."""
         output, counts, start = plan.outputs[0], [], 0
         for merged in output.merges or (1,) * len(output.output_shape):
             axes = range(start, start + merged)

@@ -1,4 +1,4 @@
-"""ggml, the library of llama.cpp: one of two tensors is repeated until it has the shape of the other tensor.
+"""ggml, the library of llama.cpp: operations that repeat one tensor to the shape of another tensor.
 
 Shapes are written as ggml writes `ne`: axis 0 is the innermost. A tensor has four axes, and axes that are left out have
 size 1. Each size of the larger tensor must be a multiple of the size of the repeated tensor. `repeat` repeats `a` to

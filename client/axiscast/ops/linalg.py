@@ -1,4 +1,4 @@
-"""MLIR's linalg dialect: broadcast, whose attribute names the new axes. On all other axes, the sizes must be equal."""
+"""MLIR's linalg dialect: broadcast, with an attribute that names the new axes. On other axes, sizes must be equal."""
 
 from typing import Literal, Self
 

@@ -45,7 +45,7 @@ class add(Elementwise):
 
 
 class maximum(Elementwise):
-    """Broadcast two tensors against each other, as add does."""
+    """Broadcast two tensors against each other, with the same rule as mindspore.add."""
 
     name: Literal["mindspore.maximum"] = "mindspore.maximum"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.maximum.html"

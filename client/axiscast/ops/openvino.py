@@ -1,4 +1,4 @@
-"""OpenVINO: Broadcast in versions 1 and 3, and Add. An attribute selects the rule.
+"""OpenVINO: Broadcast in versions 1 and 3, and Add. An attribute of each op selects the broadcasting rule.
 
 The attribute `mode` of Broadcast has these values:
 

@@ -39,7 +39,7 @@ _LINK = "https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil
 
 
 class expandToMatchRanks(Op):
-    """Insert leading axes of size 1 in the tensor of lower rank, without comparing sizes."""
+    """Insert leading axes of size 1 into the tensor that has fewer axes. Sizes are not compared."""
 
     name: Literal["poputil.expandToMatchRanks"] = "poputil.expandToMatchRanks"
     min_inputs = 2

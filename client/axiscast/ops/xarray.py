@@ -35,9 +35,9 @@ Names = Annotated[tuple[Name, ...], StopAtFirstError()]
 
 
 def _as_text(value: Any, names: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a list of names.
+    """Validate a list of names, or return a string unchanged.
 
-    A string is returned unchanged, because the rule decides which names a string excludes.
+    The rule decides which names a string excludes.
     """
     if not isinstance(value, str):
         return names(value)
@@ -203,7 +203,7 @@ class broadcast(Op):
                     )
 
     def _passes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Return whether the release accepts that an input has the same name twice."""
+        """Return whether the tested release accepts an input that has the same name twice."""
         held, apart, shared = self._held(), self._apart(), set(self._shared())
         free = {self.exclude} if isinstance(self.exclude, str) else set(self.exclude)
         sizes: dict[tuple[str, int | None], int] = {}

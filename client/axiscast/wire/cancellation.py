@@ -34,7 +34,7 @@ class CancellableWork:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Stop the work at its next checkpoint. Any thread may call this method."""
+        """Make the work stop at its next checkpoint. Any thread may call this method."""
         self._cancelled = True
 
     def run(self) -> tuple[Any, Exception | None]:

@@ -258,7 +258,7 @@ def distinct_elements(array: Array) -> tuple[Array, Strides]:
 
 
 def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return a read-only view of an array's memory with another shape and other strides (in bytes)."""
+    """Return a read-only view of an array's memory with the given shape and the given strides in bytes."""
     # The view is created with an integer dtype because as_strided does not support all dtypes of ml_dtypes.
     raw = array.view(storage_dtype(array.dtype))
     return np.lib.stride_tricks.as_strided(raw, shape, strides, writeable=False).view(array.dtype)
