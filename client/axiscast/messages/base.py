@@ -54,7 +54,7 @@ class AnswerPicture(Protocol):
 class DrawnAnswer(AnswerModel):
     """The base class for answers that print() and notebooks show as a drawing. The drawing is made only when shown."""
 
-    if not TYPE_CHECKING:  # type checkers would infer a field from `_picture`
+    if not TYPE_CHECKING:  # type checkers would treat `__str__` as a field
 
         def __str__(self) -> str:
             picture = self.__dict__.get("_picture")
