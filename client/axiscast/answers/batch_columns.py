@@ -49,7 +49,7 @@ def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = no_limit
 def checked(
     op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: ReserveMemory = no_limit
 ) -> CheckedColumns:
-    """Return the results of all rows of one op. The attributes named in `targets` are columns too.
+    """Return the results of all rows of one op. The attributes listed in `targets` are also columns.
 
     Raises Problem if the op needs integers, or if the columns have different lengths.
     """
@@ -65,7 +65,7 @@ def checked(
         alignment = align(op, shapes)
     except IntegerSizeRequired:
         raise _needs_rows(op) from None
-    except ShapeMismatch as incompatible:  # the shapes conflict in every row
+    except ShapeMismatch as incompatible:  # the shapes conflict in each row of the batch
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     distinct = {output.groups for output in alignment.outputs}
     reserve(columns_memory_estimate(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
@@ -219,7 +219,7 @@ def _product(sizes: Sequence[Any], bad: Flags) -> Any:
 
 
 def _find_conflict_axes(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> None:
-    """Find the conflict axis of each row that does not broadcast, with a separate check of each row."""
+    """Find the conflict axis of each row that does not broadcast, by checking each such row separately."""
     negative = np.zeros(len(answer.compatible), np.bool_)
     for values in inputs:
         negative = _with_negative(negative, values)

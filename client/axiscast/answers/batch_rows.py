@@ -1,4 +1,4 @@
-"""Check a batch of rows. Each row is a request, and an invalid row does not affect the others."""
+"""Functions that check a batch of rows. Each row is a request, and an invalid row does not affect the other rows."""
 
 from __future__ import annotations
 

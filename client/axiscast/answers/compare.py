@@ -1,4 +1,4 @@
-"""Compare what all frameworks do with the same shapes."""
+"""Functions that compare the results of all frameworks for the same shapes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
             continue
         checkpoint()
         question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
-        # A matrix product is a different operation, so it is listed only if the shapes fit or the request names it.
+        # A matrix product is a different operation, so it is listed only if the shapes fit or the user requests it by
+        # name.
         is_listed = op.has_common_output_axes or op.name in request.ops
         answer = check_to_dict(question, explains_conflict=is_listed)
         if not is_listed and answer["compatible"] is False:

@@ -23,7 +23,8 @@ _BY_SYNTAX = {
     "jaxlib": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul", "einsum": "jax.numpy.einsum"},
     "mlx": {"add": "mlx.core.add", "matmul": "mlx.core.matmul", "einsum": "mlx.core.einsum"},
 }
-"""The op for each Python operator and for some functions, by framework. Other names are looked up in the catalogue."""
+"""For each framework, the ops for Python operators and for some functions. Other names are looked up in the
+catalogue."""
 _INPUT = re.compile(r"\binput (\d{1,4})\b")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 

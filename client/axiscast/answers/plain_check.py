@@ -1,4 +1,4 @@
-"""Plain checks: check requests with integer sizes and possibly an op. They need no schema validation."""
+"""Plain checks, which are check requests with integer sizes and possibly an op. They need no schema validation."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tupl
 
 
 def _sizes(text: str) -> Sizes | None:
-    """Return the sizes in the text of a shape, or None if the text is not a shape. A negative size means unknown."""
+    """Return the sizes of a shape written as a string, or None for any other string. A negative size means unknown."""
     if text[0] == "{":
         if re.search("[A-Za-z]", text):
             # The braces contain a name, so this is source code that formats a message, not a message.

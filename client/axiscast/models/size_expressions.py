@@ -199,7 +199,7 @@ def _text(terms: SumOfProducts) -> str:
 
 
 def _atom(terms: SumOfProducts) -> str:
-    """Return a sum of products as an operand. A sum other than a single name or number is in parentheses."""
+    """Return a sum of products as the text of an operand. Anything but a name or integer is in parentheses."""
     return _enclosed(_text(terms))
 
 

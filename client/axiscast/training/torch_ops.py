@@ -43,7 +43,7 @@ class FunctionRole(NamedTuple):
     """Whether the arguments are lists of tensors. The first tensors of all lists broadcast, then the second ones."""
     axis: AxisRule = ""
     keeps_origin: bool = False
-    """Whether the result has the same origin as an operand, such as an axis of size 1 of that operand."""
+    """Whether the result keeps the origin of an operand, such as the code that added the operand's axis of size 1."""
 
 
 @cache

@@ -50,7 +50,7 @@ COALESCED_BYTES = 64 * 2**10
 """The size, in bytes, below which parts are joined before sending. The event loop copies at most this many bytes at
 once."""
 SLOW_SECONDS = 0.001
-"""The time, in seconds, for making one part of a stream, above which a thread makes the next part."""
+"""The computing time, in seconds, of one part of a stream above which a thread computes the next part."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class OutgoingArray:
 
     @property
     def is_fast_to_chunk(self) -> bool:
-        """Whether each chunk of the tensor can be made in a fraction of a millisecond."""
+        """Whether each chunk of the tensor can be computed in a fraction of a millisecond."""
         return is_fast_to_chunk(self.array)
 
     @property
@@ -248,7 +248,7 @@ class Streamed(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
-        """Yield the parts of the response. After a slow part, the next part is made on a thread.
+        """Yield the parts of the response. After a slow part, a thread computes the next part.
 
         The event loop can serve other requests after each part. Otherwise a client that reads fast would block the
         other requests, because `send` never waits for such a client.

@@ -23,7 +23,7 @@ GROWN_TLS_BYTES = 64 * 2**10
 """The body size, in bytes, above which the TLS buffers of a connection are assumed to have grown."""
 
 NEW_SECONDS = 2
-"""The time for which a connection that has sent no response is treated as new."""
+"""The time, in seconds, for which a connection that has sent no response is treated as new."""
 
 logger = logging.getLogger("axiscast")
 

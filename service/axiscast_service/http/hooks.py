@@ -35,7 +35,7 @@ class ShortRequestHandler(Protocol):
 
 
 def _ignore(reason: str) -> None:
-    """Ignore the reason. This is the default for callbacks."""
+    """Ignore the reason. This function is the default for callbacks."""
 
 
 @dataclass(slots=True)

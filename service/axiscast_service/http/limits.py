@@ -18,7 +18,7 @@ FILES_SHARE = 0.75
 for connections that are accepted before old connections are closed."""
 RESERVE_SHARE = 1 / 8
 """The additional share of MAX_CONNECTIONS that may be open while all other connections have a request in flight.
-Without this reserve, a probe would be refused at that moment."""
+Without this reserve, a health probe would be refused at such a moment."""
 MAX_GROWN_TLS = 32
 """The maximum number of connections with grown TLS buffers. After a long body, these buffers keep about 600 kB. Above
 this limit, the longest-waiting connection with grown buffers is closed."""

@@ -15,7 +15,8 @@ MAX_FAST_RESPONSES = 64
 MAX_NORMAL_REQUESTS = 16
 """The maximum number of requests per turn for the application. Each request takes about 0.2 ms in the next turn."""
 MAX_TURN_SECONDS = 0.004
-"""The time after which a turn ends, so that the event loop can handle reads, new connections and timers."""
+"""The time, in seconds, after which a turn ends, so that the event loop can handle reads, new connections and
+timers."""
 PIPELINED_INTERVAL = 4
 """The n such that every n-th request is a pipelined request, if there are any. All other requests have just arrived."""
 

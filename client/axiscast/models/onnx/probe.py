@@ -39,7 +39,7 @@ class ProbeResult(NamedTuple):
     sizes: tuple[dict[str, int], ...]
     """The sets of sizes that were tried."""
     notes: tuple[str, ...]
-    """Notes about named sizes that could not be chosen freely. Each note states the reason."""
+    """Notes about named sizes that the probe could not choose freely. Each note states the reason."""
 
 
 @dataclass

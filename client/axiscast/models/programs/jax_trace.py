@@ -268,9 +268,10 @@ def _results(
         written = _broadcast_written([value.written_shape for value in operands if value.written_shape], shape)
     arrays = [value.provenance for value in operands if value.written_shape]
     axis_origin: AxisOrigin = ""
-    # If there is no array, the equation converts a number to an array, which does not add an axis.
+    # If no operand is an array, the equation converts a number to an array, which does not add an axis.
     if primitive in _ADD_AXIS and arrays:
-        # Inside vmap, jax's own functions add the axes for pairs that the user has written.
+        # Inside vmap, jax's own functions add these axes, which are treated like axes that the user's code adds
+        # explicitly.
         axis_origin = "index" if is_in_jax or _BATCHING in jax_functions else _axis_origin(jax_functions)
     keeps, is_index = primitive in _KEEP_PROVENANCE, primitive == "iota"
     provenance = derive(arrays, keeps=keeps, is_index=is_index, axis_origin=axis_origin, line=_source_line(location))

@@ -20,7 +20,7 @@ __all__ = ["check_torch"]
 OLDEST_EXPORTED_TORCH = "2.13"
 """The oldest torch release with which check_torch is tested."""
 _BROADCASTING = ELEMENTWISE | LOSSES
-"""The functions that broadcast and that torch does not tag as `pointwise`."""
+"""The torch functions that broadcast, and that torch does not tag as `pointwise`."""
 _ADD_AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
 _KEEP_PROVENANCE = (
     *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
