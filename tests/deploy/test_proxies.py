@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import PATIENCE, free_port, started, wait_for
+from conftest import PATIENCE, free_port, served, started, wait_for
 from deployment import DEPLOY
 
 PROXIES = {path.stem: path.read_text() for path in (DEPLOY / "proxies").iterdir()}
@@ -27,18 +30,20 @@ def directives(proxy: str, name: str) -> list[str]:
 
 
 class Backend(ThreadingHTTPServer):
-    """A service that says whether it is ready only after so many seconds, and is busy for who asks for /busy."""
+    """A service whose /readyz responds after `seconds`. /busy always returns 503, and /late returns 408 once."""
 
     daemon_threads = True
 
     def __init__(self, seconds: float = 0) -> None:
+        late = iter([408])
+
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
                 if self.path == "/readyz":
                     time.sleep(seconds)
-                self.send_response(503 if self.path == "/busy" else 200)
+                self.send_response(503 if self.path == "/busy" else next(late, 200) if self.path == "/late" else 200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -92,7 +97,7 @@ def test_no_proxy_takes_a_busy_service_for_a_dead_one() -> None:
 def test_every_proxy_sends_a_request_that_was_refused_for_now_to_the_other_service() -> None:
     assert "http_503" in directives("nginx", "proxy_next_upstream")[0].split()
     assert "non_idempotent" in directives("nginx", "proxy_next_upstream")[0].split()
-    assert "503" in directives("haproxy", "retry-on")[0].split()
+    assert {"408", "503"} <= {*directives("haproxy", "retry-on")[0].split()}
     assert directives("haproxy", "option redispatch") == ["1"]
 
 
@@ -122,3 +127,53 @@ def test_a_service_that_is_slow_to_say_so_is_ready_all_the_same(proxy: str, tmp_
 def test_a_service_that_is_gone_costs_nobody_an_answer(proxy: str, tmp_path: Path) -> None:
     with Backend() as one, proxied(proxy, tmp_path, [one.server_port, free_port()]) as client:
         assert {client.get("/v1/ops").status_code for _ in range(20)} == {200}
+
+
+def test_haproxy_sends_a_request_that_timed_out_in_a_stall_to_the_other_service(tmp_path: Path) -> None:
+    with (
+        Backend() as one,
+        Backend() as other,
+        proxied("haproxy", tmp_path, [one.server_port, other.server_port]) as client,
+    ):
+        assert [client.get("/late").status_code for _ in range(4)] == [200] * 4
+
+
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_requests_wait_for_two_services_that_stall(proxy: str, tmp_path: Path) -> None:
+    """The stall is longer than the two checks with which HAProxy removes a service: 2 x 3 s, and 0.5 s between them."""
+    checked, streamed = {"inputs": [[8, 1, 6], [7, 1]]}, {"inputs": [{"shape": [1], "dtype": "uint8", "data": [7]}]}
+    streamed |= {"op": {"name": "numpy.broadcast_to", "shape": [2**22]}}
+    headers = {"Accept": "application/vnd.msgpack"}
+    with served() as one, served() as other, proxied(proxy, tmp_path, [one.port, other.port]) as front:
+        seen: Counter[str] = Counter()
+        stop = threading.Event()
+
+        def ask(name: str, path: str, body: object) -> None:
+            with httpx.Client(base_url=front.base_url, timeout=PATIENCE) as client:
+                while not stop.is_set():
+                    answer = client.post(path, json=body, headers=headers)
+                    right = len(answer.content) > 2**22 if name == "streamed" else b"shape" in answer.content
+                    seen[f"{name} {answer.status_code} {right}"] += 1
+                    stop.wait(0.02)
+
+        requests = [("checked", "/v1/check", checked), ("streamed", "/v1/broadcast", streamed)]
+        askers = [threading.Thread(target=ask, args=each) for each in requests * 3]
+        for asker in askers:
+            asker.start()
+        assert wait_for(lambda: seen.total() > 20)
+        for service in (one, other):
+            os.kill(service.process.pid, signal.SIGSTOP)
+        try:
+            for _ in range(18):  # new connections in the stall, beside those that wait
+                time.sleep(0.5)
+                askers.append(threading.Thread(target=ask, args=requests[0]))
+                askers[-1].start()
+        finally:
+            for service in (one, other):
+                os.kill(service.process.pid, signal.SIGCONT)
+            before = seen.total()
+            wait_for(lambda: seen.total() > before + 50)
+            stop.set()
+            for asker in askers:
+                asker.join()
+    assert seen.keys() == {"checked 200 True", "streamed 200 True"}
