@@ -53,11 +53,13 @@ def _verdict(result: Comparison) -> tuple[str, str]:
 
 
 def _ops_text(result: Comparison) -> str:
-    """Return the names of the ops with this result. The name of the framework appears only once."""
-    first, *others = (
-        f"{op['name']} ({op['mode']})" if "mode" in op else op["name"] for op in (result.op, *result.also)
-    )
-    return ", ".join([str(first), *(other.split(".", 1)[1] for other in others)])
+    """Return the names of the ops with this result. The name of a module is written once: numpy.add, broadcast_to."""
+    texts, module = [], ""
+    for op in (result.op, *result.also):
+        shown = str(op["name"]).removeprefix(module) + (f" ({op['mode']})" if "mode" in op else "")
+        module = str(op["name"]).rpartition(".")[0] + "."
+        texts.append(shown)
+    return ", ".join(texts)
 
 
 def translation_as_text(answer: TranslateAnswer) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import InvalidAnswer
 from ..wire.dtypes import dtype_from_name, find_invalid_element
 from ..wire.tensors import Array, bin_header, msgpack_tensor_header, strided_size, tensor_view, to_little_endian
+from ..wire.wording import axis_count
 from .expected_response import ANY_TENSOR, MAX_TENSORS, ExpectedFields, ExpectedTensor
 from .response_reading import EMPTY_BUFFER, Chunk, one_line
 
@@ -284,7 +285,7 @@ def _check_metadata(
         raise ValueError("the dtype, shape or strides of a tensor are missing or invalid")
     shape, strides = tuple(shape or ()), None if strides is None else tuple(strides)
     if strides is not None and len(strides) != len(shape):
-        raise ValueError(f"a tensor has {len(strides)} strides, but its shape has {len(shape)} axes")
+        raise ValueError(f"a tensor has {len(strides)} strides, but its shape has {axis_count(shape)}")
     if difference := expected.difference(name, shape, strides):
         raise ValueError(difference)
     return name, shape, strides

@@ -21,6 +21,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch, resolve
 from ..wire.shapes import Integer, format_shape, limit_names
+from ..wire.wording import axis_count
 from .base import Op
 from .einops_pattern import (
     ELLIPSIS,
@@ -221,8 +222,8 @@ class repeat(Op):
         if rest < 0 or (rest > 0 and (ELLIPSIS,) not in left):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, but the left side of {self.pattern!r} "
-                f"names {named}{' or more' if (ELLIPSIS,) in left else ''}.",
+                f"Input 0 of shape {format_shape(shape)} has {axis_count(shape)}, but the left side of "
+                f"{self.pattern!r} names {named}{' or more' if (ELLIPSIS,) in left else ''}.",
             )
         unnamed = tuple(f"...{number}" for number in range(rest))
         return expand_side(left, unnamed), expand_side(right, unnamed)

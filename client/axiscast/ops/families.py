@@ -27,7 +27,7 @@ from ..plan.relations import Relation
 from ..plan.tiling import align_copies
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
-from ..wire.wording import count_of
+from ..wire.wording import axis_count, count_of
 from .base import Op
 
 
@@ -90,7 +90,7 @@ class MatrixProduct(Op):
             if len(shape) < self.min_rank:
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, but {self.name} needs "
+                    f"Input {number} of shape {format_shape(shape)} has {axis_count(shape)}, but {self.name} needs "
                     f"at least {self.min_rank}.",
                 )
         left, right = shapes
@@ -199,7 +199,7 @@ class Tile(Op):
             raise ShapeMismatch(
                 "rank-mismatch",
                 f"{self.counts} {format_shape(counts)} has {count_of(len(counts), 'entry', 'entries')}, but input 0 of "
-                f"shape {format_shape(shape)} has {count_of(len(shape), 'axis', 'axes')}: {self.name} needs {needed}.",
+                f"shape {format_shape(shape)} has {axis_count(shape)}: {self.name} needs {needed}.",
             )
         return align_copies(shape, counts, self.counts, self.name)
 

@@ -9,6 +9,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integers, format_shape, shorten
+from ..wire.wording import axis_count
 from .base import Op
 from .framework import MLIR, Framework
 
@@ -47,7 +48,7 @@ class broadcast(Op):
             raise ShapeMismatch(
                 "axes-count",
                 f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} axes of input 0 of shape "
-                f"{format_shape(shape)}, but the output {format_shape(target)} has {len(target)} axes.",
+                f"{format_shape(shape)}, but the output {format_shape(target)} has {axis_count(target)}.",
             )
         check_mapping(added, target, "dimensions")
         check_sizes(target, "shape", self.name)

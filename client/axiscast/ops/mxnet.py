@@ -28,6 +28,7 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import DimensionOrDimensions, Dimensions
 from ..wire.shapes import IntegerOrIntegers, Integers, as_list, format_shape, shorten
+from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
@@ -125,7 +126,7 @@ class broadcast_like(Op):
             if len(lhs) != len(rhs):
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input 0 of shape {format_shape(lhs)} has {len(lhs)} axes and input 1 of shape "
+                    f"Input 0 of shape {format_shape(lhs)} has {axis_count(lhs)} and input 1 of shape "
                     f"{format_shape(rhs)} has {len(rhs)}, but {self.name} does not align ranks. Set lhs_axes and "
                     "rhs_axes, or reshape.",
                 )
@@ -179,7 +180,7 @@ class broadcast_to(Op):
         if len(shape) != len(target):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes and the target {format_shape(target)} "
+                f"Input 0 of shape {format_shape(shape)} has {axis_count(shape)} and the target {format_shape(target)} "
                 f"has {len(target)}, but {self.name} does not align ranks. Reshape first.",
             )
         return align_keeping(shape, target, "shape", self.name, keep=0)

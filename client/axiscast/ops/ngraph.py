@@ -14,6 +14,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import AxisSet, format_shape, shorten
+from ..wire.wording import axis_count
 from .base import Op
 from .framework import CPP, Framework
 
@@ -121,7 +122,7 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
     if len(kept) != len(arg):
         raise ShapeMismatch(
             "rank-mismatch",
-            f"Input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
+            f"Input 0 of shape {format_shape(arg)} has {axis_count(arg)}, but the output {format_shape(shape)} without "
             f"broadcast axes {shorten(broadcast_axes)} has {len(kept)}: {name} must name every axis that the input "
             "lacks and no other axis.",
         )

@@ -25,6 +25,7 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Number, format_shape
+from ..wire.wording import axis_count
 from . import families
 from .aliases import aliases
 from .base import Op
@@ -176,13 +177,13 @@ class Gemm(Op):
             if len(shape) != 2:
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes: Gemm multiplies matrices.",
+                    f"Input {number} of shape {format_shape(shape)} has {axis_count(shape)}: Gemm multiplies matrices.",
                 )
         for c in added:
             if len(c) > 2:
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input 2 of shape {format_shape(c)} has {len(c)} axes, but a matrix product has only 2.",
+                    f"Input 2 of shape {format_shape(c)} has {axis_count(c)}, but a matrix product has only 2.",
                 )
         m, k = (1, 0) if self.transA else (0, 1)
         rows, columns = (1, 0) if self.transB else (0, 1)

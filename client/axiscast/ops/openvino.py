@@ -35,6 +35,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integer, Integers, format_shape, shorten
+from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
@@ -273,7 +274,7 @@ class Add1(Elementwise):
             if len(one) != len(other):
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input 0 of shape {format_shape(one)} has {len(one)} axes and input 1 of shape "
+                    f"Input 0 of shape {format_shape(one)} has {axis_count(one)} and input 1 of shape "
                     f"{format_shape(other)} has {len(other)}: auto_broadcast none requires equal shapes.",
                 )
             every = tuple(range(len(one)))

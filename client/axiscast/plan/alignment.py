@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..wire.shapes import format_shape, shorten
+from ..wire.wording import axis_count
 from .column import Column
 from .plan import Placement, Plan, Shape
 from .relations import Relation
@@ -324,7 +325,7 @@ def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> 
     if len(shape) > len(target):
         raise ShapeMismatch(
             "rank-mismatch",
-            f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, "
+            f"Input {number} of shape {format_shape(shape)} has {axis_count(shape)}, "
             f"but the target {format_shape(target)} has only {len(target)}: "
             f"{framework} can add axes but not remove them.",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from difflib import get_close_matches
 
 MAX_NAME_CHARACTERS = 60
@@ -27,6 +27,11 @@ def close_matches(name: str, names: Iterable[str], count: int = 3, cutoff: float
 def count_of(number: int, noun: str, nouns: str = "") -> str:
     """Return a number with its noun, such as "1 axis" or "2 axes"."""
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def axis_count(shape: Sized) -> str:
+    """Return the number of axes of a shape as words, such as "1 axis"."""
+    return count_of(len(shape), "axis", "axes")
 
 
 def did_you_mean(close: Sequence[str]) -> str:
