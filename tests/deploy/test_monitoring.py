@@ -7,7 +7,8 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -77,26 +78,30 @@ DASHBOARD = json.loads((DEPLOY / "grafana" / "axiscast.json").read_text())
 
 
 @contextmanager
-def prometheus_of(service: Served, folder: Path) -> Iterator[httpx.Client]:
+def prometheus_of(service: Served, folder: Path, rule_files: Sequence[str] = ()) -> Iterator[httpx.Client]:
     """A real Prometheus that asks the service each second."""
     (job,) = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())["scrape_configs"]
     targets = [{"targets": [f"127.0.0.1:{service.port}"]}]
     scraped = {"job_name": job["job_name"], "scrape_interval": "1s", "static_configs": targets}
-    (folder / "prometheus.yaml").write_text(yaml.safe_dump({"scrape_configs": [scraped]}))
+    (folder / "prometheus.yaml").write_text(
+        yaml.safe_dump(
+            {"global": {"evaluation_interval": "1s"}, "rule_files": [*rule_files], "scrape_configs": [scraped]}
+        )
+    )
     address = f"127.0.0.1:{free_port()}"
     options = ["--config.file=prometheus.yaml", "--storage.tsdb.path=data", f"--web.listen-address={address}"]
     with (
         started(["prometheus", *options], cwd=folder, stderr=subprocess.DEVNULL),
         httpx.Client(base_url=f"http://{address}", timeout=PATIENCE) as client,
     ):
-
-        def ready() -> bool:
-            with suppress(httpx.TransportError):
-                return client.get("/-/ready").status_code == 200
-            return False  # it has not begun to listen
-
-        assert wait_for(ready)
+        assert wait_for(lambda: _is_ready(f"http://{address}/-/ready"))
         yield client
+
+
+def _is_ready(url: str) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(url).status_code == 200
+    return False  # it has not begun to listen
 
 
 def test_a_panel_says_what_it_shows_and_stands_alone() -> None:
@@ -127,3 +132,42 @@ def test_a_real_prometheus_answers_each_query_of_the_dashboard(tmp_path: Path) -
         for query in queries:
             assert wait_for(lambda query=query: any(value >= 0 for value in values(query))), query  # NaN is neither
         assert values('up{job="axiscast"}') == [1]
+
+
+FAULTY = """
+import time
+from axiscast_service.endpoints import check
+from axiscast.cli import main
+check_to_dict = check.check_to_dict
+def faulty(message, *arguments):
+    if len(message.inputs) == 1:
+        raise RuntimeError("induced")
+    time.sleep(0.3)
+    return check_to_dict(message, *arguments)
+check.check_to_dict = faulty
+main()
+"""
+"""A program that runs a service in which checks of one input fail, and all others take 0.3 s."""
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
+def test_failing_and_slow_checks_fire_their_alerts_in_a_real_prometheus(tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    rules = (PROMETHEUS / "alerts.yaml").read_text()
+    (tmp_path / "alerts.yaml").write_text(rules.replace("[5m]", "[10s]").replace("for: 5m", "for: 2s"))
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-c", FAULTY, "serve", "--port", str(port)]
+    with started(command, stderr=subprocess.DEVNULL) as process:
+        assert wait_for(lambda: _is_ready(f"{url}/readyz"))
+        with prometheus_of(Served(url, process), tmp_path, ["alerts.yaml"]) as prometheus:
+
+            def firing() -> set[str]:
+                posted = [httpx.post(f"{url}/v1/check", json={"inputs": inputs}) for inputs in ([[3]], [[3], [1]])]
+                assert [answer.status_code for answer in posted] == [500, 200]
+                alerts = prometheus.get("/api/v1/alerts").json()["data"]["alerts"]
+                return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
+
+            assert not firing()
+            assert wait_for(lambda: firing() >= {"AxiscastFailing", "AxiscastSlow"})
+            assert not firing() & {"AxiscastDown", "AxiscastNotReady", "AxiscastOverloaded", "AxiscastTimingOut"}
