@@ -134,3 +134,18 @@ def test_a_conflict_with_an_attribute_other_than_the_target_names_it() -> None:
         "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: a named axis must "
         "have size 1 before it expands."
     )
+
+
+def test_rows_of_different_numbers_can_be_combined_in_pairs() -> None:
+    conflict = axiscast.check("numpy.subtract", (1000, 3), (12, 3)).conflict
+    assert conflict
+    (hint,) = conflict.hints
+    assert hint.text == (
+        "to combine all pairs of rows, reshape input 0 to (1000, 1, 3), x[:, None]: the output is (1000, 12, 3)"
+    )
+    answer = axiscast.check(hint.op, *hint.inputs)
+    assert answer.outputs[0].shape == [1000, 12, 3]
+    for shapes in (((5, 3), (4, 2)), ((5,), (4,)), ((5, 3), (4, 3), (1,))):  # other sizes, vectors, three inputs
+        conflict = axiscast.check("numpy.broadcast_arrays", *shapes).conflict
+        assert conflict
+        assert not [hint for hint in conflict.hints if "pairs of rows" in hint.text]

@@ -107,6 +107,8 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
         yield from _multiplied(op, shapes, fitting)
     yield from _swapped(op, shapes, target, fitting)
     yield from _reshaped(op, shapes, fitting)
+    if target is None and op.has_common_output_axes:
+        yield from _paired(op, shapes, fitting)
     if target is not None and len(shapes) == 1:
         yield from _other_target(op, shapes, target, fitting)
         yield from _other_op(op, shapes, target, fitting)
@@ -223,6 +225,18 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candi
                 text = f"remove the leading axes of size 1 from input {number}: {format_shape(narrower)} fits"
                 yield text, op, inputs
                 break
+
+
+def _paired(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+    """Yield a request that combines each row of one input with each row of the other, such as points with centers."""
+    if len(shapes) != 2 or min(map(len, shapes)) < 2 or shapes[0][1:] != shapes[1][1:]:
+        return
+    rows, *others = shapes[0]
+    wider = (rows, 1, *others)
+    inputs = _with(shapes, 0, wider)
+    if (output := fitting(op, inputs)) is not None:
+        text = f"to combine all pairs of rows, reshape input 0 to {format_shape(wider)}, x[:, None]"
+        yield f"{text}: the output is {format_shape(output)}", op, inputs
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
