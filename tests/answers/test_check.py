@@ -173,7 +173,7 @@ def test_the_text_of_a_check_has_the_diagram_the_conflict_and_the_hints() -> Non
     assert check_as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
         "incompatible (rank-mismatch): Input 0 of shape (1, 3) has 2 axes, but the target (3,) has only 1: "
         "numpy.broadcast_to can add axes but not remove them.\nhint: remove the leading axes of size 1 from input 0: "
-        "(3,) fits\nhint: openvino.Broadcast-3 in mode bidirectional, which also expands the target, fits: the "
+        "(3,) fits\nhint: openvino.Broadcast-3 in bidirectional mode, which also expands the target, fits: the "
         "output is (1, 3)"
     )
 

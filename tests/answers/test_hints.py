@@ -41,9 +41,9 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
      "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)",
      ngraph.Broadcast(shape=(3, 4), broadcast_axes=(1,)), [(3,)]),
     (numpy.broadcast_to(shape=(3, 4)), [(3,)],
-     "openvino.Broadcast-3 in mode explicit with axes_mapping=[0] fits: the output is (3, 4)", EXPLICIT, [(3,)]),
+     "openvino.Broadcast-3 in explicit mode with axes_mapping=[0] fits: the output is (3, 4)", EXPLICIT, [(3,)]),
     (numpy.broadcast_to(shape=(3, 4, 5)), [(3, 1)],
-     "openvino.Broadcast-3 in mode explicit with axes_mapping=[0, 1] fits: the output is (3, 4, 5)",
+     "openvino.Broadcast-3 in explicit mode with axes_mapping=[0, 1] fits: the output is (3, 4, 5)",
      openvino.Broadcast3(mode="explicit", target_shape=(3, 4, 5), axes_mapping=(0, 1)), [(3, 1)]),
     (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
      "write shape=(3, 4): numpy.broadcast_to does not accept -1", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
@@ -57,7 +57,7 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
     (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)],
      "initial_broadcast_axes=[0] fits", ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
     (openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
-     "in mode bidirectional, which also expands the target, fits: the output is (2, 3)", BIDIRECTIONAL, [(2, 3)]),
+     "in bidirectional mode, which also expands the target, fits: the output is (2, 3)", BIDIRECTIONAL, [(2, 3)]),
 ]  # fmt: skip
 """Each case has a request, and the text, the op and the shapes of a hint."""
 

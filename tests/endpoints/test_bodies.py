@@ -32,7 +32,7 @@ BAD_BODIES = [
     ),
     (
         {"inputs": [[3]], "op": {"name": "openvino.Broadcast-1", "target_shape": [3], "mode": "explicit"}},
-        "/op/axes_mapping", "op/axes_mapping: is required in mode explicit",
+        "/op/axes_mapping", "op/axes_mapping: is required in explicit mode",
     ),
     (
         {"inputs": [[3]], "op": {"name": "openvino.Broadcast-3", "target_shape": [3], "mode": "pdpd"}},

@@ -152,7 +152,7 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
      Asked(BATCH, {"requests": [TWO | {"warn": ["rank-promotion"]}]})),
     (Asked(BATCH, {"requests": [TWO], "dtype": "float32"}), 422, "/dtype", "belongs inside each request",
      Asked(BATCH, {"requests": [TWO | {"dtype": "float32"}]})),
-    (got("inputs=3&inputs=1"), 422, "/inputs", "write input, once for each shape: ?input=3&input=1",
+    (got("inputs=3&inputs=1"), 422, "/inputs", "write `input` once for each shape: ?input=3&input=1",
      got("input=3&input=1")),
     (got("inputs=[[3],[1]]"), 422, "/inputs", "?input=3&input=1", got("input=3&input=1")),
     (got("input[]=3&input[]=1"), 422, "/input[]", "?input=3&input=1", got("input=3&input=1")),

@@ -53,7 +53,7 @@ def test_a_node_that_fails_at_every_set_of_sizes_is_incompatible(check: Check) -
     assert f"does not broadcast for batch={batch}, seq={seq}: axis -2" in str(report)
     assert (
         "It fails for both sets of tried sizes. Use --example to try other sizes. "
-        "It works only with seq = 12, although the file declares seq free." in str(report)
+        "It works only with seq = 12, although the file declares seq as dynamic." in str(report)
     )
 
 

@@ -36,7 +36,7 @@ def test_what_was_typed_goes_with_the_reader_to_another_op(page: Page) -> None:
     page.ask("op=openvino.Broadcast-1&mode=pdpd&input=3,1&target_shape=3,4")
     page.choose("openvino.Broadcast-3")
     page.settle()
-    assert page.query() == "op=openvino.Broadcast-3&input=3,1&target_shape=3,4"  # which has no mode pdpd
+    assert page.query() == "op=openvino.Broadcast-3&input=3,1&target_shape=3,4"  # which has no pdpd mode
     page.choose("torch.expand")
     page.settle()
     assert page.query() == "op=torch.expand&input=3,1&size=3,4"

@@ -49,7 +49,7 @@ HINTS = {
     'input=4,N&input=N,4&assume={"N":"5..9"}': ["swap axes 0 and 1 of input 0: (N, 4) fits"],
     "op=torch.expand&input=1,3&size=3": [
         "remove the leading axes of size 1 from input 0: (3,) fits",
-        "openvino.Broadcast-3 in mode bidirectional, which also expands the target, fits: the output is (1, 3)",
+        "openvino.Broadcast-3 in bidirectional mode, which also expands the target, fits: the output is (1, 3)",
     ],
     "op=numpy.broadcast_to&input=1,3&shape=2,-1": [
         "write shape=(2, 3): numpy.broadcast_to does not accept -1",
@@ -58,14 +58,14 @@ HINTS = {
     "op=openvino.Broadcast-1&mode=pdpd&input=4&target_shape=3,4": [
         "numpy.broadcast_to with shape=(3, 4) fits: the output is (3, 4)",
         "ngraph.Broadcast with broadcast_axes=[0] fits: the output is (3, 4)",
-        "openvino.Broadcast-3 in mode explicit with axes_mapping=[1] fits: the output is (3, 4)",
+        "openvino.Broadcast-3 in explicit mode with axes_mapping=[1] fits: the output is (3, 4)",
     ],
     "op=openvino.Broadcast-3&mode=explicit&input=3&target_shape=3,4&axes_mapping=1": [
         "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)",
-        "in mode explicit with axes_mapping=[0] fits: the output is (3, 4)",
+        "in explicit mode with axes_mapping=[0] fits: the output is (3, 4)",
     ],
     "op=openvino.Broadcast-3&input=3,1&target_shape=1,4": [
-        "in mode bidirectional, which also expands the target, fits: the output is (3, 4)"
+        "in bidirectional mode, which also expands the target, fits: the output is (3, 4)"
     ],
     "op=ngraph.BroadcastLike&input=2&input=2,3&initial_broadcast_axes=0": ["initial_broadcast_axes=[1] fits"],
 }

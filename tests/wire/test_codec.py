@@ -120,7 +120,7 @@ def test_a_response_may_contain_half_a_surrogate_pair(media, shown):
             "extension types are not supported (type 5)",
             id="extension of 4 GiB announced",
         ),
-        pytest.param(b'{"a":1}', "looks like JSON: send Content-Type", id="JSON"),
+        pytest.param(b'{"a":1}', "looks like JSON: set Content-Type", id="JSON"),
     ],
 )
 def test_malformed_messagepack_is_refused_with_a_message(body, said):

@@ -79,7 +79,8 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
     # The input gets a new axis of size 1 for each missing axis: first only after its first axis, then also before it.
     for output_axes in (_axes_from_first, _all_axes):
         yield [Arrangement(output, _add_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs]
-    # The input's expanding axes are removed, because some ops can only add axes, or read sizes from other inputs.
+    # The input axes that would expand are removed, because some ops can only add new axes, and other ops take the sizes
+    # of missing axes from another input.
     yield [Arrangement(output, _in_output_order(_unexpanded(output)), _all_axes(output)) for output in outputs]
     # Some ops fix the order of the output axes: the added axes come first, or the inputs' axes keep their order.
     yield [Arrangement(output, _unexpanded(output), _broadcast_axes_first(output)) for output in outputs]
@@ -159,7 +160,7 @@ def _unexpanded(output: Placement) -> list[AxisPair]:
 
 
 def _add_new_axes(output: Placement, output_axes: Sequence[int]) -> list[AxisPair]:
-    """Return an axis pair for each of these output axes, with a new input axis of size 1 for each missing axis."""
+    """Return an axis pair for each of these output axes. The input axis is None if it is a new axis of size 1."""
     source = {output_axis: axis for axis, output_axis in enumerate(output.output_axes)}
     return [(source.get(axis), axis) for axis in output_axes]
 

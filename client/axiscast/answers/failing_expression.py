@@ -20,7 +20,7 @@ _INSTALLED = (*_STANDARD, "site-packages", "dist-packages", "<frozen", _OWN)
 _MAX_FRAMES = 200
 _MAX_NAME = 60
 _MAX_SOURCE = 2000
-"""The maximum number of characters of an expression that is parsed."""
+"""The maximum length, in characters, of an expression that the parser accepts."""
 
 
 class ExpressionOperand(NamedTuple):

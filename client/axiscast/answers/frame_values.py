@@ -106,7 +106,7 @@ def _is_plain_tensor(value: Any) -> bool:
 
 
 def _unnoticed(framework: str) -> Any:
-    """Return a context manager in which torch calls no function mode and no tensor subclass."""
+    """Return a context manager that disables the function modes and the tensor subclasses of torch."""
     return sys.modules["torch"]._C.DisableTorchFunction() if framework == "torch" else nullcontext()
 
 

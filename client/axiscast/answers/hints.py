@@ -281,11 +281,11 @@ def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
         if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
             yield (
                 openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes),
-                f"openvino.Broadcast-3 in mode explicit with axes_mapping={list(axes)}",
+                f"openvino.Broadcast-3 in explicit mode with axes_mapping={list(axes)}",
             )
     yield (
         openvino.Broadcast3(mode="bidirectional", target_shape=target),
-        "openvino.Broadcast-3 in mode bidirectional, which also expands the target,",
+        "openvino.Broadcast-3 in bidirectional mode, which also expands the target,",
     )
 
 

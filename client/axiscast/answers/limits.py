@@ -98,8 +98,10 @@ MAX_ROWS_ALONE = Limit(
     "batch is {limit} such rows: send fewer rows in one request",
     pointer="/inputs",
 )
-"""The maximum number of rows in a vectorized batch that needs a separate check per row. This many checks take about 0.5
-s."""
+"""The maximum number of rows in a vectorized batch that do not broadcast.
+
+Each of these rows is checked again, to find its conflict. This many checks take about 0.5 s.
+"""
 MAX_WORK_ELEMENTS = Limit(
     2**28,
     "the gradients have {elements} elements to sum, not counting replicated elements, but the limit is {limit}: send "

@@ -12,7 +12,7 @@ from ..plan.plan import Plan, Shape
 from .symbolic import SymbolicPlan
 
 MAX_LAYERS = 4
-"""The maximum number of inputs in a scene. If there are more inputs, the scene states how many are omitted."""
+"""The maximum number of inputs that a scene shows. If there are more inputs, it states how many are omitted."""
 MAX_SCENE_RANK = 8
 _MAX_PLACES = 6
 """The maximum number of positions that a scene shows along an axis. The middle of a longer axis is omitted."""

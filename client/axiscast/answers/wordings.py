@@ -1,9 +1,9 @@
 """Functions that find the known wordings of error messages (ops/error_messages.py) in a string, in linear time.
 
-A wording is an alternation of fixed words and slots. The search starts with `str.find` for the longest fixed words of
-the wording. It then goes back to the wording's first words, and reads all slots once, in order. No slot is read twice
-for the same occurrence of the longest words, so the search never backtracks. Each slot ends within a few thousand
-characters.
+A wording is a pattern of fixed words and placeholders. The search starts with `str.find` for the longest fixed words of
+the wording. It then goes back to the wording's first words, and reads all placeholders once, in order. No placeholder
+is read twice for the same occurrence of the longest words, so the search never backtracks. Each placeholder ends within
+a few thousand characters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_SHAPES = 32
 _GAP = 400
 """The maximum number of characters that the placeholder `<...>` matches."""
 _LONG_GAP = 4000
-"""The maximum number of characters from the first words of a wording to its longest words, and in the slot `<:>`."""
+"""The maximum number of characters from the first words of a wording to its longest words, and in a `<:>`."""
 _SLOT = re.compile(r"<([^<>]+)>")
 _INNER = r"[^][(){}]{0,1000}"
 _SHAPE = re.compile(
@@ -47,7 +47,7 @@ Sizes = list[int | str]
 
 
 class Reading(NamedTuple):
-    """A wording that was found in a string, and the values of its slots."""
+    """A known error message that was found in a string, and the values of its placeholders."""
 
     message: ErrorMessage
     start: int

@@ -146,7 +146,7 @@ def _destinations(paths: Sequence[Path]) -> list[Path]:
         if destinations.count(destination) > 1:
             raise click.UsageError(f"-o {path} is given twice: name a different file for each output")
         if destination.exists() and not destination.is_file():
-            raise click.UsageError(f"-o {path} is not a regular file: write the name of a file")
+            raise click.UsageError(f"-o {path} is not a regular file: specify the path of a file")
     return destinations
 
 

@@ -80,7 +80,7 @@ def check_command(
 
     Each node of an ONNX model is checked with its symbolic sizes, and then with numbers in their place. The report
     lists nodes that always fail, nodes that combine two inputs into an accidental outer product ("square"), nodes that
-    need one particular number for a free size, and nodes that broadcast only for some sizes.
+    need one particular number for a dynamic size, and nodes that broadcast only for some sizes.
 
     The exit status is 0 if everything broadcasts, and 1 if it does not, or if a model has a finding as severe as
     --fail-on. It is 2 for invalid arguments or an invalid line of a batch, and 3 if a node of a model could not be

@@ -27,7 +27,7 @@ def model_options(command: F) -> F:
         "--fail-on",
         type=click.Choice(get_args(FailOn)),
         help="For models: the least severe finding for which the exit status is 1. incompatible: a node always fails. "
-        "square (default): also accidental outer products. pinned: also free sizes that must have one particular "
+        "square (default): also accidental outer products. pinned: also dynamic sizes that must have one particular "
         "value. depends: also nodes that broadcast only for some sizes.",
     )(command)
     command = click.option(
@@ -51,7 +51,7 @@ def model_options(command: F) -> F:
         is_flag=True,
         flag_value=False,
         default=True,
-        help="For models: do not try numbers for the free sizes.",
+        help="For models: do not try numbers for the dynamic sizes.",
     )(command)
     command = click.option(
         "--format",

@@ -20,7 +20,7 @@ _COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cy
 
 
 def write_svg(answer: Any, path: Path | None) -> None:
-    """If a path is given, write the picture of an answer to this file."""
+    """If a path is given, write an answer as an SVG picture to this file."""
     if path is not None:
         try:
             path.write_text(answer._repr_svg_(), encoding="utf-8")

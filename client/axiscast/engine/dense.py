@@ -102,7 +102,7 @@ def c_ordered(view: Array) -> Array:
 def reordered(view: Array) -> Array:
     """Return a view of the same elements that can be streamed quickly.
 
-    If the elements are read repeatedly and not in memory order, return a view of a copy of up to ORDER_BYTES.
+    If the view repeats elements and is not in memory order, return a view of a copy of up to ORDER_BYTES.
     """
     once = _out_of_order(view)
     return view if once is None else np.broadcast_to(c_ordered(once), view.shape)
@@ -115,7 +115,7 @@ def reordered_bytes(view: Array) -> int:
 
 
 def _out_of_order(view: Array) -> Array | None:
-    """Return the distinct elements of a view whose elements are read repeatedly and not in memory order.
+    """Return the distinct elements of a view that repeats elements and is not in memory order.
 
     Return None for any other view, or if a copy of the elements would exceed ORDER_BYTES.
     """

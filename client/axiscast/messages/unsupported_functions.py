@@ -16,7 +16,10 @@ _MOVES = "reorders the axes of one array and does not broadcast: use the new sha
 _PICKS = "reads or writes elements by index, which is not a broadcast: use the result's shape as an input of a check"
 _REDUCES = "removes axes of one array and does not broadcast: use the result's shape as an input of a check"
 _COMPARES = "compares whole arrays and returns one bool: check {by_element}, which compares element by element"
-_LOSS = "returns one number by default: check {together} with the input and the target for the shape before it reduces"
+_LOSS = (
+    "returns one number by default: to see the shape before the reduction, check {together} with the shapes of the "
+    "input and the target"
+)
 _BOUNDS = (
     "keeps the shape of input 0, and each bound must broadcast to it: check {into} with the shape of a bound as the "
     "input and that of input 0 as the target"

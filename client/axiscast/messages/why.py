@@ -32,7 +32,7 @@ class WhyAnswer(DrawnAnswer):
     """The diagnosis of an error message. `op` and `inputs` can be sent as a check request. Unknown fields are null."""
 
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
-        default=None, description="The op whose rule the failed call follows, with its attributes."
+        default=None, description="The op that has the rule of the failed call, with its attributes."
     )
     inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of the inputs.")
     sizes: ListOf[int | str] | None = Field(default=None, description="The sizes in conflict.")

@@ -33,7 +33,7 @@ class Operand:
 
 
 class PinnedSize(NamedTuple):
-    """A named size that the file declares as free even though the model runs with only one value of the size."""
+    """A named size that the file declares as dynamic, although the model runs with only one value of the size."""
 
     name: str
     size: int

@@ -20,7 +20,7 @@ SumOfProducts = dict[Product, int]
 """The coefficients of a sum, keyed by product. Coefficients are never 0."""
 
 _MAX_LETTERS = 300
-"""The maximum length of an expression that is parsed, in characters. Longer expressions stay unchanged."""
+"""The maximum length, in characters, of an expression that the parser accepts. Longer expressions stay unchanged."""
 _MAX_TERMS = 40
 """The maximum number of products in a sum, and the maximum number of factors in a product."""
 _MAX_BITS = 200
@@ -114,7 +114,7 @@ def _sum(node: ast.expr, sizes: Mapping[str, int]) -> SumOfProducts:
 
 
 def _call(name: str, arguments: list[SumOfProducts]) -> SumOfProducts:
-    """Return a function call as a sum of products. A minimum or maximum of numbers is evaluated."""
+    """Return a SumOfProducts with one term, the function call. A minimum or maximum of numbers is evaluated."""
     texts = [_text(argument) for argument in arguments]
     if name in ("Max", "Min", "max", "min"):
         if arguments and all(set(argument) <= {()} for argument in arguments):
@@ -125,7 +125,7 @@ def _call(name: str, arguments: list[SumOfProducts]) -> SumOfProducts:
 
 
 def _floor_divide(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts:
-    """Return a floor division as a sum of products. Terms that are multiples of the divisor are divided exactly."""
+    """Return the SumOfProducts of a floor division. Terms that are multiples of the divisor are divided exactly."""
     if set(divisor) != {()} or divisor[()] < 1:
         quotient = _exact_quotient(whole, divisor)
         return {(f"{_atom(whole)}//{_atom(divisor)}",): 1} if quotient is None else quotient

@@ -9,7 +9,7 @@ _MAX_SHOWN_LETTERS = 80
 
 
 class SizeNames:
-    """The names for size expressions. Two expressions have the same name only if they are equal."""
+    """The names that replace size expressions. Two expressions have the same name only if they are equal."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}

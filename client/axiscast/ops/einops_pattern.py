@@ -78,8 +78,7 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> 
     if token.isdecimal():
         if is_left or not 0 < int(token) <= MAX_SIZE:
             raise invalid_pattern(
-                f"has {token[:20]} as an axis, but numbers are allowed only on the right side, and must be above 0: "
-                f"use a name"
+                f"has the number {token[:20]} as an axis: use a name, or a positive number on the right side"
             )
         return _unique(str(int(token)), seen)
     if not is_name(token):

@@ -88,7 +88,7 @@ MESSAGES = (
     ErrorMessage(
         "[einsum] Cannot broadcast dimension <...> of input <...> with shape <...> to size <#>.",
         "mlx.core.einsum",
-        about="An einsum failed: a letter has different sizes in its operands.",
+        about="An einsum failed: the same letter has different sizes.",
     ),
     ErrorMessage("[broadcast_shapes] Shapes <0> and <1> cannot be broadcast", "mlx.core.add"),
     ErrorMessage("Cannot broadcast array of shape <0> into shape <=shape>", "mlx.core.broadcast_to"),

@@ -345,7 +345,7 @@ class np_where(Choice):
                 "a size 0."
             )
         if max(map(len, shapes)) > _MAX_RUNS:
-            return f"MXNet 1.9.1 fails when it runs this: its CPU kernel for where accepts at most {_MAX_RUNS} axes."
+            return f"MXNet 1.9.1 fails when it runs this: its CPU kernel for `where` accepts at most {_MAX_RUNS} axes."
         return None
 
 

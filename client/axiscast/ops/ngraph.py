@@ -95,7 +95,7 @@ class BroadcastLike(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and shapes[0]:
             return (
-                "nGraph 0.26 accepts only a scalar arg here, because its constructor first validates with an empty "
+                "nGraph 0.26 accepts only a scalar `arg` here, because the op is first validated with an empty "
                 "shape. This result follows the documented rule."
             )
         return None

@@ -145,7 +145,7 @@ MESSAGES = (
     ErrorMessage(
         _REMAPPED + "<0>->(<...>) <1>->(",
         "numpy.einsum",
-        about="An einsum failed: a letter has different sizes in its operands.",
+        about="An einsum failed: the same letter has different sizes.",
     ),
     ErrorMessage("matmul: Input operand 1 " + _PRODUCT + " (size <#1> is different from <#0>)", "numpy.matmul"),
     ErrorMessage("shapes <0> and <1> not aligned: ", "numpy.matmul", ranks=2),

@@ -78,7 +78,7 @@ class _Broadcast(Op):
     target_shape: Dimensions = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
     axes_mapping: Integers | None = Field(
         default=None,
-        description="Only for mode explicit: `axes_mapping[i]` is the output axis of input axis `i`, in ascending "
+        description="Only for explicit mode: `axes_mapping[i]` is the output axis of input axis `i`, in ascending "
         "order.",
         examples=[[1]],
         json_schema_extra={"modes": ["explicit"]},
@@ -88,10 +88,10 @@ class _Broadcast(Op):
     def _mapping_suits_the_mode(self) -> Self:
         if self.mode == "explicit" and self.axes_mapping is None:
             raise PydanticCustomError(
-                "attribute_needed", "is required in mode explicit: write for example [1]", {"field": "axes_mapping"}
+                "attribute_needed", "is required in explicit mode: write for example [1]", {"field": "axes_mapping"}
             )
         if self.mode != "explicit" and self.axes_mapping is not None:
-            raise _unused("axes_mapping", "mode explicit", self.mode)
+            raise _unused("axes_mapping", "explicit mode", self.mode)
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -100,7 +100,7 @@ class _Broadcast(Op):
         if self.mode == "explicit":
             return _explicit(shape, target, tuple(self.axes_mapping or ()))
         if self.mode == "numpy":
-            check_rank(shape, target, f"{self.name} in mode numpy")
+            check_rank(shape, target, f"{self.name} in numpy mode")
         check_sizes(target, "target_shape", "OpenVINO")
         return align_to_target(shape, target) if self.mode == "numpy" else align_right(shapes, target)
 
@@ -184,14 +184,14 @@ class Broadcast1(_Broadcast):
     )
     axis: Integer | None = Field(
         default=None,
-        description="Only for mode pdpd: the output axis of input axis 0. The default is 0, and -1 aligns right.",
+        description="Only for pdpd mode: the output axis of input axis 0. The default is 0. -1 means right-aligned.",
         json_schema_extra={"modes": ["pdpd"]},
     )
 
     @model_validator(mode="after")
     def _axis_suits_the_mode(self) -> Self:
         if self.axis is not None and self.mode != "pdpd":
-            raise _unused("axis", "mode pdpd", self.mode)
+            raise _unused("axis", "pdpd mode", self.mode)
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -282,7 +282,8 @@ class Add1(Elementwise):
             return Alignment(shapes, None, axes, (Output(0, every, every), Output(1, every, every)))
         if self.axis is not None and self.axis < -1:
             raise ShapeMismatch(
-                "axis-out-of-range", f"axis {self.axis} is below -1: pdpd counts from 0, and -1 aligns right."
+                "axis-out-of-range",
+                f"axis {self.axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned.",
             )
         start = len(one) - len(other) if self.axis == -1 else self.axis or 0
         if start < 0 or start + len(other) > len(one):
@@ -301,12 +302,12 @@ class Add1(Elementwise):
         pairs = list(zip(one[max(start, 0) :], other, strict=False))
         if conflict is None and (0, 1) in pairs:
             return (
-                "OpenVINO 2026.4 refuses this, because its mode pdpd does not expand a size 1 of input 1 to a size 0."
+                "OpenVINO 2026.4 refuses this, because its pdpd mode does not expand a size 1 of input 1 to a size 0."
             )
         is_inside = 0 <= start <= len(one) - len(other)
         taken = (own in (have, 1) and (have, own) != (0, 1) for have, own in pairs if (have, own) != (1, 0))
         if conflict and is_inside and all(taken):
-            return "OpenVINO 2026.4 accepts this: its mode pdpd combines a size 0 of input 1 with a size 1 of input 0."
+            return "OpenVINO 2026.4 accepts this: its pdpd mode combines a size 0 of input 1 with a size 1 of input 0."
         return None
 
 
@@ -339,7 +340,9 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     """Align the input with the target's axes from `axis` on. Both expand. If `axis` is -1, align them on the right."""
     rank = len(target)
     if axis < -1:
-        raise ShapeMismatch("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
+        raise ShapeMismatch(
+            "axis-out-of-range", f"axis {axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned."
+        )
     start = rank - len(shape) if axis == -1 else axis
     axes = tuple(range(max(start, 0), min(start + len(shape), rank)))
     placed = align_mapped((shape,), target, axes, Relation.BROADCAST)
@@ -376,14 +379,14 @@ MESSAGES = (
     ErrorMessage(_NODE + "Argument shapes are inconsistent.", "openvino.{node}-1"),
     ErrorMessage(
         "Input shape dimension equal <#> cannot be broadcasted (numpy mode) to <#>.",
-        about="A Broadcast in mode numpy failed.",
+        about="A Broadcast in numpy mode failed.",
     ),
     ErrorMessage(
         "Broadcast incorrect target shape. Expecting either 1 or <#>. Got <#>",
-        about="A Broadcast in mode bidirectional failed.",
+        about="A Broadcast in bidirectional mode failed.",
     ),
     ErrorMessage(
-        "Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>", about="A Broadcast in mode explicit failed."
+        "Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>", about="A Broadcast in explicit mode failed."
     ),
     ErrorMessage(
         "Broadcast target_shape has smaller rank <...> than arg shape ",

@@ -26,6 +26,6 @@ MESSAGES = (
     ErrorMessage(
         "Size of label '<...>' for operand <...> (<#>) does not match previous terms (<#>).",
         "opt_einsum.contract",
-        about="An einsum failed: a letter has different sizes in its operands.",
+        about="An einsum failed: the same letter has different sizes.",
     ),
 )

@@ -194,7 +194,7 @@ MESSAGES = (
         "Same label have different shapes for label: `<...>` [Hint: Expected (*labelshape)[c] == op_dim[dim_ptr], but "
         "received (*labelshape)[c]:<#> != op_dim[dim_ptr]:<#>",
         "paddle.einsum",
-        about="An einsum failed: a letter has different sizes in its operands.",
+        about="An einsum failed: the same letter has different sizes.",
     ),
     ErrorMessage(
         "Operands could not be broadcast together with the shape of X = <0> and the shape of Y = <1>", "paddle.add"

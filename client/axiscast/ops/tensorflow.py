@@ -115,7 +115,9 @@ def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
     """Return a sentence if TensorFlow's CPU kernel for `where` does not accept tensors of these shapes, or None."""
     if max(map(len, shapes)) <= _MAX_CHOICE_RANK or any(0 in shape for shape in shapes):
         return None
-    return f"TensorFlow 2.21 fails when it runs this: its CPU kernel for where accepts at most {_MAX_CHOICE_RANK} axes."
+    return (
+        f"TensorFlow 2.21 fails when it runs this: its CPU kernel for `where` accepts at most {_MAX_CHOICE_RANK} axes."
+    )
 
 
 def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
@@ -175,7 +177,7 @@ MESSAGES = (
     ErrorMessage(
         "Expected dimension <#> at axis <...> of the input shaped <...> but got dimension <#> [Op:Einsum]",
         "tensorflow.einsum",
-        about="An einsum failed: a letter has different sizes in its operands.",
+        about="An einsum failed: the same letter has different sizes.",
     ),
     ErrorMessage("Incompatible shapes: <0> vs. <=shape> [Op:BroadcastTo]", "tensorflow.broadcast_to"),
     ErrorMessage("Incompatible shapes: <0> vs. <1>", "tensorflow.add"),

@@ -198,7 +198,7 @@ MESSAGES = (
         "einsum(): subscript <...> has size <#1> for operand <...> which does not broadcast with previously seen size "
         "<#0>",
         "torch.einsum",
-        about="An einsum failed: a letter has different sizes in its operands.",
+        about="An einsum failed: the same letter has different sizes.",
     ),
     ErrorMessage("The size of tensor a (<#0>) must match the size of tensor b (<#1>) at non-singleton dimension <@>"),
     ErrorMessage(

@@ -41,7 +41,7 @@ def is_satisfiable(pairs: Sequence[Pair], spans: Mapping[int, Span]) -> bool:
     found = _narrowed(pairs, {number: spans[number] for pair in pairs for number in pair})
     if found is None:
         return False
-    # A size without an upper bound can be a multiple of all sizes that divide it.
+    # A size without an upper bound can always be a common multiple of the sizes that must divide it.
     bounded = [(whole, part) for whole, part in pairs if found[whole].high < MAX_SIZE]
     return _search(bounded, {number: found[number] for pair in bounded for number in pair})
 

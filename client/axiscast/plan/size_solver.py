@@ -4,8 +4,8 @@ A clause states that two sizes are equal unless one of certain sizes is 1. Or it
 
 Equal sizes form a class in a union-find structure, like types that a compiler unifies (Tarjan, Efficiency of a good but
 not linear set union algorithm, 1975). Each class has bounds, a number that divides its size, and a flag that states
-whether the size can be 1. When two classes are joined, the smaller class is relabelled. A trail records every change,
-so that the changes in a trial can be undone. Path compression is not used, because the trail would not record the
+whether the size can be 1. When two classes are joined, the smaller class is relabelled. An undo log records all changes,
+so that the changes in a trial can be undone. Path compression is not used, because the undo log would not record the
 changes that path compression makes.
 
 Unit propagation finds the consequences, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time algorithms
@@ -107,7 +107,7 @@ class SizeSolver:
         self.ignored: set[Clause] = set()
         self._pairs: list[tuple[Pair, ...]] = [()]
         """A list with one entry, which contains all pairs of a size and a symbolic size that divides this size."""
-        self._trail: list[tuple[list[Any], int, Any]] = []
+        self._undo_log: list[tuple[list[Any], int, Any]] = []
         """All changes, as tuples (list, index, previous value). `trial` uses these tuples to undo its changes."""
 
     @contextmanager
@@ -121,12 +121,12 @@ class SizeSolver:
         >>> sizes.bounds(1)
         (2, 5)
         """
-        mark = len(self._trail)
+        mark = len(self._undo_log)
         try:
             yield
         finally:
-            while len(self._trail) > mark:
-                values, number, previous = self._trail.pop()
+            while len(self._undo_log) > mark:
+                values, number, previous = self._undo_log.pop()
                 values[number] = previous
 
     def add(self, clause: Clause) -> bool:
@@ -193,7 +193,7 @@ class SizeSolver:
             return clause.equation is not None and not self._can_differ(*clause.equation)
 
     def _can_differ(self, one: int, other: int) -> bool:
-        # After size 1 is excluded for one size, the sizes can differ unless they are known to be equal and not 1.
+        # If `first` is not 1, the sizes can differ, unless `second` is known to be equal to `first` and not 1.
         for first, second in ((one, other), (other, one)):
             with self.trial():
                 if self.exclude_one(first) and not (self.excludes_one(second) and self.are_equal(first, second)):
@@ -350,6 +350,6 @@ class SizeSolver:
         return low <= high
 
     def _set(self, values: list[Any], number: int, value: Any) -> None:
-        """Change one entry in a list, and record the previous value on the trail."""
-        self._trail.append((values, number, values[number]))
+        """Change one entry in a list, and record the previous value in the undo log."""
+        self._undo_log.append((values, number, values[number]))
         values[number] = value

@@ -48,7 +48,7 @@ class TensorOrigins:
         self._max_records = _MIN_RECORDS
 
     def add_written(self, tensor: Any, axis_origin: AxisOrigin, frame: FrameType, operand: Any) -> None:
-        """Record a tensor computed from `operand`, to which the code of this frame added an axis of size 1."""
+        """Record that `tensor` is `operand` with an axis of size 1 that the code of this frame added."""
         before = self.records.get(id(operand))
         if before is None or before[5]() is not operand:
             source, is_index = (id(operand), self.weak_reference(operand)), False

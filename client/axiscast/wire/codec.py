@@ -92,7 +92,7 @@ def parse_json(text: str) -> Any:
 
 def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> Any:
     if bytes(body[:1]) in (b"{", b"["):  # in MessagePack, the body would be a number
-        raise malformed_body("the body looks like JSON: send Content-Type: application/json, or MessagePack")
+        raise malformed_body("the body looks like JSON: set Content-Type to application/json, or send MessagePack")
     nbytes, bins = prescan_msgpack(body, is_answer)
     reserve(nbytes)
     rest, views = _replace_bins(body, bins) if bins else (body, [])

@@ -88,7 +88,10 @@ _ITEM_VALUES[0x80:0xA0] = [2] * 16 + [1] * 16
 _ITEM_VALUES[0xDC:0xE0] = [1, 1, 2, 2]
 """The number of values per item, indexed by the first byte: 2 for a map, 1 for a list, and 0 for any other value."""
 _COPIED = dict.fromkeys(_STRINGS, (STRING_BYTES, MEMORY_PER_TEXT_BYTE)) | dict.fromkeys(_BINS, (NUMBER_BYTES, 1))
-"""The memory, in bytes, per string or short bin, and per byte of its content, keyed by the encoding's first byte."""
+"""The memory, in bytes, for a string or a copied bin: a fixed part, and a part for each byte of the content.
+
+The keys are the first bytes of the encodings. Long bins are not copied.
+"""
 _EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4} | dict.fromkeys(range(0xD4, 0xD9), 0)
 
 _LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for first in range(256)]

@@ -81,7 +81,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "not-strided": ProblemKind(
         422,
         "The output can't be strided",
-        "Request the `dense` layout. No strides of the input can describe this output.",
+        "Request the `dense` layout. This output can't be expressed as a strided view of its input.",
     ),
     "untranslatable": ProblemKind(
         422,

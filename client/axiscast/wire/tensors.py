@@ -163,7 +163,7 @@ class Tensor(BaseModel):
 
 
 def _base64_remedy(text: str) -> str:
-    """Return advice on how to correct base64 from a data URL or in the URL-safe alphabet, or an empty string."""
+    """Return how to correct base64 that is a data URL or uses the URL-safe alphabet, or return an empty string."""
     if text.startswith("data:"):
         return ": remove everything up to the comma"
     if _BASE64_OF_URLS.fullmatch(text[:BASE64_CHUNK_BYTES]):

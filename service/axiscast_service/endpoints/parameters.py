@@ -110,7 +110,7 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
     for name, text in query:
         if name in others:
             texts = [text for other, text in query if other == "input" or other in others]
-            raise _problem(name, f": write input, once for each shape{_inputs_written(texts)}")
+            raise _problem(name, f": write `input` once for each shape{_inputs_written(texts)}")
         if name == "op" and text.lstrip().startswith("{"):
             raise _problem(
                 "op", f": must be a name{_op_written(text)}; the attributes of the op are separate parameters"

@@ -103,8 +103,9 @@ _CHUNK_SO_FAR = re.compile(rb"\r?|\r\n[0-9A-Fa-f]{0,16}" + _EXTENSION + rb"\r?")
 _TRAILER = re.compile(rb"\r\n" + _FIELDS + rb"\r\n")
 
 _BAD_HEAD = (
-    "the header block is not valid HTTP/1.1: send `METHOD /path HTTP/1.1`, lines `Name: value` and an empty line, each "
-    "ended by CR LF, without control characters, and with only visible ASCII in the path (%XX for others)"
+    "the header block is not valid HTTP/1.1: send `METHOD /path HTTP/1.1`, then `Name: value` lines, then an empty "
+    "line. End each line with CR LF, use no control characters, and percent-encode spaces and non-ASCII characters in "
+    "the path"
 )
 _BAD_HOST = "a request needs exactly one Host header: a name of at most 255 characters, and optionally a port"
 _BAD_FRAMING = (

@@ -40,7 +40,7 @@ class HTTPProtocol(ReceivingConnection):
         self.app = config.loaded_app
         self.fast_path = self.hooks.fast_path
         self.scheduled = False
-        """Whether the connection waits for its turn in the scheduler."""
+        """Whether the connection is in the queue of the scheduler."""
         self.client_half_closed = False
         """Whether the client has closed its sending side of the connection."""
         self.shutting_down = False
@@ -63,7 +63,7 @@ class HTTPProtocol(ReceivingConnection):
         if self.finished or self.cycle is not None:
             return  # the connection is closed after the response
         if self.scheduled:
-            self._schedule_shutdown_close()  # the turn in the scheduler shows whether the request is complete
+            self._schedule_shutdown_close()  # the scheduler finds out whether the request is complete
         elif self.parser.rest or self.parser.phase != "head":
             self.loop.call_later(PARTIAL_REQUEST_SECONDS, self._refuse_late_request)
         else:
@@ -139,7 +139,7 @@ class HTTPProtocol(ReceivingConnection):
             self.pause_reading()
 
     def _schedule(self, pipelined: bool) -> None:
-        """Enter the scheduler and wait for a turn."""
+        """Add the connection to the queue of the scheduler."""
         self.scheduled = True
         CONNECTIONS.waiting.pop(self, None)
         if pipelined:  # between pipelined requests, the connection may be closed to make room
@@ -200,7 +200,7 @@ class HTTPProtocol(ReceivingConnection):
             self._handle(event, late=bool(data))
         if self.parser.is_behind and not self.finished:
             self.pause_reading()
-            self.loop.call_soon(self._read_rest)  # first give other connections a turn
+            self.loop.call_soon(self._read_rest)  # after the events of other connections
         if self.cycle is None and not self.finished and not self.scheduled:
             self.wait_for_client()
             self.resume_reading()

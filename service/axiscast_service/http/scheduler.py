@@ -1,4 +1,4 @@
-"""A scheduler for requests. In each turn, a connection has one request. New requests precede pipelined requests."""
+"""A scheduler that processes one request of each connection at a time. New requests precede pipelined requests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Protocol
 logger = logging.getLogger("axiscast")
 
 MAX_FAST_RESPONSES = 64
-"""The maximum number of responses that the fast path computes in a turn before it sends the first of them."""
+"""The maximum number of responses that the fast path computes before it sends the first of them."""
 MAX_NORMAL_REQUESTS = 16
-"""The maximum number of requests per turn for the application. Each request takes about 0.2 ms in the next turn."""
+"""The maximum number of requests that one call of `_run` passes to the application.
+
+Each of these requests takes about 0.2 ms in the next iteration of the event loop.
+"""
 MAX_TURN_SECONDS = 0.004
-"""The time, in seconds, after which a turn ends, so that the event loop can handle reads, new connections and
+"""The time, in seconds, after which a call of `_run` ends, so that the event loop can handle reads, new connections and
 timers."""
 PIPELINED_INTERVAL = 4
 """The n such that every n-th request is a pipelined request, if there are any. All other requests have just arrived."""
@@ -37,7 +40,7 @@ class ScheduledConnection(Protocol):
 
 
 class RequestScheduler:
-    """The queue of connections that wait for their turn.
+    """The queue of connections whose received requests have not been processed.
 
     Up to MAX_FAST_RESPONSES responses are computed before the first response is sent. A system call evicts our code
     from the processor's caches and branch predictors. Without system calls between the responses, the code stays there.

@@ -59,7 +59,7 @@ def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -
     if not ranges:
         return otherwise.value
     offers = [otherwise.value, *ENCODINGS, *others]
-    # If qualities are equal, max returns the first offer: the encoding of the request, then JSON.
+    # If several offers have the highest q-value, max returns the first: the encoding of the request, then JSON.
     quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
     if quality <= 0:
         supported = list(dict.fromkeys(offers))

@@ -104,7 +104,7 @@ class WorkerThreads:
             self._queued -= milliseconds
 
     async def run_aside(self, work: Callable[[], T]) -> T:
-        """Run a few milliseconds of Python that can't wait in the queue, such as /metrics, and return the result."""
+        """Run a short Python function that can't wait in the queue, such as the one for /metrics. Return its result."""
         return await anyio.to_thread.run_sync(work, limiter=self._aside)
 
     async def run_numpy(self, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:

@@ -29,7 +29,7 @@ RULES: dict[ReportKind, tuple[str, str]] = {
     "contradicted": ("warning", "A shape in the file that contradicts the shape inferred from the inputs."),
     "pinned": (
         "warning",
-        "A size that the file declares free, although the model runs with only one value of this size.",
+        "A size that the file declares as dynamic, although the model runs with only one value of this size.",
     ),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
 }

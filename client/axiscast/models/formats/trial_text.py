@@ -36,4 +36,4 @@ def pin_equations(finding: Finding) -> str:
 def pin_predicate(finding: Finding) -> str:
     """Return a predicate for a node that works only if named sizes have particular values."""
     names = printable(" and ".join(pin.name for pin in finding.pins))
-    return f"works only with {pin_equations(finding)}, although the file declares {names} free"
+    return f"works only with {pin_equations(finding)}, although the file declares {names} as dynamic"

@@ -42,7 +42,7 @@ class InferenceFault(NamedTuple):
 
 
 class PreparedModel(NamedTuple):
-    """A model that is prepared for shape inference. Each node's name is its index, and all free sizes have names."""
+    """A model that is prepared for shape inference. Each node's name is its index, and all dynamic sizes have names."""
 
     model: ModelProto
     opset: int

@@ -100,7 +100,7 @@ def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict
 def _add_pins(finding: Finding, free: Mapping[str, str]) -> Finding:
     """Add the pinned sizes to a finding and return the finding.
 
-    A free size is pinned if the conditions of the finding permit only one integer, or only one integer and 1.
+    A dynamic size is pinned if the conditions of the finding permit only one integer, or only one integer and 1.
     """
     if finding.verdict != "depends" or finding.pins:
         return finding

@@ -22,7 +22,7 @@ MAX_VISITS = 300_000
 _MAX_EXPLANATIONS = 8
 """The maximum number of names for which the probe finds an explanation, such as a pinned size or a sum."""
 _MAX_NAMES = 40
-"""The maximum number of free sizes. If a model has more free sizes, the probe does not search for explanations."""
+"""The maximum number of dynamic sizes. If a model has more, the probe does not search for explanations."""
 _MAX_CANDIDATES = 6
 """The maximum number of sizes that are tried for names that a node may pin."""
 _DIVIDING_OPS = frozenset({"Reshape", "Split", "SpaceToDepth", "DepthToSpace", "Flatten"})
@@ -230,7 +230,7 @@ class Probe:
     def _find_pin(self, number: str, trials: Sequence[Trial]) -> bool:
         """Find a name whose size must be a certain integer, or a multiple of it. Return whether a name was found.
 
-        The op of the node does not broadcast, and the node fails with every other size.
+        The op of the node does not broadcast, and the node fails with any other size.
         """
         candidates = [
             (size.name, candidate)

@@ -1,4 +1,4 @@
-"""Functions that choose the sizes with which a model is tried: an integer for each free size of the inputs."""
+"""Functions that choose the sizes with which a model is tried: an integer for each dynamic size of the inputs."""
 
 from __future__ import annotations
 
