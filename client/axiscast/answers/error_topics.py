@@ -98,7 +98,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     "This error comes from vmap: the mapped axes must have the same size.": (
         "vmap got inconsistent", "vmap: expected",
     ),
-    "This error is about a split: the size of the axis must be the sum of the part sizes, or a multiple of the part count.": (
+    "This error is about a split: the axis size must be the sum of the part sizes, or a multiple of the part count.": (
         "does not result in an equal division", "split_sizes to sum", "evenly divide the split", "op (split)",
         "along the split dimension must be", "evenly divisible by 'num_splits'", "chunk expects",
         "number of splits must evenly divide",

@@ -4,8 +4,8 @@ A clause states that two sizes are equal unless one of certain sizes is 1. Or it
 
 Equal sizes form a class in a union-find structure, like types that a compiler unifies (Tarjan, Efficiency of a good but
 not linear set union algorithm, 1975). Each class has bounds, a number that divides its size, and a flag that states
-whether the size can be 1. When two classes are joined, the smaller class is relabelled. An undo log records all changes,
-so that the changes in a trial can be undone. Path compression is not used, because the undo log would not record the
+whether the size can be 1. When two classes are joined, the smaller class is relabelled. An undo log records changes, so
+that the changes in a trial can be undone. Path compression is not used, because the undo log would not record the
 changes that path compression makes.
 
 Unit propagation finds the consequences, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time algorithms

@@ -1,4 +1,4 @@
-"""The HTML template of all pages, and the header of the generated pages (the catalogue of ops and the problem pages)."""
+"""The HTML template of all pages, and the header of the generated pages (catalogue of ops, problem pages)."""
 
 from __future__ import annotations
 
