@@ -189,8 +189,8 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
     ("(... h) -> h ...", {}, "pattern", "... inside parentheses on the left"),
     ("h -> h ...", {}, "pattern", "... is only on the right"),
     ("... ... -> ...", {}, "pattern", "... twice"),
-    ("2 h -> h", {}, "pattern", "has 2 as an axis"),
-    ("h -> h 0", {}, "pattern", "has 0 as an axis"),
+    ("2 h -> h", {}, "pattern", "has the number 2 as an axis"),
+    ("h -> h 0", {}, "pattern", "has the number 0 as an axis"),
     ("h _w -> h _w", {}, "pattern", "'_w', but a name consists of"),
     ("h\tw -> h w", {}, "pattern", r"'h\tw', but a name consists of"),
     ("h w ->\nh w", {}, "pattern", r"'\nh', but a name consists of"),
@@ -205,7 +205,7 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
     ("h -> h 2", {"2": 2}, "axes_lengths", "'2' is not in the pattern"),
     ("... -> ... 2", {"...": 2}, "axes_lengths", "'...' is not in the pattern"),
     ("… -> …", {"…": 2}, "axes_lengths", "'…' is not in the pattern"),
-    ("03 h -> h", {}, "pattern", "has 03 as an axis"),
+    ("03 h -> h", {}, "pattern", "has the number 03 as an axis"),
     ("(a b) -> a b", {}, "axes_lengths", "needs the lengths of all names except one"),
 ]
 
