@@ -76,7 +76,7 @@ AXIS_BYTES = 750
 COMPARED_AXIS_BYTES = 300
 """The estimated memory, in bytes, per op and axis in a comparison."""
 HINTS_BYTES = 8000
-"""The estimated memory, in bytes, per conflict or warning with hints, if a response may contain several."""
+"""The estimated memory, in bytes, of one conflict or warning and its hints, in a response that can have several."""
 CONDITION_BYTES = 6000
 """The estimated memory, in bytes, per condition on symbolic sizes. A condition may contain several long names."""
 JSON_ELEMENT_BYTES = 120

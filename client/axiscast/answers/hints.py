@@ -240,7 +240,7 @@ def _paired(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candida
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
-    """Yield requests that replace a -1 in the target by the size, or that use an op that accepts -1."""
+    """Yield requests in which the input's size replaces a -1 in the target, or whose op accepts -1."""
     (shape,) = shapes
     new = len(target) - len(shape)
     if new < 0 or -1 not in target:

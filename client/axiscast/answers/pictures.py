@@ -35,7 +35,7 @@ _MAX_LISTED = 20
 
 
 class Picture(NamedTuple):
-    """The drawing of the answer to `request`. The request may be a map with the fields of a CheckRequest."""
+    """The drawing that shows the answer to `request`. The request may be a map with the fields of a CheckRequest."""
 
     request: CheckRequest | PlainCheck | Mapping[str, Any] | None = None
 

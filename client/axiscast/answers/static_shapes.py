@@ -1,4 +1,4 @@
-"""Functions that compute the shape of an array expression from the shapes of its names, without evaluating it."""
+"""Functions that compute the shape of an array expression from the shapes of its variables, without evaluating it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _transposed(array: ArrayValue | None, attribute: str) -> ArrayValue | None:
 
 
 def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
-    """Return what is known about an indexed array, or None if the index contains an array or a list, for example."""
+    """Return what is known about an indexed array, or None. It is None if, for example, the index contains a list."""
     if array is None:
         return None
     parts = index.elts if isinstance(index, ast.Tuple) else [index]

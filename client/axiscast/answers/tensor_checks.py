@@ -1,4 +1,4 @@
-"""The checks of requests with tensors, which run before memory is allocated and before elements are summed."""
+"""Checks on requests that contain tensors. They run before memory is allocated and elements are summed."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _ORDER = {True: 0, None: 1, False: 2}
 
 
 def _verdict(result: Comparison) -> tuple[str, str]:
-    """Return a word that states whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
+    """Return two strings: whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
     if result.conflict is not None:
         return "no", result.conflict.message.replace(result.op["name"], "the op")
     shapes = result_shapes_text(result)

@@ -71,7 +71,7 @@ def _find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return steps in which one op computes each output from its input alone."""
+    """Return steps that compute each output by a single op, from its own input only."""
     steps: list[Step] = []
     for placement in plan.outputs:
         checkpoint()

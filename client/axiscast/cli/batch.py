@@ -64,7 +64,7 @@ def _file_size(file: IO[bytes]) -> int:
 
 
 def _combine_status(status: int, answer: LineAnswer) -> int:
-    """Return the exit status, updated by one more answer.
+    """Return the exit status after one more answer is taken into account.
 
     The status is 1 if any shapes do not broadcast. Otherwise it is 2 if any line is invalid, else 0.
     """

@@ -27,7 +27,7 @@ MAX_METADATA_BYTES = 4 * 2**10
 MAX_PARSED_BYTES = 2**10
 """The maximum number of bytes passed to the MessagePack parser at a time. Each byte may take 100 bytes of memory."""
 MAX_BINS = 1000
-"""The maximum number of MessagePack bins for a tensor's data, to which one bin is added per MiB of data."""
+"""The maximum number of MessagePack bins for a tensor's data, if it is shorter than 1 MiB. Each MiB adds one bin."""
 BIN_SIZE_WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
 """The MessagePack type codes of a bin, and the width of the size field for each code, in bytes."""
 ARRAY_SIZE_WIDTHS = {0xDC: 2, 0xDD: 4}

@@ -89,7 +89,7 @@ _OWN: Mapping[str, str] = {
     ),
     "mxnet.where": "takes two arrays of equal shapes and does not broadcast them: check mxnet.np.where",
 }
-"""The effects of functions whose names have a different meaning in one framework, keyed by framework and name."""
+"""What a function does if its name has a different meaning in one framework, keyed by framework and name."""
 
 
 def advice_on(name: str, framework: str | None) -> str | None:

@@ -188,7 +188,7 @@ class Op(_Model):
         return False
 
     def needs_integers(self) -> bool:
-        """Return whether `align` needs every size as an integer because no relation in plan/relations.py fits the rule.
+        """Return whether `align` accepts only integers, because no relation in plan/relations.py describes the rule.
 
         If so, requests with columns or symbolic sizes are refused. tests/ops/test_known_sizes.py fails if an op needs
         integers but returns False.

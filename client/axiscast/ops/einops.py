@@ -158,7 +158,7 @@ class repeat(Op):
         return None
 
     def _torch_takes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Return whether the tested release returns a tensor instead of an error.
+        """Return whether the tested release returns a tensor instead of raising an error.
 
         The release passes negative lengths to PyTorch's expand and reshape, which may accept them.
         """

@@ -161,7 +161,7 @@ class _Broadcast(Op):
         is_ascending = list(mapping) == sorted(mapping) and all(0 <= axis < len(target) for axis in mapping)
         if len(mapping) != len(own) or not is_ascending:
             return None
-        if own != shape:  # a mapped axis of a scalar does not expand
+        if own != shape:  # a scalar that only gains a mapped axis does not count as expanded
             return [(size, 1) for size in (target[mapping[0]],) if size != -1]
         return list(zip(shape, (target[axis] for axis in mapping), strict=True))
 

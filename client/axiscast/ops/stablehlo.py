@@ -52,6 +52,6 @@ class broadcast_in_dim(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Return the op that has the placement's output shape and output axes."""
+        """Return the op that has the given output shape and output axes."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_dimensions=output.output_axes)

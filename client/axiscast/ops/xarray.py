@@ -220,7 +220,7 @@ class broadcast(Op):
 
 
 def _own(names: Sequence[str], apart: dict[str, int]) -> list[str]:
-    """Return the names of an input that are not broadcast, in the order of `exclude`."""
+    """Return the axis names of an input that are excluded from broadcasting, in the order of `exclude`."""
     return sorted({name for name in names if name in apart}, key=apart.__getitem__)
 
 

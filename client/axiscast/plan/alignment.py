@@ -153,7 +153,7 @@ class RightAlignment(Alignment):
         return self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
 
     def broadcast_shape(self) -> Shape | None:
-        """Return the common shape if all sizes are integers that fit. Otherwise, return None.
+        """Return the common shape if all sizes are integers and broadcast. Otherwise, return None.
 
         This method is the fast path of resolution.try_resolve for Relation.BROADCAST and BROADCAST_TO: all sizes other
         than 1 must be equal. The method also sets `nonunit_masks`.

@@ -21,7 +21,7 @@ class AxisSize(Enum):
     NONUNIT = auto()
     """The size that is not 1 becomes the size of the axis, because each input may expand to the other inputs."""
     TARGET = auto()
-    """The last size becomes the size of the axis.
+    """The last of the given sizes becomes the size of the axis.
 
     All other sizes are compared with the last size, and a conflict names the last size.
     """

@@ -1,4 +1,4 @@
-"""The origins of tensors in a watched block, which the rule in answers/intent.py uses."""
+"""The origins of tensors in a watched block. The rule in answers/intent.py uses them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TensorOrigins:
         self._max_records = _MIN_RECORDS
 
     def add_written(self, tensor: Any, axis_origin: AxisOrigin, frame: FrameType, operand: Any) -> None:
-        """Record that `tensor` is `operand` with an axis of size 1 that the code of this frame added."""
+        """Record that code in this frame made `tensor` from `operand` by adding an axis of size 1."""
         before = self.records.get(id(operand))
         if before is None or before[5]() is not operand:
             source, is_index = (id(operand), self.weak_reference(operand)), False

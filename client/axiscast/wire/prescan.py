@@ -199,7 +199,8 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
         piece = bytes(view[start : start + _PIECE])
         for character in counts:
             counts[character] += piece.count(character)
-        nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")  # a null can be split between two pieces
+        # A `null` literal can be split across two pieces.
+        nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")
         # Plain text is ASCII without backslash escapes, because an escape may encode a non-ASCII character.
         plain = plain and piece.isascii() and b"\\" not in piece
     # Each value except the first follows one of these characters. Their number therefore limits the number of values.

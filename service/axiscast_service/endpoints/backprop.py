@@ -90,7 +90,7 @@ def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> li
 def dense_gradients(
     message: BackpropRequest, plan: Plan, gradients: list[Array], media: Encoding, max_output_bytes: int
 ) -> list[bool]:
-    """For each input, return whether the input's gradient is sent dense, even if its elements are replicated.
+    """For each input, return whether its gradient is sent in dense form, even if the elements are replicated.
 
     If the request has no layout, gradients are dense in JSON, but not in MessagePack, which supports strides. In that
     case, if an input only provides a shape, its gradient is never dense, because this gradient may have any size.

@@ -72,7 +72,7 @@ class OutgoingArray:
     shape: Shape
     """The shape of the tensor in the response. It differs from the shape of the array if axes are merged."""
     strided: bool
-    """Whether the tensor is sent strided, which means that each distinct element is sent once, with the strides."""
+    """Whether the tensor is sent in strided form: each distinct element once, with the strides."""
     lookups: ClassVar = 0
 
     @property

@@ -187,7 +187,7 @@ class ServerConnection(asyncio.BufferedProtocol):
     # --- reading and writing
 
     def pause_reading(self) -> None:
-        """Stop reading from the transport, so that the client must keep further data."""
+        """Stop reading from the transport, so that the client has to wait before it sends more data."""
         if not self.paused and not self.transport.is_closing():
             self.paused = True
             self.transport.pause_reading()

@@ -51,7 +51,10 @@ class Hooks:
     refused: Callable[[str], None] = _ignore
     """A callback for each refused or aborted connection. The argument is a problem code or a reason in metrics.py."""
     problem_sent: Callable[[str], None] = _ignore
-    """A callback for each problem response that a connection sends itself. The argument is the problem code."""
+    """A callback for each problem response that the connection sends, and not the application.
+
+    The argument is the problem code.
+    """
     fast_path: ShortRequestHandler | None = None
     certificate: Certificate | None = None
     """The TLS certificate for new connections, or None if the service does not use TLS."""

@@ -16,7 +16,7 @@ SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
 """The number of chunks of any size that a body may have. A body may have more chunks if their average size is at least
 SMALL_CHUNK_BYTES. While Python code parses a chunk, all other connections wait."""
 CHUNKS_AT_ONCE = 256
-"""The maximum number of chunks that one call of `feed` parses, in about 0.3 ms."""
+"""The maximum number of chunks that one call of `feed` parses. This takes about 0.3 ms."""
 _SMALL_CHUNKS = (
     f"the body has more than {SMALL_CHUNKS} chunks of less than {SMALL_CHUNK_BYTES} bytes on average: send larger "
     "chunks, or the whole body with a Content-Length"

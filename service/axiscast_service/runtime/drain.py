@@ -23,8 +23,9 @@ class Drain:
 
     @contextmanager
     def on_sigterm(self) -> Iterator[None]:
-        """While the context is open, SIGTERM begins the drain. The server's own handler is called `seconds` later.
+        """While this context manager is active, SIGTERM makes the service finish its requests and stop.
 
+        The server's own handler is called `seconds` after SIGTERM.
         A second SIGTERM calls the server's handler immediately. Outside the main thread, the context does nothing,
         because only the main thread receives signals.
         """

@@ -195,7 +195,10 @@ class Probe:
         return multiples
 
     def _explain_name(self, trials: Sequence[Trial]) -> bool:
-        """Find one name whose size must be a certain integer, a sum or a multiple. Return whether a name was found."""
+        """Find one name whose size must be a certain integer, a sum of other sizes or a multiple of another size.
+
+        Return whether a name was found.
+        """
         if len(self._free) > _MAX_NAMES:
             return False
         for number in dict.fromkeys(number for trial in trials for number in trial.nodes):

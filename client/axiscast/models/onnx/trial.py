@@ -90,7 +90,7 @@ def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str
 
 
 def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
-    """Return the pinned size of a node whose conflicts are always between the same named size and the same integer.
+    """Return the named size and the integer that conflict in a node, if all its conflicts are between these two.
 
     If the node has no such size, the tuple is empty.
     """

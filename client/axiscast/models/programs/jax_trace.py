@@ -65,7 +65,7 @@ class JaxValue(NamedTuple):
 def check_jax(
     traced: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
-    """Check every operation of a traced jax function that broadcasts, and return a report.
+    """Check every broadcasting operation in a traced jax function, and return a report.
 
     The report shows the shapes in your code, before jax.numpy promotes ranks and without the batch axes of `vmap`.
     Symbolic dimensions keep their names. An outer product ("square") is not reported if the code means to combine all
