@@ -107,12 +107,10 @@ class _Broadcast(Op):
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
         """Return an op in `numpy` mode if the input is right-aligned. Otherwise, return an op in `explicit` mode."""
-        output = plan.outputs[0]
-        rank = len(output.output_shape)
-        if output.output_axes == tuple(range(rank - len(output.output_axes), rank)):
-            return cls.model_validate({"mode": "numpy", "target_shape": output.output_shape})
-        mapped = {"target_shape": output.output_shape, "axes_mapping": output.output_axes}
-        return cls.model_validate({"mode": "explicit", **mapped})
+        target, axes = plan.outputs[0].output_shape, plan.outputs[0].output_axes
+        if axes == tuple(range(len(target) - len(axes), len(target))):
+            return cls.model_validate({"mode": "numpy", "target_shape": target})
+        return cls.model_validate({"mode": "explicit", "target_shape": target, "axes_mapping": axes})
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes

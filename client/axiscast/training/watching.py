@@ -133,10 +133,7 @@ class Watch:
 
 
 def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
-    """Return the finding for an operation.
-
-    If the shapes do not broadcast, return None, because torch itself raises an error.
-    """
+    """Return the finding for an operation, or None if the shapes do not broadcast and torch itself raises an error."""
     from ..library import check
     from ..models import Finding, Operand
     from ..models.warning_kinds import select_warnings, warn_field
@@ -362,10 +359,7 @@ class WatchMode:
         return rank
 
     def shape(self, operand: Any) -> tuple[int, ...] | None:
-        """Return the shape of a tensor, or None if the tensor has no axes or has symbolic sizes.
-
-        `check_torch` supports symbolic sizes.
-        """
+        """Return the shape of a tensor, or None if the tensor has no axes or has symbolic sizes."""
         if not self.rank(operand):
             return None
         if type(operand) in self.plain and not self.other_modes():
