@@ -31,6 +31,8 @@ from axiscast.wire.problems import Problem
 
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
 ROWS = 8
+ATTRIBUTES = 60
+"""The maximum number of vectors per op whose attributes differ, such as the equations of an einsum."""
 """The number of requests for each op and its attributes."""
 RANKS = 10
 """The number of further requests from the vectors of an op, with other ranks."""
@@ -54,7 +56,10 @@ def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
             op, target = vector["op"], _attribute(vector["op"]["name"])
             found.setdefault(op["name"], []).append(vector)
             by_attributes.setdefault(json.dumps({key: key == target or value for key, value in op.items()}), vector)
-    drawn = [*by_attributes.values()]
+    drawn = []
+    for name in found:
+        its = [vector for vector in by_attributes.values() if vector["op"]["name"] == name]
+        drawn += random.Random(name).sample(its, min(len(its), ATTRIBUTES))
     for name, its in found.items():
         drawn += random.Random(name).sample(its, min(len(its), RANKS))
     for vector in drawn:
