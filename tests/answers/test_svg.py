@@ -143,9 +143,9 @@ def test_a_command_writes_its_picture(command: list[str], first: str, tmp_path: 
 def test_a_picture_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", "3", "3", "--svg", str(tmp_path / "no" / "a.svg")])
     assert result.exit_code == 2
-    assert "the picture can't be written" in result.stderr
+    assert "the picture can't be written" in result.output
     result = CliRunner().invoke(main, ["check", "--batch", "-", "--svg", "a.svg"], input="")
-    assert "--svg can't be combined with --batch" in result.stderr
+    assert "--svg can't be combined with --batch" in result.output
 
 
 def test_http_returns_the_picture_that_the_library_draws(http: httpx.Client) -> None:
