@@ -69,9 +69,9 @@ def skipped_ops(request: CompareRequest) -> list[str]:
     if not _is_symbolic(request):
         return []
     known = None if request.shape is None else [1] * len(request.shape)
-    asked = {op.name for op in _comparable_ops(request) if not op.needs_integers()}
+    compared = {op.name for op in _comparable_ops(request) if not op.needs_integers()}
     with_known_target = _comparable_ops(request.model_copy(update={"shape": known}))
-    return list(dict.fromkeys(op.name for op in with_known_target if op.name not in asked))
+    return list(dict.fromkeys(op.name for op in with_known_target if op.name not in compared))
 
 
 def _is_symbolic(request: CompareRequest) -> bool:

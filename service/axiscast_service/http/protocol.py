@@ -334,7 +334,7 @@ class HTTPProtocol(ReceivingConnection):
         self.transport.close()
 
     def refuse(self, problem: Problem) -> None:
-        """Send a problem response and close the connection. The application is told that the client disconnected."""
+        """Send a problem response and close the connection. For the application, the client has disconnected."""
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.disconnect()

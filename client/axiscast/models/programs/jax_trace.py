@@ -281,7 +281,7 @@ def _results(
 
 
 def _axis_origin(jax_functions: set[str]) -> AxisOrigin:
-    """Return the way in which the user's code adds an axis, judged by the jax functions that created the equation."""
+    """Return how the user's code adds an axis, from the jax functions that created the equation."""
     if jax_functions & _INDEXING:
         return "index"
     return "unsqueeze" if jax_functions & _RESHAPING else "reduction"
