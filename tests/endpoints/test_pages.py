@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -17,6 +18,11 @@ from typing import Any
 import httpx
 import pytest
 from conftest import served, wait_for
+
+from axiscast_service.app import create_app
+from axiscast_service.endpoints import pages
+from axiscast_service.middleware.caching import StaticContent
+from axiscast_service.settings import Settings
 
 BUNDLE = "/docs/swagger-ui-bundle.js"
 READERS = 24
@@ -63,6 +69,28 @@ def test_slow_readers_of_the_documentation_need_no_memory_and_block_no_client(
             for shape in range(50):
                 assert http.get(f"/v1/check?input={shape}").status_code == 200
         assert wait_for(lambda: http.get(BUNDLE).status_code == 200)
+
+
+def test_the_first_readers_of_a_file_share_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Counted(StaticContent):
+        def __init__(self, *arguments: Any) -> None:
+            made.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(pages, "StaticContent", Counted)
+    path = "/docs/swagger-ui.css?first"  # no other test has read the file under this path
+    monkeypatch.setitem(pages.PARTS, path, pages.PARTS["/docs/swagger-ui.css"])
+
+    async def read_at_once() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(create_app(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            return await asyncio.gather(*(http.get(path.replace("?", "%3F")) for _ in range(8)))
+
+    responses = asyncio.run(read_at_once())
+    assert {response.status_code for response in responses} == {200}
+    assert len(made) == 1
 
 
 def test_a_slow_reader_of_the_documentation_is_disconnected() -> None:

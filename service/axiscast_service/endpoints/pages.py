@@ -41,10 +41,8 @@ async def get_part(request: Request) -> Response:
         _check_docs_enabled(request)
     if path not in PARTS:
         raise Problem("not-found", f"this file does not exist: see {page}")
-    key = (path, request.app.state.settings.docs)
-    part = _PARTS.get(key)
-    if part is None:
-        part = await threads_of(request).run_aside(partial(_part, *key))  # the first call reads and compresses the file
+    # The first call reads and compresses the file. Further calls wait for it and use the same copy.
+    part = await threads_of(request).run_aside(partial(_part, path, request.app.state.settings.docs))
     if path == "/" and _prefers_text(request):
         help_text = _HELP.format(url=request.base_url)
         return PlainTextResponse(help_text, headers={"Vary": "Accept", "Cache-Control": "no-cache"})
@@ -129,11 +127,9 @@ _TITLES = {
 }
 
 
-_PARTS: dict[tuple[str, bool], StaticContent] = {}
-"""The cache of pages and files. A key consists of the path, and of whether the page links to the documentation."""
-
-
+@cache
 def _part(path: str, docs: bool) -> StaticContent:
+    """Return a page or file. If `docs` is true, the web page links to the documentation."""
     package, name, media_type, headers = PARTS[path]
     content = (files(package) / "static" / name).read_bytes()
     if path in _TITLES:
@@ -142,8 +138,7 @@ def _part(path: str, docs: bool) -> StaticContent:
         content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
     if path == "/":
         headers = headers | {"Vary": "Accept, Accept-Encoding"}  # programs get a help text instead of the web page
-    part = _PARTS[path, docs] = StaticContent(content, media_type, headers)
-    return part
+    return StaticContent(content, media_type, headers)
 
 
 @router.api_route("/metrics", methods=_METHODS)
