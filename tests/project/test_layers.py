@@ -39,6 +39,7 @@ LAYERS = [
     "axiscast_service.middleware",
     "axiscast_service.endpoints",
     "axiscast_service.fastpath",
+    "axiscast_service.components",
     "axiscast_service.app",
     "axiscast_service.serve",
 ]

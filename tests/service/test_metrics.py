@@ -20,6 +20,7 @@ import pytest
 from conftest import Served, run, served, wait_for
 
 from axiscast_service import app as application
+from axiscast_service import components
 from axiscast_service.settings import Settings
 
 pytest.importorskip("prometheus_client")
@@ -197,7 +198,7 @@ def test_disabled_or_missing_metrics_respond_404_at_no_cost(monkeypatch: pytest.
     assert "the setting AXISCAST_METRICS disables them" in answer.json()["detail"]
     wanted = len(application.create_app(Settings()).user_middleware)
     assert len(application.create_app(Settings(metrics=False)).user_middleware) == wanted - 1
-    monkeypatch.setattr(application, "find_spec", lambda name: None)
+    monkeypatch.setattr(components, "find_spec", lambda name: None)
     assert "pip install prometheus-client" in ask().json()["detail"]
 
 

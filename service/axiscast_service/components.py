@@ -1,0 +1,114 @@
+"""The components of one application, which all requests share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.types import Scope
+
+from .http.hooks import HOOKS, Hooks
+from .http.reload import ReloadableSource, reloading
+from .http.tls import Certificate
+from .logs import RateLimitedWarning, access_log
+from .middleware.authentication import ApiKeys, authenticate
+from .middleware.host_check import parse_hosts, require_allowed_host
+from .middleware.problems import problem_response
+from .middleware.telemetry import Log
+from .runtime.budget import MemoryBudget
+from .runtime.drain import Drain
+from .runtime.heap import unmap_freed_blocks
+from .runtime.lag import measure_loop_lag
+from .runtime.threads import infrequent_collections, short_switch_interval
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .metrics import Metrics
+
+
+@dataclass(eq=False)
+class Components:
+    """The components of one application. `of` creates them from the settings."""
+
+    settings: Settings
+    drain: Drain
+    budget: MemoryBudget
+    metrics: Metrics | None
+    log: Log | None
+    host_names: Collection[str]
+    keys: ApiKeys | None
+    certificate: Certificate | None
+    in_flight: Counter[bool] = field(default_factory=Counter)
+    """The number of requests in flight: for pages and documentation (True), and for the API (False)."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """The number of refused or aborted connections by problem code or reason."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Components:
+        """Return the components for these settings."""
+        budget = MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
+        metrics = None
+        if settings.metrics and find_spec("prometheus_client"):
+            from .metrics import Metrics
+
+            metrics = Metrics()
+            metrics.watch_memory(lambda: budget.held, budget.limit)
+        return cls(
+            settings=settings,
+            drain=Drain(settings.drain_seconds, settings.finish_seconds),
+            budget=budget,
+            metrics=metrics,
+            log=access_log(settings.log_format) if settings.access_log else None,
+            host_names=parse_hosts(settings.allowed_hosts),
+            keys=ApiKeys(settings.api_keys_file) if settings.api_keys_file else None,
+            certificate=(Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None),
+        )
+
+    def __post_init__(self) -> None:
+        self._malformed = RateLimitedWarning("refused {count} malformed requests since the last such message")
+
+    @property
+    def guards(self) -> list[Callable[[Scope], None]]:
+        """The checks that a request must pass before it is processed."""
+        guards: list[Callable[[Scope], None]] = (
+            [partial(require_allowed_host, self.host_names)] if self.host_names else []
+        )
+        return [*guards, partial(authenticate, self.keys)] if self.keys else guards
+
+    def refused(self, reason: str) -> None:
+        """Count a refused or aborted connection."""
+        self.refusals[reason] += 1
+        if reason == "malformed-request":
+            self._malformed.warn()
+        if self.metrics is not None:
+            self.metrics.refused(reason)
+
+    @asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        """Run what the application needs from its start to its end, and give the connections their hooks."""
+        unmap_freed_blocks()
+        sources: list[ReloadableSource] = [source for source in (self.keys, self.certificate) if source]
+        lag = measure_loop_lag(self.metrics.lag) if self.metrics else nullcontext()
+        with self.drain.on_sigterm(), short_switch_interval(), infrequent_collections(), lag:
+            async with reloading(sources):
+                yield {HOOKS: self._hooks(app)}
+
+    def _hooks(self, app: FastAPI) -> Hooks:
+        hooks = Hooks(
+            problem_response=problem_response,
+            request_seconds=self.settings.request_seconds,
+            max_body_bytes=self.settings.max_body_bytes,
+            budget=self.budget,
+            refused=self.refused,
+            fast_path=app.state.fast_path,
+            certificate=self.certificate,
+        )
+        if self.metrics is not None:
+            hooks.problem_sent = self.metrics.problem
+        return hooks
