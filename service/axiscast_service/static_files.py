@@ -8,7 +8,7 @@ POLICY = (
 )
 _DOCS_POLICY = POLICY.partition("; require-trusted")[0]
 """The Content-Security-Policy of /docs. It allows Swagger UI to insert HTML, which trusted types would block."""
-_SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "docs", "ops")
+_SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "op_picker", "docs", "ops")
 _PAGE = {f"{name}.js": "text/javascript" for name in _SCRIPTS}
 _PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
 _DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}

@@ -43,7 +43,7 @@ class Page:
         self.tab.wait_for_selector("#answer[aria-busy=false]")
 
     def choose(self, op: str) -> None:
-        """Type an op, or its alias, into the field with the list of ops."""
+        """Type an op, or its alias, into the op picker."""
         self.tab.fill("#op", op)
         self.tab.keyboard.press("Enter")
 

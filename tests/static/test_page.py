@@ -23,8 +23,6 @@ def test_each_op_answers_its_example(page: Page, http: httpx.Client) -> None:
     page.ask("")
     ops = http.get("/v1/ops").json()["ops"]
     names = [entry["name"] for entry in ops]
-    listed = [name for entry in ops for name in (entry["name"], *entry["aliases"])]
-    assert page.tab.eval_on_selector_all("#ops option", "all => all.map(one => one.value)") == ["compare", *listed]
     for name in names:
         page.choose(name)
         page.settle()

@@ -3,6 +3,7 @@
 import {comparedOf, comparisonTable, comparisonText, detailsOf, fixesOf, verdictOf} from "./answer.js";
 import {drawingOf, named} from "./drawing.js";
 import {el, words} from "./elements.js";
+import {opPicker} from "./op_picker.js";
 import {
   COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
   misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
@@ -10,6 +11,7 @@ import {
 
 let question; // the current question (op, inputs and attributes), with all values as typed text
 let shown; // the question and the response that the page shows completely
+let listed = [COMPARE]; // the entries of the op picker
 let timer;
 let request = new AbortController();
 
@@ -279,17 +281,14 @@ $("form").onsubmit = (event) => event.preventDefault();
 $("add").onclick = () => changeInputs(question.inputs.length, 0, "");
 $("example").onclick = () => start(exampleHere(question.op));
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
-$("op").onfocus = ({target}) => { target.placeholder = target.value; target.value = ""; }; // an empty field shows all ops
-$("op").onblur = ({target}) => { target.value ||= question.op; };
-$("op").oninput = ({target, inputType}) => { // the user has chosen an op from the list
-  if (inputType === "insertReplacementText" || inputType === undefined) target.blur();
-};
-$("op").onchange = ({target: {value}}) => { // the new op's example replaces an unchanged example, but not typed text
-  const op = value.trim();
-  if (!op || op === question.op) return;
-  const untouched = queryOf(question) === queryOf(exampleHere(question.op));
-  start(untouched ? exampleHere(op) : askedOf(op, question));
-};
+opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
+  ops: () => listed,
+  current: () => question.op,
+  choose(op) { // the new op's example replaces an unchanged example, but not typed text
+    const untouched = queryOf(question) === queryOf(exampleHere(question.op));
+    start(untouched ? exampleHere(op) : askedOf(op, question));
+  },
+});
 $("as").onchange = () => askSoon(0);
 $("copy").onclick = copy;
 
@@ -309,6 +308,7 @@ const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
 async function start(asked) {
   question = asked;
+  $("answer").setAttribute("aria-busy", "true");
   if (!ops.has(asked.op)) await learn(asked.op);
   if (question !== asked) return; // the question has changed in the meantime
   showForm();
@@ -326,9 +326,8 @@ async function learn(alias) {
 }
 
 try {
-  const catalogue = (await send("v1/ops")).ops, texts = catalogue.flatMap(({name, aliases = []}) => [name, ...aliases]);
-  for (const op of catalogue) ops.set(op.name, op);
-  $("ops").append(new Option("every op, compared", COMPARE.name), ...texts.map((name) => new Option("", name)));
+  listed = [COMPARE, ...(await send("v1/ops")).ops];
+  for (const op of listed) ops.set(op.name, op);
   const answering = [...ops.values()].filter(({outputs = "none"}) => outputs !== "none");
   $("frameworks").append(...answering.map(({name}) => new Option(name)));
   await start(fromLink(location.search));

@@ -1,0 +1,119 @@
+/* The op picker: a combobox whose list shows the ops and their aliases, grouped by framework. */
+
+import {el} from "./elements.js";
+
+const IMPORT_NAMES = {np: "numpy", jnp: "jax.numpy", tf: "tensorflow", pytorch: "torch"};
+const SHOWN_ALIASES = 3; // the number of aliases beside the name of an op
+const frameworkOf = (name) => (name.includes(".") ? name.split(".")[0] : "all frameworks");
+const functionOf = (name) => name.slice(name.indexOf(".") + 1);
+
+/** Returns [{framework, options}] for the ops and aliases whose names contain all words of the text, best matches first.
+ * An option is {name, help}. If the text is empty, the options are all ops, without their aliases. */
+export function optionGroups(ops, text) {
+  const words = wordsOf(text), groups = new Map();
+  for (const {name, aliases = [], doc} of ops) {
+    const more = aliases.length - SHOWN_ALIASES, some = aliases.slice(0, SHOWN_ALIASES).map(functionOf).join(", ");
+    const help = aliases.length ? `and ${some}${more > 0 ? `, ${more} more` : ""}` : name.includes(".") ? "" : doc;
+    const named = words.length ? aliases.map((alias) => ({name: alias, help: `like ${name}`})) : [];
+    for (const option of [{name, help}, ...named]) {
+      const rank = rankOf(option.name.toLowerCase(), words);
+      if (rank === null) continue;
+      const group = groups.get(frameworkOf(name)) ?? {framework: frameworkOf(name), options: []};
+      groups.set(group.framework, group);
+      group.options.push({...option, rank});
+    }
+  }
+  const byRank = (one, other) => one.rank - other.rank;
+  for (const {options} of groups.values()) options.sort(byRank);
+  return [...groups.values()].sort((one, other) => byRank(one.options[0], other.options[0]));
+}
+
+function wordsOf(text) {
+  const fullName = (word) => word.replace(/^\w+(?=\.)/, (name) => IMPORT_NAMES[name] ?? name);
+  return text.toLowerCase().split(/\s+/).filter(Boolean).map(fullName);
+}
+
+/** Returns how well a name matches the words, or null if a word is missing. Lower ranks are better. */
+function rankOf(name, words) {
+  const isIn = (word) => name.includes(word) || (word in IMPORT_NAMES && name.startsWith(IMPORT_NAMES[word]));
+  if (!words.every(isIn)) return null;
+  const last = words.at(-1) ?? "";
+  const ranks = [!last || name === last, name.endsWith(`.${last}`), name.startsWith(last) || name.includes(`.${last}`), true];
+  return ranks.indexOf(true);
+}
+
+/** Turns the elements into a combobox. `ops()` returns the ops, `current()` the name of the current op, and `choose(name)`
+ * selects an op. */
+export function opPicker({input, list, status}, {ops, current, choose}) {
+  let active = null; // the option that Enter selects
+  const isOpen = () => !list.hidden;
+  const options = () => [...list.querySelectorAll("[role=option]")];
+
+  const activate = (option) => {
+    active?.setAttribute("aria-selected", "false");
+    active = option ?? null;
+    input.removeAttribute("aria-activedescendant");
+    if (!active) return;
+    active.setAttribute("aria-selected", "true");
+    input.setAttribute("aria-activedescendant", active.id);
+    active.scrollIntoView({block: "nearest"});
+  };
+
+  const open = (text) => {
+    const groups = optionGroups(ops(), text);
+    list.replaceChildren(...groups.map(groupElement));
+    if (!groups.length) list.append(el("p", {className: "help"}, "No op has this name."));
+    list.hidden = false;
+    input.ariaExpanded = "true";
+    const found = options();
+    status.textContent = groups.length ? `${found.length} ops` : "No op has this name.";
+    activate(text ? found[0] : found.find(({dataset}) => dataset.name === current()));
+  };
+
+  const close = () => {
+    list.hidden = true;
+    input.ariaExpanded = "false";
+    status.textContent = "";
+    activate(null);
+  };
+
+  const accept = (name) => {
+    close();
+    input.value = name || current();
+    if (input.value !== current()) choose(input.value);
+  };
+
+  const move = (step) => {
+    if (!isOpen()) return open("");
+    const all = options(), place = all.indexOf(active);
+    activate(all[place < 0 && step < 0 ? all.length - 1 : (place + step + all.length) % all.length]);
+  };
+
+  input.onclick = () => { if (!isOpen()) open(""); };
+  input.onfocus = () => input.select();
+  input.oninput = () => open(input.value.trim());
+  input.onblur = () => accept(options().find(({dataset}) => dataset.name === input.value.trim())?.dataset.name);
+  input.onkeydown = (event) => {
+    const {key, isComposing} = event, step = {ArrowDown: 1, ArrowUp: -1}[key];
+    if (isComposing) return;
+    if (step) move(step);
+    else if (key === "Enter") accept(active?.dataset.name ?? input.value.trim());
+    else if (key === "Escape" && isOpen()) { close(); input.value = current(); } else return;
+    event.preventDefault();
+  };
+  list.onmousedown = (event) => event.preventDefault(); // the input keeps the focus, so that a click on the scroll bar does not close the list
+  list.onclick = ({target}) => {
+    const option = target.closest("[role=option]");
+    if (option) accept(option.dataset.name);
+  };
+}
+
+function groupElement({framework, options}, number) {
+  const title = el("div", {id: `ops-group-${number}`, className: "help", role: "presentation"}, framework);
+  const items = options.map(({name, help}, place) => {
+    const option = el("div", {role: "option", id: `ops-${number}-${place}`, "aria-selected": "false", "data-name": name}, name);
+    if (help) option.append(" ", el("span", {className: "help"}, help));
+    return option;
+  });
+  return el("div", {role: "group", "aria-labelledby": title.id}, title, ...items);
+}
