@@ -19,6 +19,7 @@ from axiscast import __version__
 from .http.tls import Certificate
 from .http.uvicorn_interface import verify_uvicorn
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
+from .runtime.metrics_directory import lock_directory, metrics_directory
 from .settings import Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
@@ -94,7 +95,7 @@ def serve(settings: Settings) -> None:
     os.environ[variable_of("allowed_hosts")] = effective_hosts(settings)
     with ExitStack() as stack:
         if _needs_metrics_directory(settings):
-            os.environ[METRICS_DIRECTORY] = stack.enter_context(tempfile.TemporaryDirectory(prefix="axiscast-metrics-"))
+            os.environ[METRICS_DIRECTORY] = stack.enter_context(metrics_directory())
         uvicorn.run(
             "axiscast_service.serve:create_worker_app" if settings.workers > 1 else "axiscast_service.app:create_app",
             factory=True,
@@ -126,6 +127,8 @@ def create_worker_app() -> FastAPI:
     """
     from .app import create_app
 
+    if directory := os.environ.get(METRICS_DIRECTORY):
+        lock_directory(directory)
     threading.Thread(target=_shut_down_after_supervisor, name="axiscast-supervisor", daemon=True).start()
     return create_app()
 
