@@ -102,5 +102,9 @@ case(
     (3, 4, 8, 8),
 )
 other("jnp.hstack([z((2, 3)), z((3, 3))])")
+other("jnp.interp(z(1), z(3), z(4))")
+other("lax.select(z(3) > 0, z(4), z(4))")
+other("lax.add(z(3), z((2, 3)))")
+other("jax.vmap(lambda x: x)(z(()))")
 other("jnp.expand_dims(z(3), 4)")
 rec.write()

@@ -73,7 +73,14 @@ case(
     axes_lengths={"d": 4},
     holds=True,
 )
-case("einops.rearrange(z((2, 3)), '(a b) c -> a b c', a=3)", None)
+case(
+    "einops.rearrange(z((2, 3)), '(a b) c -> a b c', a=3)",
+    "einops.rearrange",
+    (2, 3),
+    pattern="(a b) c -> a b c",
+    axes_lengths={"a": 3},
+    holds=True,
+)
 case(
     "einops.repeat(z((2, 3)), 'a b -> a b c')",
     "einops.repeat",
@@ -99,8 +106,38 @@ case(
     axes_lengths={"b": 2, "c": 3},
     holds=True,
 )
-case("einops.rearrange(z((2, 3)), 'a a -> a')", None)
-case("einops.rearrange(z((6, 3)), '(a b) c -> a b c', a=4)", None)
+case(
+    "einops.rearrange(z((2, 3)), 'a a -> a')",
+    "einops.rearrange",
+    (2, 3),
+    pattern="a a -> a",
+    axes_lengths={},
+    holds=True,
+)
+case(
+    "einops.rearrange(z((6, 3)), '(a b) c -> a b c', a=4)",
+    "einops.rearrange",
+    (6, 3),
+    pattern="(a b) c -> a b c",
+    axes_lengths={"a": 4},
+    holds=True,
+)
+case(
+    "einops.rearrange(z((3, 32, 32)), 'b c h w -> b (c h w)')",
+    "einops.rearrange",
+    (3, 32, 32),
+    pattern="b c h w -> b (c h w)",
+    axes_lengths={},
+    holds=True,
+)
+case(
+    "einops.rearrange(z((3, 4)), 'a b -> b')",
+    "einops.rearrange",
+    (3, 4),
+    pattern="a b -> b",
+    axes_lengths={},
+    holds=True,
+)
 case("einops.einsum(z((2, 3)), z((4, 5)), 'i j, j k -> i k')", None)
 rec.write()
 
@@ -118,6 +155,8 @@ other("da(2, 3, dims='x')")
 other("da(2, dims='x').sel(y=3)")
 other("da(2, dims='x').sum('y')")
 case("xr.Dataset({'a': da(2, dims='x'), 'b': da(3, dims='x')})", None)
+case("xr.Dataset({'a': ('x', [1, 2, 3]), 'b': ('x', [1, 2])})", None)
+other("da(2, 3, dims=['x', 'y']).transpose('x', 'z')")
 rec.write()
 
 names = {"pd": pd, "np": np, "frame": lambda *shape: pd.DataFrame(np.zeros(shape))}
@@ -136,6 +175,14 @@ other("frame(2, 3)['nonsense']")
 other("frame(2, 3).iloc[5]")
 other("pd.DataFrame({'a': [1], 'b': [1, 2]})")
 other("frame(2, 3).merge(frame(2, 3), on='k')")
+other("x = frame(3, 2)\nx.columns = ['a']")
+other("x = frame(3, 2)\nx[['a', 'b']] = np.zeros((3, 3))")
+other("pd.Series([1, 2]) == np.zeros(3)")
+other("x = frame(3, 2)\nx.loc[7] = [1, 2, 3]")
+other("x = frame(3, 2)\nx.loc[[0, 1], 0] = [1, 2, 3]")
+other("pd.Series(np.zeros((3, 1)))")
+other("frame(3, 4) @ frame(3, 4)")
+other("pd.Series([1, 2], index=[0, 1, 2])")
 other("if frame(2, 3): pass")
 rec.write()
 

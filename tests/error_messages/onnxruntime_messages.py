@@ -29,7 +29,15 @@ def load(body, *shapes, opset=21):
     onnxruntime.InferenceSession(parser.parse_model(text).SerializeToString())
 
 
-rec = Recorder("onnxruntime", onnxruntime.__version__, {"run": run, "load": load, "np": np})
+def feed(declared, *shapes):
+    """Run a model whose first input has a declared shape on an array of each of these shapes."""
+    text = f'<ir_version: 10, opset_import: ["": 21]> g (float[{declared}] x) => (float out) {{out = Neg(x)}}'
+    session = onnxruntime.InferenceSession(parser.parse_model(text).SerializeToString())
+    for shape in shapes:
+        session.run(None, {"x": np.zeros(shape, np.float32)})
+
+
+rec = Recorder("onnxruntime", onnxruntime.__version__, {"run": run, "load": load, "feed": feed, "np": np})
 case, other = rec.broadcast, rec.other
 
 case("run('out = Add(x, y)', (3, 4), (5,))", "onnx.Add", (3, 4), (5,))
@@ -81,4 +89,6 @@ case("run('h = Less(x, y) out = Cast<to = 1>(h)', (4, 2), (3, 2))", "onnx.Add", 
 case("load('out = Pow(x, y)', (4, 3), (5, 3))", "onnx.Add", (4, 3), (5, 3))
 case("run('out = Gemm(x, y)', (2, 3), (4, 5))", "onnx.Gemm", (2, 3), (4, 5))
 other("run('out = Flatten<axis = 4>(x)', (2, 3))")
+other("feed('1, 3, 224, 224', (2, 3, 224, 200))")
+other("feed('batch, 3', (2, 3, 1))")
 rec.write()

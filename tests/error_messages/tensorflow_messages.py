@@ -125,6 +125,19 @@ for a in (False, True):
         for shapes in (((2, 3), (5, 4)), ((6, 2, 3), (6, 5, 4))):
             case(MATMUL % (a, b, *shapes), "tensorflow.matmul", *shapes, transpose_a=a, transpose_b=b)
 other("tf.nn.bias_add(z((2, 4)), z(5))")
+other("tf.nn.sigmoid_cross_entropy_with_logits(labels=z((32, 1)), logits=z((32, 10)))")
+other("tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=z((32, 10)), labels=tf.zeros(320, tf.int64))")
+case(
+    "tf.nn.softmax_cross_entropy_with_logits(labels=z((16, 10)), logits=z((32, 10)))",
+    "tensorflow.add",
+    (32, 10),
+    (16, 10),
+)
+case("z((6, 2, 3)) @ z((6, 4, 5))", "tensorflow.matmul", (6, 2, 3), (6, 4, 5))
+other("@tf.function\ndef f(x, y):\n    return tf.linalg.matmul(x, y)\nf(z((2, 3)), z(3))")
+other("tf.matmul(z((2, 3)), z(3))")
+case("tf.linalg.matvec(z((2, 3)), z((2, 3, 4)))", "tensorflow.matmul", (2, 3), (2, 3, 4, 1))
+other("tf.compat.v1.losses.mean_squared_error(z((8, 1)), z(8))")
 other("tf.slice(z(3), [0], [9])")
 rec.write()
 
@@ -153,5 +166,14 @@ other(K + "ops.reshape(K((6,)), (4, 2))")
 other("keras.layers.Dense(3)(z((2,)))")
 other("layer = keras.layers.Dense(3)\nlayer(z((2, 4)))\nlayer(z((2, 5)))", whole=True)
 other("keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(3)])(z((2, 4, 4))).nonsense")
+other("keras.losses.CategoricalCrossentropy()(z((8, 1)), z((8, 10)))")
+other("keras.losses.BinaryCrossentropy()(z((8,)), z((8, 10)))")
+other("keras.losses.SparseCategoricalCrossentropy()(z((8, 2)), z((8, 10)))")
+other("keras.layers.Concatenate()([z((2, 3, 4)), z((2, 5, 4))])")
+other(
+    "model = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
+    "model.fit(z((3, 2)), z((4, 1)), verbose=0)"
+)
+other("keras.layers.Dot(axes=1)([z((2, 3)), z((2, 4))])")
 other("keras.layers.Conv2D(4, 3)(z((2, 8, 8)))")
 rec.write()

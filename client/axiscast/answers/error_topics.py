@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .topic_values import values_at
+
 _TOPICS: dict[str, tuple[str, ...]] = {
     "This error is about indexing: an index is out of range, or there are more indices than axes.": (
         "is out of bounds for axis", "is out of bounds for dimension", "too many indices", "index out of range in self",
@@ -26,7 +28,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "is not a valid dimension or coordinate", "should be equal to or greater than the axis's size",
         "== param.axes.ndim()",
         "permutation vector ", ": invalid dimension dim",
-        "must match length of perm", "all values in axis param must be",
+        "must match length of perm", "dims don't match in permute", "all values in axis param must be",
     ),
     "This error is about joining arrays (concatenate, stack): all sizes must be equal, except on the joined axis.": (
         "except for the concatenation axis", "same number of dimensions, but the array at index",
@@ -53,7 +55,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "This error is about gather or scatter: the index must have the same rank as the tensor, and fit the tensor on "
     "the other axes.": (
-        "apart from dimension",
+        "apart from dimension", "index tensor must have the same number of dimensions as",
     ),
     "This error is about data types, not shapes.": (
         "to have same dtype", "did not contain a loop with signature", "cannot cast ufunc", "' not understood",
@@ -61,20 +63,25 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "(zero-based) was expected to be a",
         "do not have the same element type", "requires compatible dtypes", "unsupported operand type(s)",
         "the same dtypes", "arguments of dtype", "same dtypes", "issues with types <class",
+        " that does not match type ",
     ),
-    "This error is about a convolution or a normalisation: the channels or sizes of the input do not fit the layer.": (
+    "This error is about a convolution or a normalisation: the axes, channels or sizes of the input do not fit the "
+    "layer.": (
         "channels instead", "kernel size can't be greater", "input depth must be evenly divisible",
         "is not equal to kernel channels", "number of input's channels", "input feature dimension size",
-        "filter input channel count", "'c_in' of input", "expect the input channels", "running_mean should contain",
+        "filter input channel count", "'c_in' of input", "expected more than 1 value per channel",
+        "(batched) input to ", "expect the input channels", "running_mean should contain",
         "given normalized_shape", "number of spatial dimensions", "must match input depth for filter",
     ),
     "This error is about an einsum: a letter has different sizes, or the equation does not fit its operands.": (
         "einsum()", "[einsum]", "[op:einsum]", "size of label", "same label have different shapes",
-        "einstein sum subscripts", "for collapsing index", " of input shaped [",
+        "einstein sum subscripts", "given in einstein sum", "for collapsing index", " of input shaped [",
     ),
     "This error is about a product of matrices or vectors: the summed axes, or the stacks of matrices, do not fit "
     "each other.": (
-        "of batch2 tensor to be", "inconsistent tensor size, expected tensor", "matmul input shapes are incompatible",
+        "first two dimensions of batch2 tensor to be", "must have same number of batches", "for argument #2 'batch2'",
+        "matrices are not aligned", "size mismatch, m1: ", "inconsistent tensor size, expected tensor",
+        "matmul input shapes are incompatible", "mat1 dim 1 must match mat2 dim 0", "valueerror: dimension mismatch",
         "the same batch size in bmmop", "shape-mismatch for sum", "for batchmatmul, inputs shape", "dot shape error",
     ),
     "This error is about a linear algebra function: the axes of its arguments do not fit each other.": (
@@ -88,12 +95,14 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     "broadcast.": (
         "to match target batch_size", "multi-target not supported", "must be the same as input size", "is deprecated. "
         "please ensure they have the same size", "`labels.shape` must equal", "input(logits) and input(label)",
-        "var is of incorrect size",
+        "var is of incorrect size", "expected target size", "`target` and `output` must have the same",
+        "`logits` and `labels` must have the same", "logits and labels must have the same",
+        "must have rank (ndim) `target.ndim",
     ),
     "This error is about a layer or a model that was built for other input sizes.": (
         "is incompatible with the layer", "must be equal to input_size", "error(s) in loading state_dict",
         "size mismatch for ",
-        "error when checking ",
+        "error when checking ", " features as input",
     ),
     "This error comes from vmap: the mapped axes must have the same size.": (
         "vmap got inconsistent", "vmap: expected",
@@ -120,10 +129,38 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "must be scalar or have the same shape as cases", "clamp requires min.shape", "incompatible attr in node",
         "shapes must be equal", ") are incompatible", "operator where inferring shapes failed",
         "the assigned value shape", "not compatible with expected shape", "as many biases as the last dimension",
-        "unable to coerce to ", "does not match length of index", "identically-labeled", "indices imply",
-        "must all be the same length", "all arrays must be of the same length", "mismatch) actual", "mismatch) x:",
-        "inferred shape and existing shape differ",
+        "mismatch) actual", "mismatch) x:",
+        "inferred shape and existing shape differ", "valueerror: inconsistent shapes",
+        "inferred and declared dimension have different values", "replacement data must match the variable's shape",
         "passed to tf.addn() must have", "error in meansquarederror", "error in absolutedifference",
+    ),
+    "This error is about a pandas object: the number of values must be the number of its rows or columns.": (
+        "unable to coerce to ", "does not match length of index", "identically-labeled", "indices imply",
+        "must all be the same length", "all arrays must be of the same length", "arrays must all be same length",
+        "columns must be same length as key", "lengths must match to compare", "must have equal len keys and value",
+        "cannot set a row with mismatched columns", "length mismatch: expected axis has",
+    ),
+    "This error is about paired arrays: they must have the same number of elements.": (
+        "x and y must have same first dimension", "x and y must be the same size",
+        "expected x and y to have same length",
+        "fp and xp are not of the same length", "xp and fp must be one-dimensional arrays of equal size",
+        "inconsistent numbers of samples", "data cardinality is ambiguous", "weights should have the same shape",
+        "shape of weights must be consistent", "shapes of a and weights differ",
+    ),
+    "This error is about the number of axes of an array: the function requires more or fewer axes.": (
+        "does not have enough dimensions", "2d array, got 1d array instead", "mat2 must be a matrix",
+        "self must be a matrix", "must be a 3d tensor", "1d tensors expected",
+        "expects a tensor with <= 2 dimensions", "number of dimensions on data and dims", "shape must be rank ",
+        "data must be 1-dimensional", "shape must be at least rank ", "] ndims must be >= ", "-dimensional input for ",
+        "inputs must have the same number of dimensions", "implies that its rank should be at least",
+        "must have the same length as the number of data dimensions", "got arrays of different rank",
+        "must be greater or equal to the number of dimensions in the tensor",
+    ),
+    "This error is about an input of an ONNX model: the array must have the shape that the model declares.": (
+        "got invalid dimensions for input: ", "invalid rank for input: ",
+    ),
+    "This error is about a gradient: it must have the shape of the tensor that it belongs to.": (
+        "returned an invalid gradient at index ", "mismatch in shape: grad_output",
     ),
     "This error is about a function that JAX traces: its shapes and branches can't depend on values, and its types "
     "must not change.": (
@@ -167,5 +204,7 @@ def topic_of(text: str) -> str | None:
     """
     text = text.lower()
     places = ((at, topic) for topic, known in _TOPICS.items() for phrase in known if (at := text.rfind(phrase)) >= 0)
-    found = max(places, default=(0, None))[1]
-    return found or (_UNREAD if any(phrase in text for phrase in _BROADCASTING) else None)
+    at, topic = max(places, default=(0, None))
+    if topic is not None:
+        return f"{topic} {values_at(text, at)}".rstrip()
+    return _UNREAD if any(phrase in text for phrase in _BROADCASTING) else None

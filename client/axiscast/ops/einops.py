@@ -361,9 +361,12 @@ def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
 
 
 MESSAGES = (
-    ErrorMessage(
-        'Error while processing repeat-reduction pattern "<pattern>".<...>Input tensor shape: <0>. Additional info: '
-        "<%axes_lengths>.",
-        "einops.repeat",
+    *(
+        ErrorMessage(
+            f'Error while processing {function}-reduction pattern "<pattern>".<...>Input tensor shape: <0>. Additional '
+            "info: <%axes_lengths>.",
+            f"einops.{function}",
+        )
+        for function in ("repeat", "rearrange")
     ),
 )

@@ -155,6 +155,7 @@ ALIASES = {
 _ELEMENTWISE = ("jax.numpy.add", "jax.numpy.broadcast_arrays")
 MESSAGES = (
     ErrorMessage("Incompatible shapes for broadcasting: shapes=[<*>]", _ELEMENTWISE),
+    ErrorMessage("Incompatible shapes for broadcasting: <0> and requested shape <=shape>", "jax.numpy.broadcast_to"),
     ErrorMessage(" got incompatible shapes for broadcasting: <*>", _ELEMENTWISE),
     ErrorMessage(
         "Incompatible types for broadcasting: input type=<0> and requested type=<=shape>", "jax.numpy.broadcast_to"

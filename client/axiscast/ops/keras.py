@@ -108,6 +108,7 @@ MESSAGES = (
         "are: <0> and <1>.",
         "keras.ops.add",
     ),
+    ErrorMessage("Operands could not be broadcast together with shapes <*>", "keras.ops.add"),
     ErrorMessage(
         "Inner dimensions (`x1.shape[-1]` and `x2.shape[-2]`) must be equal, but received `x1.shape=<0>` and "
         "`x2.shape=<1>`",

@@ -193,6 +193,11 @@ MESSAGES = (
         about="The message does not say whether the call transposes an operand. This explanation assumes that it "
         "does not.",
     ),
+    ErrorMessage("In[0] mismatch In[1] shape: <...>: <0> <1> 0 0", "tensorflow.matmul"),
+    ErrorMessage("logits and labels must be broadcastable: logits_size=<0> labels_size=<1>", "tensorflow.add"),
+    ErrorMessage(
+        "required broadcastable shapes", "tensorflow.add", about="The operands of a TensorFlow op do not broadcast."
+    ),
     ErrorMessage("In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>", "tensorflow.matmul"),
     ErrorMessage("Cannot broadcast input shape <0> into final shape <=shape>", "tensorflow.broadcast_to"),
     *(

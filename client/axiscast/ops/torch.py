@@ -225,7 +225,9 @@ MESSAGES = (
         "torch.broadcast_tensors",
         about="The loss broadcasts its input and target against each other, which is wrong unless you want all pairs.",
     ),
-    ErrorMessage("mat1 and mat2 shapes cannot be multiplied (<0x> and <1x>)", "torch.matmul"),
+    ErrorMessage("shapes cannot be multiplied (<0x> and <1x>)", "torch.matmul"),
+    ErrorMessage("a and b must have same reduction dim, but got <0> X <1>", "torch.matmul"),
+    ErrorMessage("Value is not broadcastable with batch_shape+event_shape: <0> vs <1>", "torch.broadcast_tensors"),
     ErrorMessage("multi_dot(): tensors <...> with shapes <0> and <1> cannot be multiplied", "torch.matmul"),
     ErrorMessage("size mismatch, got input (<...>), mat (<0x>), vec (<1x>)", "torch.matmul"),
 )

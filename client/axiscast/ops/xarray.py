@@ -232,6 +232,10 @@ MESSAGES = (
         about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
     ),
     ErrorMessage(
+        "conflicting sizes for dimension '<...>': length <#0> on <...> and length <#1> on",
+        about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
+    ),
+    ErrorMessage(
         "operands cannot be broadcast together with mismatched lengths for dimension '<...>': (<#0>, <#1>)",
         about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
     ),

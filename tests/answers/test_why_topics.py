@@ -1,0 +1,159 @@
+"""why: the answers for messages about other topics state the sizes, shapes or values of the message."""
+
+from __future__ import annotations
+
+import pytest
+from test_why import corpus
+
+import axiscast
+
+SAID = {
+    "torch": {
+        "Expected size for first two dimensions of batch2 tensor to be: [6, 3] but got: [6, 4].": (
+            "3 columns", "4 rows",
+        ),
+        "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [3, 4].": (
+            "2 matrices", "3 matrices",
+        ),
+        "Target size (torch.Size([8])) must be the same as input size (torch.Size([8, 1]))": (
+            "target has shape [8]", "input has shape [8, 1]", "target.view_as(input)",
+        ),
+        "Expected input batch_size (8) to match target batch_size (7).": ("8 rows", "7 rows"),
+        "Expected target size [8, 5], got [8]": ("loss", "shape [8, 5], not [8]"),
+        "shape '[4, 2]' is invalid for input of size 6": ("6 elements", "[4, 2]"),
+        "mat2 must be a matrix": ("number of axes",),
+        "batch2 must be a 3D tensor": ("number of axes",),
+        "1D tensors expected, but got 2D and 2D tensors": ("number of axes",),
+        "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [32, 100]": (
+            "convolution", "[32, 100]",
+        ),
+        "Index tensor must have the same number of dimensions as input tensor": ("gather",),
+    },
+    "numpy": {
+        "along dimension 1, the array at index 0 has size 3 and the array at index 1 has size 4": (
+            "join", "axis 1", "input 0 has size 3", "input 1 has size 4",
+        ),
+        "the array at index 0 has 2 dimension(s) and the array at index 1 has 1 dimension(s)": (
+            "join", "input 0 has 2 axes", "input 1 has 1",
+        ),
+        "cannot reshape array of size 6 into shape (4,2)": ("6 elements", "(4,2)"),
+        "cannot assign 3 input values to the 2 output values where the mask is true": (
+            "3 values", "selects 2 elements",
+        ),
+        "matmul: Input operand 1 does not have enough dimensions": ("number of axes", "Operand 1", "0 axes"),
+        "operand has more dimensions than subscripts given in einstein sum": ("einsum",),
+    },
+    "pandas": {
+        "Unable to coerce to Series, length must be 4: given 5": ("pandas", "4 values, not 5", "axis=0"),
+        "Unable to coerce to DataFrame, shape must be (3, 4): given (2, 4)": ("pandas", "(3, 4), not (2, 4)"),
+        "Length of values (2) does not match length of index (3)": ("pandas", "3 values, not 2"),
+        "Shape of passed values is (2, 3), indices imply (2, 2)": ("pandas", "(2, 3)", "(2, 2)"),
+        "Columns must be same length as key": ("pandas",),
+        "('Lengths must match to compare', (2,), (3,))": ("pandas",),
+        "cannot set a row with mismatched columns": ("pandas",),
+        "Length mismatch: Expected axis has 2 elements, new values have 1 elements": ("pandas", "2 labels, not 1"),
+        "Data must be 1-dimensional, got ndarray of shape (3, 1) instead": ("number of axes", "(3, 1)"),
+        "matrices are not aligned": ("product",),
+    },
+    "xarray": {
+        "conflicting sizes for dimension 'x': length 2 on 'b' and length 3 on {'x': 'a'}": (
+            "same name", "sizes are 2 and 3",
+        ),
+        "different number of dimensions on data and dims: 2 vs 1": ("number of axes",),
+    },
+    "keras": {
+        "must have the same shape. Received: target.shape=(8, 1), output.shape=(8, 10)": (
+            "loss", "target has shape (8, 1)", "output has shape (8, 10)",
+        ),
+        "Data cardinality is ambiguous.": ("paired arrays",),
+    },
+    "tensorflow": {
+        "`logits` and `labels` must have the same shape, received ((32, 10) vs (32, 1)).": (
+            "loss", "(32, 10)", "(32, 1)",
+        ),
+        "logits and labels must have the same first dimension, got logits shape [32,10] and labels shape [320]": (
+            "loss", "[32,10]", "[320]",
+        ),
+        "Input to reshape is a tensor with 6 values, but the requested shape has 8": ("6 elements", "8"),
+    },
+    "onnxruntime": {
+        "Got invalid dimensions for input: x": ("ONNX model", "On axis 0", "size 2", "declares size 1"),
+        "Invalid rank for input: x": ("ONNX model", "3 axes", "declares 2"),
+    },
+}  # fmt: skip
+"""For each framework, a part of a recorded message, and the words that the answer must have."""
+
+
+@pytest.mark.parametrize(
+    ("framework", "part", "words"),
+    [(framework, part, words) for framework, parts in SAID.items() for part, words in parts.items()],
+)
+def test_the_answer_states_the_values_of_the_recorded_message(framework: str, part: str, words: tuple[str]) -> None:
+    texts = [line["text"] for line in corpus() if line["framework"] == framework]
+    text = next(text for text in texts if part in " ".join(text.split()))
+    answer = axiscast.why(text)
+    assert [word for word in words if word not in answer.message] == [], answer.message
+    assert answer.check is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ValueError: x and y must have same first dimension, but have shapes (3,) and (4,)", ("(3,)", "(4,)")),
+        ("ValueError: x and y must be the same size", ("paired arrays",)),
+        ("ValueError: Found input variables with inconsistent numbers of samples: [100, 99]", ("100, 99",)),
+        ("ValueError: Expected 2D array, got 1D array instead:\narray=[1. 2. 3.].", ("number of axes",)),
+        ("RuntimeError: batch1 and batch2 must have same number of batches, got 2 and 3", ("product",)),
+        ("ValueError: Shapes (None, 1) and (None, 10) are incompatible", ("(None, 1)", "(None, 10)")),
+        ("RuntimeError: size mismatch, m1: [32 x 10], m2: [20 x 5] at /TH/generic/THTensorMath.cpp:41", ("10", "20")),
+        ("Function AddBackward0 returned an invalid gradient at index 1 - got [3, 4] but expected shape compatible "
+         "with [4]", ("gradient", "[3, 4]", "[4]")),
+        ("X has 3 features, but LinearRegression is expecting 4 features as input.", ("built for other input sizes",)),
+        ("RuntimeError: mat1 dim 1 must match mat2 dim 0", ("product",)),
+        ("ValueError: dimension mismatch", ("product",)),
+        ("ValueError: inconsistent shapes", ("same shape",)),
+        ("Can't merge shape info. Both inferred and declared dimension have different values. Inferred=3 Declared=4",
+         ("same shape",)),
+        ("RuntimeError: number of dims don't match in permute", ("list of axes",)),
+        ("TypeError: Input 'y' of 'AddV2' Op has type float32 that does not match type int32 of argument 'x'.",
+         ("data types",)),
+        ("TypeError: mul got arrays of different rank: (3,), (2, 3).", ("number of axes",)),
+        ("The number of sizes provided (3) must be greater or equal to the number of dimensions in the tensor (4)",
+         ("number of axes",)),
+        ("InvalidArgumentError: required broadcastable shapes [Op:AddV2]", ("TensorFlow", "Print the shapes")),
+        ("INVALID_ARGUMENT: required broadcastable shapes", ("TensorFlow", "Print the shapes")),
+    ],
+)  # fmt: skip
+def test_a_common_message_of_another_library_is_explained(text: str, words: tuple[str]) -> None:
+    answer = axiscast.why(text)
+    assert [word for word in words if word not in answer.message] == [], answer.message
+    assert "does not know this wording" not in answer.message
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "shapes"),
+    [
+        ("RuntimeError: linear(): input and weight.T shapes cannot be multiplied (2x3 and 4x5)", "torch.matmul",
+         [(2, 3), (4, 5)]),
+        ("Operands could not be broadcast together with shapes (28, 28, 64) (14, 14, 64)", "keras.ops.add",
+         [(28, 28, 64), (14, 14, 64)]),
+        ("Incompatible shapes for broadcasting: (1, 32, 10) and requested shape (32, 5)", "jax.numpy.broadcast_to",
+         [(1, 32, 10)]),
+        ("In[0] mismatch In[1] shape: 3 vs. 4: [2,3] [4,5] 0 0 [Op:BatchMatMulV2]", "tensorflow.matmul",
+         [(2, 3), (4, 5)]),
+    ],
+)  # fmt: skip
+def test_the_wording_of_an_earlier_release_gives_a_check(text: str, op: str, shapes: list[tuple[int]]) -> None:
+    """These wordings are from the sources of earlier releases, or from builds for other devices."""
+    answer = axiscast.why(text)
+    assert answer.op is not None
+    assert (answer.op.alias or answer.op.name, answer.inputs) == (op, shapes)
+    assert answer.check is not None
+    assert answer.check.compatible is False
+
+
+def test_a_value_from_another_part_of_a_log_is_not_stated() -> None:
+    text = "cannot reshape array of size 6 into shape (4,2)\n...\nstack expects each tensor to be equal size"
+    assert axiscast.why(text).message == (
+        "This error is about joining arrays (concatenate, stack): all sizes must be equal, except on the joined axis."
+    )
