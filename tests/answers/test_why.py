@@ -202,6 +202,48 @@ def test_sizes_alone_name_the_operands_of_the_traceback() -> None:
     )
 
 
+def test_the_operand_of_each_size_is_named_if_the_operator_received_both() -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 8, in <module>\n'
+        "    loss = (scores - labels) ** 2\n"
+        "            ~~~~~~~^~~~~~~~\n"
+        "{}RuntimeError: The size of tensor a (10) must match the size of tensor b (64) at non-singleton dimension 1\n"
+    )
+    message = axiscast.why(text.format("")).message
+    assert "`scores` has size 10, but `labels` has size 64" in message
+    assert "`axiscast check SHAPE SHAPE`" in message
+    # The framework's own function may have exchanged the operands.
+    inner = '  File "/lib/site-packages/torch/_tensor.py", line 37, in __rsub__\n    return _C._rsub(self, other)\n'
+    message = axiscast.why(text.format(inner)).message
+    assert "has size" not in message
+    assert "`scores` and `labels`" in message
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "scores is (64, 10) and labels (64,)",
+        "labels: torch.Size([64]), scores: torch.Size([64, 10])",
+        "batch (32,), scores.shape = [64, 10], labels.shape = [64]",
+    ],
+)
+@pytest.mark.parametrize("sizes", [(10, 64), (64, 10)])
+def test_shapes_beside_the_message_are_checked(beside: str, sizes: tuple[int, int]) -> None:
+    text = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 1".format(*sizes)
+    for whole in (f"{beside}\n{text}", f"{text}\n{beside}"):
+        answer = axiscast.why(whole)
+        wanted = [["64", "10"], ["64"]] if sizes == (10, 64) else [["64"], ["64", "10"]]
+        assert shapes(answer.inputs) == wanted
+        assert answer.sizes == [*sizes]
+
+
+@pytest.mark.parametrize("beside", ["scores is (64, 10)", "(64, 11) and (64,)", "(64, 10) and (10,)", "(64,) (10,)"])
+def test_shapes_without_the_conflict_of_the_message_are_ignored(beside: str) -> None:
+    text = "The size of tensor a (10) must match the size of tensor b (64) at non-singleton dimension 1"
+    assert axiscast.why(f"{text}\n{beside}").inputs is None
+
+
 @pytest.mark.parametrize(
     "text",
     [

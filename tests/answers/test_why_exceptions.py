@@ -29,6 +29,10 @@ def raised(function: Callable[[], object]) -> Exception:
     return found.value
 
 
+def answer_of(function: Callable[[], object]) -> str:
+    return axiscast.why(raised(function)).message
+
+
 x, y, layer = np.zeros((2, 64, 7, 7), np.float32), np.zeros((2, 3)), Layer()
 four, pair = np.zeros(4, np.int8), {"a": [np.zeros(5), np.zeros(6)]}
 
@@ -179,6 +183,15 @@ def test_an_exception_about_another_topic_is_explained() -> None:
     answer = axiscast.why(raised(lambda: four.reshape(5, 5)))
     assert (answer.op, answer.inputs, answer.check) == (None, None, None)
     assert "about a reshape" in answer.message
+
+
+def test_class_indices_beside_scores_get_the_advice_of_one_hot() -> None:
+    scores, labels = np.zeros((64, 10)), np.zeros(64, np.int64)
+    advice = "If labels contains class indices, use numpy.eye(10)[labels]."
+    assert answer_of(lambda: scores - labels).endswith(advice)
+    assert answer_of(lambda: labels - scores).endswith(advice)
+    for other in (labels.astype(float), np.zeros(32, np.int64), np.zeros(9, np.int64)):
+        assert "class" not in answer_of(lambda other=other: scores - other)  # type: ignore[misc]
 
 
 def test_an_exception_without_a_traceback_is_read_as_its_text() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -16,13 +16,15 @@ from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from .check import check_to_dict
 from .error_topics import topic_of
-from .operands import einsum_in, operands_in
-from .wordings import Reading, Sizes, readings, single_blanks
+from .operands import MarkedOperands, Sizes, einsum_in, operands_in, shape_pairs_in
+from .wordings import Reading, readings, single_blanks
 
 _UNKNOWN = (
     "No error message about shapes was found in this text. Paste the end of the traceback, starting with the name of "
     "the exception, or check the shapes directly."
 )
+_BESIDE = 500
+"""The number of characters before and after a message in which shapes are searched."""
 
 
 class Diagnosis(NamedTuple):
@@ -34,6 +36,8 @@ class Diagnosis(NamedTuple):
     about: str = ""
     operands: tuple[str, ...] | None = None
     """The source code of the operands, if the traceback shows it."""
+    owners: tuple[str, ...] = ()
+    """The source code of the operand that has each of the sizes, or an empty tuple if this is unknown."""
     node: str = ""
     """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
@@ -64,21 +68,42 @@ def diagnose(text: str) -> Diagnosis:
     """
     blanks = single_blanks(text)
     if found := readings(blanks):
-        return _diagnosis(found[-1], operands_in(text), einsum_in(text))
+        last = found[-1]
+        diagnosis = _diagnosis(last, operands_in(text), einsum_in(text))
+        before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
+        return _with_printed_shapes(diagnosis, f"{before} {after}")
     return Diagnosis(about=topic_of(blanks) or _UNKNOWN)
 
 
-def diagnoses(text: str) -> Iterator[Diagnosis]:
-    """Yield the data from each shape error in a string, in order."""
-    return (_diagnosis(reading, None) for reading in readings(single_blanks(text)))
+def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
+    """Return the diagnosis with two shapes from the text beside the message, if they have the conflict of the message.
+
+    Only PyTorch's message about two sizes on an axis is completed.
+    """
+    if diagnosis.inputs or diagnosis.op or diagnosis.axis is None:
+        return diagnosis
+    op = read_op({"name": "torch.broadcast_tensors"})
+    for inputs in shape_pairs_in(text):
+        complete = diagnosis._replace(op=op, inputs=[*inputs], operands=None, owners=())
+        try:
+            request = complete.request
+            conflict = request and check_to_dict(request).get("conflict")
+        except Problem:
+            continue
+        if conflict and (conflict["axis"], conflict["sizes"]) == (diagnosis.axis, diagnosis.sizes):
+            return complete
+    return diagnosis
 
 
-def _diagnosis(reading: Reading, operands: tuple[str, str] | None, einsum: tuple[str, str] | None = None) -> Diagnosis:
+def _diagnosis(reading: Reading, operands: MarkedOperands | None, einsum: tuple[str, str] | None) -> Diagnosis:
     inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
     sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
     op = _op_of(reading, inputs, einsum)
     node = reading.node or (reading.message.op if op is None and is_einsum(reading.message.op) else "")
-    return Diagnosis(op, inputs, sizes, reading.message.about, None if inputs else operands, str(node), reading.axis)
+    names = None if inputs or operands is None else (operands.left, operands.right)
+    is_ordered = operands is not None and operands.are_ordered and [number for number, _ in reading.sizes] == [0, 1]
+    owners = names if names and is_ordered else ()
+    return Diagnosis(op, inputs, sizes, reading.message.about, names, owners, str(node), reading.axis)
 
 
 def is_einsum(name: object) -> bool:
@@ -168,12 +193,12 @@ def _of_parts(diagnosis: Diagnosis) -> str:
     elif not inputs and (op is not None or diagnosis.sizes):
         what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
         option = f" --op {name}" if op is not None else ""
-        shapes = "2,64,7,7 64"
+        shapes = "SHAPE SHAPE"
         if isinstance(op, Einsum):
             shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
         sentences.append(
-            f"The message does not contain the shapes. Print the shapes of {_joined(what)}, and check them, for "
-            f"example with `axiscast check {shapes}{option}`."
+            f"The message does not contain the shapes. Print the shapes of {_joined(what)}, and check them with "
+            f"`axiscast check {shapes}{option}`, where each SHAPE is written as 2,64,7,7."
         )
     return " ".join(filter(None, sentences))
 
@@ -186,6 +211,9 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
         return f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
     where = "one axis" if axis is None else f"axis {axis} of the result, which has at least {axis + 1} axes"
+    if diagnosis.owners:
+        one, other = (f"`{name}` has size {size}" for name, size in zip(diagnosis.owners, sizes, strict=True))
+        return f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
     return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
 
 

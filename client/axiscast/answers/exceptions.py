@@ -25,6 +25,14 @@ _BY_SYNTAX = {
 }
 """For each framework, the ops for Python operators and for some functions. Other names are looked up in the
 catalogue."""
+_ONE_HOT = {
+    "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
+    "jax": "use jax.nn.one_hot({labels}, {classes})",
+    "jaxlib": "use jax.nn.one_hot({labels}, {classes})",
+    "numpy": "use numpy.eye({classes})[{labels}]",
+    "tensorflow": "use tf.one_hot({labels}, {classes})",
+}
+"""For each framework, the code for class labels in place of numbers."""
 _INPUT = re.compile(r"\binput (\d{1,4})\b")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 
@@ -178,7 +186,26 @@ def _message(expression: Expression, names: list[str], target: str, answer: dict
     own = [hint["text"] for hint in conflict["hints"] if hint["op"] and hint["op"]["name"] == answer["op"]["name"]]
     text = own[0][:1].upper() + own[0][1:].removesuffix(": the shapes then fit") if own else conflict["message"]
     text = _in_names(text, names)
-    return f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
+    message = f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
+    return f"{message} {_class_labels(expression)}".rstrip()
+
+
+def _class_labels(expression: Expression) -> str:
+    """Return the advice for integers that have the shape of the other operand without its last axis, else ""."""
+    known = [operand for operand in expression.operands if operand.array is not None]
+    for labels, scores in (known, known[::-1]) if len(known) == 2 else ():
+        own, other = labels.array, scores.array
+        assert own is not None
+        assert other is not None
+        if (
+            own.dtype.startswith(("int", "uint"))
+            and other.dtype.startswith(("float", "bfloat"))
+            and other.shape[:-1] == own.shape != ()
+        ):
+            advice = _ONE_HOT.get(own.framework, "convert it to one-hot vectors of length {classes}")
+            advice = advice.format(labels=labels.name, classes=other.shape[-1])
+            return f"If {labels.name} contains class indices, {advice}."
+    return ""
 
 
 def _listed(expression: Expression, shapes: dict[str, Any]) -> str:

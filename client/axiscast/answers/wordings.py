@@ -17,6 +17,7 @@ from ..ops import list_error_messages
 from ..ops.error_messages import ErrorMessage
 from ..wire.cancellation import checkpoint
 from ..wire.shapes import parse_shape
+from .operands import Sizes
 
 MAX_SHAPES = 32
 """The maximum number of shapes that are read from one message."""
@@ -42,8 +43,6 @@ _SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 _COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
 _ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
-
-Sizes = list[int | str]
 
 
 class Reading(NamedTuple):
