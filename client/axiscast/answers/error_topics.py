@@ -193,7 +193,7 @@ _BROADCASTING = (
 )  # fmt: skip
 _UNREAD = (
     "This error is about shapes that do not broadcast, but axiscast does not know this wording. Print the shapes of "
-    "the operands, and check them, for example with `axiscast check 2,64,7,7 64`."
+    "the operands, and check them with `axiscast check SHAPE SHAPE`, where each SHAPE is written as 2,64,7,7."
 )
 
 
