@@ -111,10 +111,10 @@ def test_every_python_example_prints_the_documented_output(page: str, service: S
     assert results.failed == 0, "".join(report)
 
 
-def test_the_readme_s_javascript_prints_what_the_readme_says(service: Served, tmp_path: Path) -> None:
+def test_the_javascript_of_the_http_api_prints_the_documented_output(service: Served, tmp_path: Path) -> None:
     """Run with the node of playwright and a stand-in for @msgpack/msgpack."""
-    (script,) = blocks("README.md", "js")
-    (printed,) = re.findall(r"prints `(.*)`:", PAGES["README.md"])
+    (script,) = blocks("docs/wire.md", "js")
+    (printed,) = re.findall(r"prints\n`(.*)`:", PAGES["docs/wire.md"])
     package = tmp_path / "node_modules/@msgpack/msgpack"
     package.mkdir(parents=True)
     (package / "index.mjs").write_text((Path(__file__).parents[1] / "msgpack.mjs").read_text())
