@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import socket
 import threading
 import time
@@ -29,6 +31,33 @@ def test_an_unknown_problem_code_raises_service_problem_with_the_code() -> None:
     problem = caught.value
     assert (type(problem), problem.code, problem.status) == (axiscast.ServiceProblem, "not-acceptable", 406)
     assert (str(problem), problem.facts) == ("neither JSON nor MessagePack", {"supported": ["application/json"]})
+
+
+CONFLICT = {"axis": 0, "sizes": [3, 4], "inputs": [0, 1], "code": "size-mismatch", "message": "m", "hints": []}
+DOCUMENT = {"detail": "d", "pointer": "/op", "limit": 1, "conflict": CONFLICT}
+EXCEPTIONS = [
+    *(axiscast.errors.problem_from(DOCUMENT | {"code": code}, 422) for code in ("", *axiscast.errors.BY_CODE)),
+    axiscast.UnexpectedStatus("status 502", 502),
+    axiscast.ConnectionFailed("no route", True),
+    axiscast.DeadlineExceeded("no response within 1 s"),
+    axiscast.InvalidAnswer("not MessagePack"),
+    axiscast.UnusableModel("not ONNX", "a.onnx"),
+]
+
+
+@pytest.mark.parametrize("error", EXCEPTIONS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "send", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickled", "copied"]
+)
+def test_every_exception_arrives_from_another_process_with_its_attributes(
+    error: axiscast.AxiscastError, send: Callable[[Any], Any]
+) -> None:
+    error.request_id = "a1"
+    error.add_note("a note")
+    received = send(error)
+    assert (type(received), str(received), received.args) == (type(error), str(error), error.args)
+    assert vars(received) == vars(error)
+    assert received.request_id == "a1"
 
 
 OLD = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,10 @@ class AxiscastError(Exception):
 
     The value is None if there was no response.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support pickling, with which worker processes of multiprocessing and Dask send their exceptions."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ServiceProblem(AxiscastError):
