@@ -59,10 +59,17 @@ clients-typescript: $(VENV)/clients.done
 	cd tests && $(abspath $(VENV))/bin/python -m clients typescript
 	cd tests && $(abspath $(VENV))/bin/python -m typed pyright
 
-# The examples, run with a service. They use curl, jq and go of the machine.
-examples: $(VENV)/clients.done
+# The examples, run with a service. They use curl, jq, go, haproxy and nginx of the machine.
+examples: $(VENV)/clients.done $(VENV)-dask/dask.done
 	@for folder in node typescript; do (cd examples/$$folder && $(NPM) ci --ignore-scripts --silent) || exit 1; done
 	$(VENV)/bin/python -m pytest tests/run_examples.py
+
+$(VENV)-dask/dask.done: examples/dask/requirements.txt pyproject.toml
+	@echo "Installing Dask and Zarr ..."
+	@$(PYTHON) -m venv $(VENV)-dask
+	@$(VENV)-dask/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r examples/dask/requirements.txt
+	@$(VENV)-dask/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
+	@touch $@
 
 # Longer fuzzing than in the suite: all parsers of input, guided by coverage, and then all endpoints by their schema.
 SECONDS ?= 60
@@ -214,6 +221,7 @@ lock: $(VENV)/clients.done
 	$(LOCK) pyproject.toml --extra docs -o docs/requirements.txt
 	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 	$(LOCK) tests/package/requirements.in -o tests/package/requirements.txt
+	$(LOCK) pyproject.toml examples/dask/requirements.in -c tests/requirements.txt -o examples/dask/requirements.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
 	for folder in tests/clients examples/node examples/typescript; do (cd $$folder && \
 	  $(NPM) update --package-lock-only --omit-lockfile-registry-resolved && \

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from conftest import PATIENCE, free_port, served, started, wait_for
-from deployment import DEPLOY
-
-PROXIES = {path.stem: path.read_text() for path in (DEPLOY / "proxies").iterdir()}
+from conftest import PATIENCE, free_port, served, wait_for
+from proxies import PROXIES, proxied
 
 
 def directives(proxy: str, name: str) -> list[str]:
@@ -56,34 +50,6 @@ class Backend(ThreadingHTTPServer):
     def __exit__(self, *_: object) -> None:
         self.shutdown()  # else it would spin to the end of the suite, on a socket that is closed
         super().__exit__()
-
-
-@contextmanager
-def proxied(proxy: str, folder: Path, backends: list[int]) -> Iterator[httpx.Client]:
-    """A client of the proxy with its file's configuration, in front of these ports."""
-    if shutil.which(proxy) is None:
-        pytest.skip(f"{proxy} is not installed")
-    front, text = free_port(), PROXIES[proxy]
-    for shown, ours in zip((8080, 8001, 8002), (front, *backends), strict=True):
-        text = text.replace(f":{shown}", f":{ours}")
-    configuration = folder / "proxy.conf"
-    configuration.write_text(text)
-    command = {
-        "nginx": ["nginx", "-p", str(folder), "-c", str(configuration), "-g", "daemon off; pid nginx.pid;"],
-        "haproxy": ["haproxy", "-db", "-f", str(configuration)],
-    }[proxy]
-    with (
-        started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
-        httpx.Client(base_url=f"http://127.0.0.1:{front}", timeout=PATIENCE) as client,
-    ):
-
-        def answers() -> bool:
-            with suppress(httpx.TransportError):
-                return client.get("/livez").status_code > 0
-            return False
-
-        assert wait_for(answers)
-        yield client
 
 
 def test_no_proxy_takes_a_busy_service_for_a_dead_one() -> None:
