@@ -114,7 +114,7 @@ def test_every_python_example_prints_the_documented_output(page: str, service: S
 def test_the_javascript_of_the_http_api_prints_the_documented_output(service: Served, tmp_path: Path) -> None:
     """Run with the node of playwright and a stand-in for @msgpack/msgpack."""
     (script,) = blocks("docs/wire.md", "js")
-    (printed,) = re.findall(r"prints\n`(.*)`:", PAGES["docs/wire.md"])
+    (printed,) = re.findall(r"prints\s`(.*)`:", PAGES["docs/wire.md"])
     package = tmp_path / "node_modules/@msgpack/msgpack"
     package.mkdir(parents=True)
     (package / "index.mjs").write_text((Path(__file__).parents[1] / "msgpack.mjs").read_text())
