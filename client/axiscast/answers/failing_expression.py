@@ -1,4 +1,4 @@
-"""Functions that find the expression that raised an exception, and its operands with their shapes if known."""
+"""Functions that find the expression that a frame evaluates, or that raised an exception, and its operands."""
 
 from __future__ import annotations
 
@@ -58,8 +58,14 @@ def failing_expressions(trace: TracebackType | None) -> list[Expression]:
         return []
 
 
+def expression_at(frame: FrameType) -> Expression | None:
+    """Return the expression that a running frame is evaluating, or None if the source is unavailable."""
+    node = _node_at(frame, frame.f_lasti)
+    return None if node is None else _expression(node, frame, None)
+
+
 def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
-    found = [(one.tb_frame, node) for one in traces if (node := _node(one)) is not None]
+    found = [(one.tb_frame, node) for one in traces if (node := _node_at(one.tb_frame, one.tb_lasti)) is not None]
     own = [(frame, node) for frame, node in found if not _is_installed(frame.f_code.co_filename)]
     for frame, node in own or found:
         if (expression := _expression(node, frame, None)) is not None:
@@ -74,14 +80,14 @@ def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
                     yield expression._replace(text=source)
 
 
-def _node(trace: TracebackType) -> ast.AST | None:
-    """Return the syntax tree of the expression at which a frame failed, or None if the source is unavailable."""
-    code = trace.tb_frame.f_code
-    place = next(islice(code.co_positions(), trace.tb_lasti // 2, None), None)
+def _node_at(frame: FrameType, instruction: int) -> ast.AST | None:
+    """Return the syntax tree of the expression at an instruction, or None if the source is unavailable."""
+    code = frame.f_code
+    place = next(islice(code.co_positions(), instruction // 2, None), None)
     if place is None or None in place:
         return None
     first, last, start, end = place
-    lines = [linecache.getline(code.co_filename, number, trace.tb_frame.f_globals) for number in range(first, last + 1)]  # type: ignore[operator, arg-type]
+    lines = [linecache.getline(code.co_filename, number, frame.f_globals) for number in range(first, last + 1)]  # type: ignore[operator, arg-type]
     if not all(lines) or sum(map(len, lines)) > _MAX_SOURCE:
         return None
     source = [line.encode() for line in lines]

@@ -117,7 +117,7 @@ class Watch:
         key = (frame.f_code.co_filename, frame.f_lineno, op)
         finding = self._finding_at.get(key)
         if finding is None and len(self._finding_at) < _MAX_FINDINGS:
-            finding = _finding(*key, shapes, kind)
+            finding = _finding(frame, op, shapes, kind)
             if finding is None:
                 return
             self._finding_at[key] = finding
@@ -132,16 +132,20 @@ class Watch:
             raise _suspicious_broadcast(finding)
 
 
-def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
+def _finding(frame: FrameType, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
     """Return the finding for an operation, or None if the shapes do not broadcast and torch itself raises an error."""
     from ..library import check
     from ..models import Finding, Operand
     from ..models.warning_kinds import select_warnings, warn_field
+    from .operand_names import operand_names
 
     answer = check("torch.broadcast_tensors", *shapes, warn=warn_field([kind]))
     answer = select_warnings(answer, [kind], shapes)
-    operands = tuple(Operand(f"input {number}", "", shape) for number, shape in enumerate(shapes))
-    return Finding("", op, operands, answer, file=file, line=line) if answer.compatible else None
+    if not answer.compatible:
+        return None
+    names = operand_names(frame, shapes)
+    operands = tuple(Operand(f"input {number}", names[number], shape) for number, shape in enumerate(shapes))
+    return Finding("", op, operands, answer, file=frame.f_code.co_filename, line=frame.f_lineno)
 
 
 def _suspicious_broadcast(finding: Finding) -> SuspiciousBroadcast:

@@ -1,0 +1,34 @@
+"""The names of operands in the user's source code, for the findings of a watch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import FrameType
+
+from ..answers.failing_expression import expression_at
+
+_PRIMARY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
+"""The pattern of expressions to which code such as `.squeeze(-1)` can be appended without parentheses."""
+
+
+def operand_names(frame: FrameType, shapes: Sequence[tuple[int, ...]]) -> list[str]:
+    """Return the source code of the operands of the call that a frame is executing, or "" for each unknown name.
+
+    At most one of the operands may have an unknown shape, so that their order is known.
+    """
+    unknown = [""] * len(shapes)
+    try:
+        expression = expression_at(frame)
+    except RecursionError:  # the expression is nested too deeply
+        return unknown
+    if expression is None or len(expression.operands) != len(shapes):
+        return unknown
+    known = [
+        operand.array.shape == shape
+        for operand, shape in zip(expression.operands, shapes, strict=True)
+        if operand.array
+    ]
+    if not all(known) or len(known) < len(shapes) - 1:
+        return unknown
+    return [name if _PRIMARY.fullmatch(name) else f"({name})" for name, _ in expression.operands]
