@@ -120,7 +120,8 @@ def test_an_outer_product_has_a_message_and_a_hint() -> None:
     (square,) = answer.warnings
     assert square.code == "square"
     assert square.message == (
-        "(5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+        "(5,) with (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
+        "combine them element by element, "
         "write `a[:, None]`. If you want all pairs, write `a[None]`."
     )
     assert square.hint is not None
@@ -130,40 +131,51 @@ def test_an_outer_product_has_a_message_and_a_hint() -> None:
 
 SQUARES: list[tuple[list[Shape], str, list[Shape] | None]] = [
     ([(5, 1), (5,)],
-     "(5, 1) with (5,) broadcasts to (5, 5): every row meets every column. To combine them element by element, write "
+     "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
+     "combine them element by element, write "
      "`b[:, None]`. If you want all pairs, write `b[None]`.", [(5, 1), (5, 1)]),
     ([(0,), (0, 1)],
-     "(0,) with (0, 1) broadcasts to (0, 0): every row meets every column. To combine them element by element, write "
+     "(0,) with (0, 1) broadcasts to (0, 0): every element of one is combined with every element of the other. To "
+     "combine them element by element, write "
      "`a[:, None]`. If you want all pairs, write `a[None]`.", [(0, 1), (0, 1)]),
     ([(4, 4), (4, 4, 1)],
-     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 meets every index of axis 2. To combine "
+     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of axis 2. To "
+     "combine "
      "them element by element, write `a[:, :, None]`. If you want all pairs, write `a[None]`.",
      [(4, 4, 1), (4, 4, 1)]),
     ([(5,), (5, 1, 1)],
-     "(5,) with (5, 1, 1) broadcasts to (5, 1, 5): every index of axis 0 meets every index of axis 2. To combine them "
+     "(5,) with (5, 1, 1) broadcasts to (5, 1, 5): every index of axis 0 is combined with every index of axis 2. To "
+     "combine them "
      "element by element, write `a[:, None, None]`. If you want all pairs, write `a[None, None]`.",
      [(5, 1, 1), (5, 1, 1)]),
     ([(5,), (3, 5, 1)],
-     "(5,) with (3, 5, 1) broadcasts to (3, 5, 5): every index of axis 1 meets every index of axis 2. To combine them "
+     "(5,) with (3, 5, 1) broadcasts to (3, 5, 5): every index of axis 1 is combined with every index of axis 2. To "
+     "combine them "
      "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (3, 5, 1)]),
     ([(5,), (5, 1), (3, 1, 1)],
-     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
+     "To combine them element by element, "
      "write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (5, 1), (3, 1, 1)]),
     ([(5,), (5, 1), (2, 3, 1, 1)],  # the pair's own shape and axes
-     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
+     "To combine them element by element, "
      "write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (5, 1), (2, 3, 1, 1)]),
     ([(4, 4), (4, 4, 1), (2, 1, 1, 1)],
-     "`a` (4, 4) with `b` (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 meets every index of axis 2. To "
+     "`a` (4, 4) with `b` (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of "
+     "axis 2. To "
      "combine them element by element, write `a[:, :, None]`. If you want all pairs, write `a[None]`.",
      [(4, 4, 1), (4, 4, 1), (2, 1, 1, 1)]),
     ([(5,), (5,), (5, 1)],
-     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
+     "To combine them element by element, "
      "write `c.squeeze(-1)`.", [(5,), (5,), (5,)]),
     ([(5,), (5,), (5, 1), (5, 1)],  # two changes would be needed
-     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
+     "To combine them element by element, "
      "give all inputs the same axes.", None),
     ([(5,), *[(5, 1)] * 8],  # more inputs than hints are searched for
-     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
+     "To combine them element by element, "
      "give all inputs the same axes.", None),
 ]  # fmt: skip
 
@@ -209,7 +221,8 @@ def test_two_sided_broadcasts_without_an_outer_product_have_no_hint() -> None:
     mutual, promotion = warned((8, 1, 6, 1), (7, 1, 5)).values()
     assert (mutual.code, mutual.hint) == ("mutual-stretch", None)
     assert mutual.message == (
-        "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 meets every index of axis 1. "
+        "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 is combined with every index of "
+        "axis 1. "
         "If only one of them should expand, the other input lacks an axis."
     )
     assert promotion.message == (
@@ -223,7 +236,8 @@ def test_left_aligned_axes_may_be_an_outer_product() -> None:
     answer = axiscast.check(julia.broadcast(), (5,), (1, 5), warn=ALL)
     (square,) = answer.warnings
     assert square.message == (
-        "(5,) with (1, 5) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+        "(5,) with (1, 5) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
+        "combine them element by element, "
         "write `a[None, :]`. If you want all pairs, write `a[:, None]`."
     )
     assert square.hint is not None
@@ -291,7 +305,8 @@ def test_symbolic_warnings_hold_for_all_sizes_other_than_1() -> None:
 def test_the_most_common_bug_has_a_warning_with_names() -> None:
     square = warned(("N", 1), ("N",))["square"]
     assert square.message == (
-        "(N, 1) with (N,) broadcasts to (N, N): every row meets every column. To combine them element by element, "
+        "(N, 1) with (N,) broadcasts to (N, N): every element of one is combined with every element of the other. To "
+        "combine them element by element, "
         "write `b[:, None]`. If you want all pairs, write `b[None]`."
     )
     assert square.hint is not None
@@ -312,7 +327,8 @@ def test_assumptions_about_a_name_affect_the_warnings() -> None:
 def test_the_text_has_the_fix_of_an_outer_product_once() -> None:
     assert check_as_text(axiscast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
         "compatible: (5, 5)",
-        "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them "
+        "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every element of one is combined with every element "
+        "of the other. To combine them "
         "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.",
     ]
 

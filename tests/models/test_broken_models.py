@@ -53,7 +53,8 @@ def test_a_loss_over_all_pairs_is_a_square(check: Check) -> None:
     (finding,) = report.findings
     assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
     assert describe_finding(finding) == (
-        "p (B, 1) - y (B,) gives (B, B): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs, "
+        "p (B, 1) - y (B,) gives (B, B): every element of p is combined with every element of y. Write p.squeeze(-1) - "
+        "y. If you want all pairs, "
         "write p - y[None]."
     )
     assert describe_finding(finding) in str(report)

@@ -22,40 +22,49 @@ def finding(op: str, *operands: tuple[str, Shape], **fields: Any) -> Finding:
 
 SQUARES = [
     ("Sub", [("linear", ("batch", 1)), ("y", ("batch",))],
-     "linear (batch, 1) - y (batch,) gives (batch, batch): every row meets every y. Write linear.squeeze(-1) - y. "
+     "linear (batch, 1) - y (batch,) gives (batch, batch): every element of linear is combined with every element of "
+     "y. Write linear.squeeze(-1) - y. "
      "If you want all pairs, write linear - y[None]."),
     ("Sub", [("y", ("batch",)), ("linear", ("batch", 1))],
-     "y (batch,) - linear (batch, 1) gives (batch, batch): every row meets every y. Write y - linear.squeeze(-1). "
+     "y (batch,) - linear (batch, 1) gives (batch, batch): every element of y is combined with every element of "
+     "linear. Write y - linear.squeeze(-1). "
      "If you want all pairs, write y[None] - linear."),
     ("aten.mul.Tensor", [("linear", (8, 1)), ("y", (8,))],
-     "linear (8, 1) * y (8,) gives (8, 8): every row meets every y. Write linear.squeeze(-1) * y. If you want all "
+     "linear (8, 1) * y (8,) gives (8, 8): every element of linear is combined with every element of y. Write "
+     "linear.squeeze(-1) * y. If you want all "
      "pairs, write linear * y[None]."),
     ("GreaterOrEqual", [("/score/Gemm_output_0", ("n", 1)), ("/Relu_output_0", ("n",))],
-     "score (n, 1) >= Relu (n,) gives (n, n): every row meets every column. Write score.squeeze(-1) >= Relu. If you "
+     "score (n, 1) >= Relu (n,) gives (n, n): every element of score is combined with every element of Relu. Write "
+     "score.squeeze(-1) >= Relu. If you "
      "want all pairs, write score >= Relu[None]."),
     ("Add", [("linear", ("n", 1)), ("mul_2", ("n",))],
-     "linear (n, 1) + mul_2 (n,) gives (n, n): every row meets every column. Write linear.squeeze(-1) + mul_2. If "
+     "linear (n, 1) + mul_2 (n,) gives (n, n): every element of linear is combined with every element of mul_2. Write "
+     "linear.squeeze(-1) + mul_2. If "
      "you want all pairs, write linear + mul_2[None]."),
     ("torch.nn.functional.mse_loss", [("", (5, 1)), ("", (5,))],
-     "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every row meets every column. Write mse_loss(a.squeeze(-1), b). "
+     "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every element of a is combined with every element of b. Write "
+     "mse_loss(a.squeeze(-1), b). "
      "If you want all pairs, write mse_loss(a, b[None])."),
     ("jax.lax.select_n", [("", (5, 1)), ("", (5,)), ("", (5,))],
-     "select_n(a (5, 1), b (5,), c (5,)) broadcasts to (5, 5): every row meets every column. "
+     "select_n(a (5, 1), b (5,), c (5,)) broadcasts to (5, 5): every element of a is combined with every element of b. "
      "Write select_n(a.squeeze(-1), b, c)."),
     ("Where", [("mask", ("n",)), ("x", ("n", 1)), ("zero", ())],
-     "Where(mask (n,), x (n, 1), zero ()) broadcasts to (n, n): every row meets every column. "
+     "Where(mask (n,), x (n, 1), zero ()) broadcasts to (n, n): every element of mask is combined with every element "
+     "of x. "
      "Write Where(mask, x.squeeze(-1), zero). If you want all pairs, write Where(mask[None], x, zero)."),
     ("Mul", [("scale", (4, 4)), ("h", (4, 4, 1))],
-     "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): every index of axis 0 meets every index of axis 2. "
+     "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): every index of axis 0 is combined with every index of axis 2. "
      "Write scale * h.squeeze(-1). If you want all pairs, write scale[None] * h."),
     ("Mul", [("h", (5, 1, 1)), ("w", (5,))],
-     "h (5, 1, 1) * w (5,) gives (5, 1, 5): every index of axis 0 meets every index of axis 2. "
+     "h (5, 1, 1) * w (5,) gives (5, 1, 5): every index of axis 0 is combined with every index of axis 2. "
      "Write h * w[:, None, None]. If you want all pairs, write h * w[None, None]."),
     ("Sum", [("a", ("n",)), ("b", ("n",)), ("c", ("n", 1)), ("d", ("n", 1))],
-     "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every row meets every column. "
+     "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every element of a is combined with every element "
+     "of c. "
      "Give all operands the same axes."),
     ("Add", [("x", ("unk__23", 1)), ("y", ("unk__23",))],
-     "x (?, 1) + y (?,) gives (?, ?): every row meets every y. Write x.squeeze(-1) + y. If you want all pairs, write "
+     "x (?, 1) + y (?,) gives (?, ?): every element of x is combined with every element of y. Write x.squeeze(-1) + y. "
+     "If you want all pairs, write "
      "x + y[None]."),
 ]  # fmt: skip
 

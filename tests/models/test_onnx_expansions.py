@@ -22,44 +22,52 @@ RUN_TIME = """one = Constant<value_ints = [1]>() sp = Shape(p) sy = Shape(y) wid
 SQUARES = {
     "as torch exports a loss": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)",
-        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs, "
+        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
+        "y. If you want all pairs, "
         "write p - y[None].",
     ),
     "the other way round": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(b, a)",
-        "y (n,) - p (n, 1) gives (n, n): every row meets every y. Write y - p.squeeze(-1). If you want all pairs, "
+        "y (n,) - p (n, 1) gives (n, n): every element of y is combined with every element of p. Write y - "
+        "p.squeeze(-1). If you want all pairs, "
         "write y[None] - p.",
     ),
     "a shape that is computed from both": (
         f"{RUN_TIME} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)",
-        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs, "
+        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
+        "y. If you want all pairs, "
         "write p - y[None].",
     ),
     "casts and identities between": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Cast<to = 1>(a) a3 = Identity(a2) b2 = Identity(b) "
         "d = Mul(a3, b2)",
-        "p (n, 1) * y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) * y. If you want all pairs, "
+        "p (n, 1) * y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) * "
+        "y. If you want all pairs, "
         "write p * y[None].",
     ),
     "both transposed": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Transpose(a) b2 = Transpose<perm = [1, 0]>(b) "
         "d = Sub(a2, b2)",
-        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs, "
+        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
+        "y. If you want all pairs, "
         "write p - y[None].",
     ),
     "one transposed": (
         f"{SHAPE} a = Expand(row, nn) b = Expand(y, nn) a2 = Transpose(a) d = Sub(a2, b)",
-        "row.T (n, 1) - y (n,) gives (n, n): every row meets every y. Write row.T.squeeze(-1) - y. If you want all "
+        "row.T (n, 1) - y (n,) gives (n, n): every element of row.T is combined with every element of y. Write "
+        "row.T.squeeze(-1) - y. If you want all "
         "pairs, write row.T - y[None].",
     ),
     "expanded twice": (
         f"{SHAPE} a = Expand(p, nn) a2 = Expand(a, nn) b = Expand(y, nn) d = Sub(a2, b)",
-        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs, "
+        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
+        "y. If you want all pairs, "
         "write p - y[None].",
     ),
     "three operands": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) t = Constant<value_float = 2.0>() d = Sum(a, b, t)",
-        "Sum(p (n, 1), y (n,), t ()) broadcasts to (n, n): every row meets every column. Write Sum(p.squeeze(-1), y, "
+        "Sum(p (n, 1), y (n,), t ()) broadcasts to (n, n): every element of p is combined with every element of y. "
+        "Write Sum(p.squeeze(-1), y, "
         "t). If you want all pairs, write Sum(p, y[None], t).",
     ),
 }

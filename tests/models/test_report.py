@@ -88,7 +88,7 @@ TEXT = """\
   x (2, 3) + y (2,) does not broadcast: axis -1 is 3 in x and 2 in y. Write x + y[:, None].
 
 m.onnx: Add q: square
-  x (5, 1) + y (5,) gives (5, 5): every row meets every y. Write x.squeeze(-1) + y. If you want all pairs, write x + y[None].
+  x (5, 1) + y (5,) gives (5, 5): every element of x is combined with every element of y. Write x.squeeze(-1) + y. If you want all pairs, write x + y[None].
 
 m.onnx: Add unknown: unchecked
   Add(x of unknown rank) could not be checked: rank unknown: x
@@ -242,7 +242,8 @@ def test_texts_in_json_have_the_names_of_the_operands() -> None:
     report = Report("m.onnx", (found, CONFLICT, finding("needs", ("?", 3), (4, 3))))
     plain, conflict, needs = json.loads(json.dumps(report.as_json()))["nodes"]
     message = (
-        "x (5, 1) - y (5,) gives (5, 5): every row meets every y. Write x.squeeze(-1) - y. If you want all pairs, "
+        "x (5, 1) - y (5,) gives (5, 5): every element of x is combined with every element of y. Write x.squeeze(-1) - "
+        "y. If you want all pairs, "
         "write x - y[None]."
     )
     (warning,) = plain["answer"]["warnings"]

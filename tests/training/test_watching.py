@@ -6,6 +6,8 @@ import pickle
 import sys
 import threading
 import warnings
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import fake_torch
@@ -104,6 +106,31 @@ def test_explicit_pairs_and_other_broadcasts_are_not_reported(torch: Any, meant:
     assert seen.findings == []
 
 
+def is_fake(torch: Any) -> bool:
+    """Return whether this is the stand-in for torch, whose tensors no code but the watch recognizes."""
+    return "fake_torch" in torch.__file__
+
+
+@pytest.mark.skipif(not find_spec("torch"), reason="no torch")
+def test_the_operands_have_their_names_in_the_source_code() -> None:
+    import torch
+
+    model, batch = torch.nn.Linear(3, 1), SimpleNamespace(y=torch.ones(8))
+    x, y, loss = torch.ones(8, 3), torch.ones(8), torch.nn.MSELoss()
+    with warnings.catch_warnings(), axiscast.watch(on=lambda finding: None) as seen:
+        warnings.simplefilter("ignore")
+        model(x) - batch.y
+        loss(model(x), y)
+        2 * model(x) - y
+        y.sub(model(x))
+        torch.nn.functional.mse_loss(target=y, input=model(x))
+        torch.nn.functional.mse_loss(target=model(x), input=model(x)[:, 0] * y)
+    names = [tuple(operand.name for operand in finding.operands) for finding in seen.findings]
+    assert names == [
+        ("model(x)", "batch.y"), ("model(x)", "y"), ("(2 * model(x))", "y"), ("y", "model(x)"), ("", ""), ("", ""),
+    ]  # fmt: skip
+
+
 def test_a_warning_is_at_the_line_and_is_given_once(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
     with warnings.catch_warnings(record=True) as said, axiscast.watch() as seen:
@@ -113,9 +140,10 @@ def test_a_warning_is_at_the_line_and_is_given_once(torch: Any) -> None:
     (warning,) = said
     assert warning.category is axiscast.SuspiciousBroadcast
     assert (warning.filename, warning.lineno) == (__file__, seen.findings[0].line)
+    a, b = ("a", "b") if is_fake(torch) else ("x", "column")
     assert str(warning.message) == (
-        "torch.sub: a (5,) - b (5, 1) gives (5, 5): every row meets every column. Write a - b.squeeze(-1). If you "
-        "want all pairs, write a[None] - b."
+        f"torch.sub: {a} (5,) - {b} (5, 1) gives (5, 5): every element of {a} is combined with every element of {b}. "
+        f"Write {a} - {b}.squeeze(-1). If you want all pairs, write {a}[None] - {b}."
     )
 
 
@@ -253,9 +281,10 @@ def test_other_kinds_are_reported_on_request(torch: Any) -> None:
     assert codes == [["mutual-stretch"], ["square"]]
     with axiscast.watch(on="error", kinds=["mutual-stretch"]), pytest.raises(axiscast.SuspiciousBroadcast) as raised:
         row - column
+    a, b = ("a", "b") if is_fake(torch) else ("row", "column")
     assert str(raised.value) == (
-        "torch.sub: a (1, 4) - b (3, 1) gives (3, 4): every row meets every column. If only one of them should "
-        "expand, the other input lacks an axis."
+        f"torch.sub: {a} (1, 4) - {b} (3, 1) gives (3, 4): every element of {a} is combined with every element of {b}. "
+        "If only one of them should expand, the other input lacks an axis."
     )
 
 

@@ -52,9 +52,9 @@ def input_letter(number: int) -> str:
 def all_pairs_text(axes: Sequence[int], rank: int) -> str:
     """Return a clause about the pairs that two inputs form when each of them expands the other along these axes."""
     if rank == 2:
-        return "every row meets every column"
+        return "every element of one is combined with every element of the other"
     one, other = sorted(axes)
-    return f"every index of axis {one} meets every index of axis {other}"
+    return f"every index of axis {one} is combined with every index of axis {other}"
 
 
 def _meeting(

@@ -22,7 +22,6 @@ from ..display import printable
 from ..finding import Finding, ReportKind
 from .condition_text import assume_advice, condition_sentence, named_conditions
 from .operation_code import (
-    has_meaningful_name,
     is_call,
     known_shapes,
     name_and_shape,
@@ -169,17 +168,20 @@ def _square(finding: Finding) -> str:
     square = _square_of(finding)
     if square is None:
         return _warning_message(finding, "square")
-    expanded = square.broadcast.inputs[0]
-    rank = max(map(len, known_shapes(finding)))
-    if has_meaningful_name(finding, expanded) and len(finding.operands) == 2 and rank == 2:
-        pairs = f"every row meets every {operand_name(finding, expanded)}"
-    else:
-        pairs = all_pairs_text(square.broadcast.axes, rank)
     remedy = f"Write {_changed_code(finding, square.fix)}." if square.fix else "Give all operands the same axes."
-    sentences = [f"{_result(finding)}: {pairs}.", remedy]
+    sentences = [f"{_result(finding)}: {_pairs(finding, square.broadcast)}.", remedy]
     if square.explicit:
         sentences.append(f"If you want all pairs, write {_changed_code(finding, square.explicit)}.")
     return " ".join(sentences)
+
+
+def _pairs(finding: Finding, broadcast: TwoSidedBroadcast) -> str:
+    """Return a clause about the pairs of elements that two operands form."""
+    rank = max(map(len, known_shapes(finding)))
+    if rank != 2:
+        return all_pairs_text(broadcast.axes, rank)
+    one, other = (operand_name(finding, number) for number in sorted(broadcast.inputs))
+    return f"every element of {one} is combined with every element of {other}"
 
 
 def _changed_code(finding: Finding, change: InputReshape) -> str:
@@ -204,8 +206,8 @@ def _mutual_stretch(finding: Finding) -> str:
     found = alignment and outer_products.two_sided_of(alignment)
     if not found:
         return _warning_message(finding, "mutual-stretch")
-    pairs = all_pairs_text(found.axes, max(map(len, known_shapes(finding))))
-    return f"{_result(finding)}: {pairs}. If only one of them should expand, the other input lacks an axis."
+    sentence = f"{_result(finding)}: {_pairs(finding, found)}."
+    return f"{sentence} If only one of them should expand, the other input lacks an axis."
 
 
 def _warning_message(finding: Finding, code: str) -> str:
