@@ -107,7 +107,8 @@ def test_the_diagram_and_the_text_show_the_symbols() -> None:
         "         ----------\n"
         "outputs  ?   5   4\n"
         "* stretched   ~ stretched for some sizes\n\n"
-        "compatible if (N == M or N == 1 or M == 1) and (inputs[0][1] == 5 or inputs[0][1] == 1): (?, 5, 4)"
+        "compatible if (N == M or N == 1 or M == 1) and (inputs[0][1] == 5 or inputs[0][1] == 1): (?, 5, 4)\n"
+        "output axis 0 has size M if N == 1, else N"
     )
     many = check_as_text(ask({"inputs": [["?"]] * 30 + [[5]]}))
     assert many.endswith(" and 10 more conditions: (5,)")

@@ -212,6 +212,15 @@ def test_symbolic_sizes_are_compared_with_their_conditions(page: Page) -> None:
     assert page.text("#code").splitlines()[-2:] == [f"-    skipped: {INTEGERS}", "     mxnet.broadcast_to"]
 
 
+def test_a_check_with_conditions_shows_its_hint_and_the_sizes_of_the_axes(page: Page) -> None:
+    page.ask("op=onnx.Add&input=N,C,H,W&input=C")
+    assert page.texts(".condition li") == ["W == C or W == 1 or C == 1", "output axis 3 has size C if W == 1, else W"]
+    page.tab.locator(".hint li a").click()
+    page.settle()
+    assert page.query() == "op=onnx.Add&input=N,C,H,W&input=C,1,1"
+    assert page.text("#verdict") == "✓ Broadcasts to (N, C, H, W)"
+
+
 def test_nothing_is_wider_than_a_phone(page: Page) -> None:
     page.tab.set_viewport_size({"width": 320, "height": 640})
     for query in ("", COMPARISON, EINOPS, "op=onnx.Expand&input=3,1&shape=2,1,6", *HINTS):

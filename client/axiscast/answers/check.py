@@ -21,6 +21,7 @@ from .drawing import describe_drawing
 from .drawing_text import drawing_as_text
 from .hints import Lower, find_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
+from .matching_hints import find_matching_hints
 from .plain_check import DEFAULT_OP, PlainCheck
 from .symbolic import SymbolicPlacement, SymbolicPlan, lower_symbolic, validate_assumptions
 from .two_sided import MAX_CACHED_INPUTS, axes_in
@@ -79,6 +80,10 @@ def check_to_dict(
     if isinstance(plan, SymbolicPlan):
         response["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         response["compatible"] = None if plan.conditions else True
+        if plan.axis_sizes:
+            response["axis_sizes"] = [{"axis": axis, "text": text} for axis, text in plan.axis_sizes.items()]
+        if plan.conditions and explains_conflict and (hints := find_matching_hints(op, shapes, lower_here)):
+            response["hints"] = hints
     # The catalogue lists the known deviations of releases only for integer sizes.
     elif not is_symbolic and (deviation := op.known_deviation(shapes, conflict)):
         warnings.append({"code": "release-differs", "message": deviation})

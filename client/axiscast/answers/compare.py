@@ -17,7 +17,7 @@ from ..wire.wording import count_of
 from .check import check_to_dict
 from .plain_check import PlainCheck
 
-_FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warnings")
+_FIELDS = ("compatible", "outputs", "result", "conditions", "hints", "conflict", "warnings")
 
 
 def answer_compare(request: CompareRequest) -> CompareAnswer:

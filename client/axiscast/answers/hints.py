@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
 from ..ops.einsum import LabeledProduct
-from ..plan.alignment import RightAlignment, ShapeMismatch
+from ..plan.alignment import Alignment, RightAlignment, ShapeMismatch
 from ..plan.plan import Plan, Shape
 from ..plan.resolution import has_integer_mismatch, try_resolve
 from ..wire.cancellation import checkpoint
@@ -35,12 +35,21 @@ MAX_SYMBOLIC_HINT_TRIES = 8
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
+Candidates = Callable[[Op, tuple[Shape, ...], Shape | None, Try], Iterator[Candidate]]
+"""A function that yields the changed requests that broadcast."""
 
 
-def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
+def find_hints(
+    op: Op,
+    shapes: tuple[Shape, ...],
+    lower: Lower = lower_integers,
+    candidates: Candidates | None = None,
+    accepts: Callable[[Alignment], bool] | None = None,
+) -> list[dict[str, Any]]:
     """Return up to MAX_HINTS changed requests that broadcast, as plain values in the fields of messages.Hint.
 
-    The most likely change is first. `lower` returns the plan of a changed request.
+    The most likely change is first. `lower` returns the plan of a changed request. By default, all kinds of changes are
+    tried. `accepts` can reject the alignment of a changed request.
     """
     target = getattr(op, op.target) if op.target else None
     if not is_small(op, shapes):
@@ -55,6 +64,8 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
         checkpoint()
         try:
             alignment = align(op, shapes)
+            if accepts is not None and not accepts(alignment):
+                return None
             if isinstance(alignment, RightAlignment):
                 if of_integers:
                     return alignment.broadcast_shape()
@@ -74,7 +85,7 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
         return plan.outputs[0].shape if plan.outputs else ()
 
     try:
-        for text, other, inputs in _candidates(op, shapes, target, fitting):
+        for text, other, inputs in (candidates or _candidates)(op, shapes, target, fitting):
             found.setdefault((other, inputs), hint_to_dict(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
@@ -104,9 +115,9 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
         yield from equation_candidates(op, shapes, fitting)
         return
     if not op.has_common_output_axes:
-        yield from _multiplied(op, shapes, fitting)
-    yield from _swapped(op, shapes, target, fitting)
-    yield from _reshaped(op, shapes, fitting)
+        yield from multiplied_candidates(op, shapes, fitting)
+    yield from swapped_candidates(op, shapes, target, fitting)
+    yield from reshaped_candidates(op, shapes, fitting)
     if target is None and op.has_common_output_axes:
         yield from _paired(op, shapes, fitting)
     if target is not None and len(shapes) == 1:
@@ -116,7 +127,7 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
         yield from _other_axes(shapes, fitting)
 
 
-def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+def multiplied_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     """Yield matrix products with transposed or exchanged operands, or with a new axis in a vector."""
     if _sums_agree(op, shapes):
         return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
@@ -170,7 +181,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
     return (*shapes[:number], shape, *shapes[number + 1 :])
 
 
-def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
+def swapped_candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
     """Yield requests in which two axes of one input are swapped to match another input or the target."""
     for number, shape in enumerate(shapes):
         partners = [one for one in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(one) == len(shape)]
@@ -193,7 +204,7 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
                 return
 
 
-def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     """Yield requests in which one input has new axes of size 1, or no longer has its leading axes of size 1."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])

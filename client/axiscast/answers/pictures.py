@@ -20,8 +20,10 @@ from .plain_check import PlainCheck
 from .svg_document import Block, Paragraph, svg_document
 from .symbolic import lower_symbolic
 from .terminal_text import (
+    axis_size_lines,
     check_as_text,
     comparison_groups,
+    hints_of,
     result_line,
     result_shapes_text,
     translation_as_text,
@@ -68,6 +70,7 @@ class Picture(NamedTuple):
         verdict = verdict_of(answer)
         message = [Paragraph(answer.conflict.message)] if answer.conflict else []
         below = [Paragraph(f"if {condition.text}", "maybe") for condition in answer.conditions[:_MAX_LISTED]]
+        below += [Paragraph(line, "maybe") for line in axis_size_lines(answer)]
         below += [Paragraph(warning.message, "maybe") for warning in answer.warnings]
         return svg_document(verdict.text, [verdict, *_fixes(answer), *message, self.block(), *below])
 
@@ -102,7 +105,7 @@ def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
 
 
 def _fixes(answer: CheckAnswer | Comparison) -> list[Part]:
-    hints = answer.conflict.hints if answer.conflict else [warning.hint for warning in answer.warnings]
+    hints = [*hints_of(answer), *(warning.hint for warning in answer.warnings if answer.conflict is None)]
     return [Paragraph(f"Fix: {hint.text}", "fix") for hint in hints if hint is not None]
 
 

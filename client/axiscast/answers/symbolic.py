@@ -55,6 +55,8 @@ class SymbolicPlan:
     conditions: tuple[Condition, ...]
     result: tuple[SizeOrName, ...] | None
     """The shape of the operation's result, as in Plan."""
+    axis_sizes: dict[int, str]
+    """A text for the size of each axis of the result, or of the first output, on which two sizes meet that can be 1."""
     apart: Alignment
     """The alignment of the shapes if every symbolic size differs from 1.
 
@@ -169,8 +171,19 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
         outputs.append(SymbolicPlacement(*fields))
     conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
     result = None if alignment.result is None else tuple(axis_sizes[axis] for axis in alignment.result)
+    shown = alignment.result or [axis for output in alignment.outputs[:1] if not output.merges for axis in output.axes]
+    texts = ((number, _size_text(candidates[axis], variables)) for number, axis in enumerate(shown))
+    unsettled = {number: text for number, text in texts if text and isinstance(axis_sizes[shown[number]], str)}
     apart = _apart(alignment, terms, sizes)
-    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), result, apart)
+    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), result, unsettled, apart)
+
+
+def _size_text(candidates: Sequence[int], variables: SymbolTable) -> str | None:
+    """Return the size of an axis as text, such as "C if W == 1, else W", or None if it does not depend on two names."""
+    sides = [variables.sides[number] for number in candidates]
+    if len(sides) != 2 or any(isinstance(side, DimensionPlace) for side in sides):
+        return None
+    return f"{sides[1]} if {sides[0]} == 1, else {sides[0]}"
 
 
 def _apart(alignment: Alignment, variables: Sequence[Sequence[int]], sizes: SizeSolver) -> Alignment:

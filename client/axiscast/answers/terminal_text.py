@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..messages import CheckAnswer, Comparison, Condition, TranslateAnswer, Warned
+from ..messages import CheckAnswer, Comparison, Condition, Hint, TranslateAnswer, Warned
 from ..wire.shapes import format_shape
 
 _MAX_CONDITIONS = 20
@@ -15,9 +15,19 @@ def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) 
     """Return the text of a check: the result, the hints, the warnings and, if it was requested, the diagram."""
     diagram = diagram or getattr(answer, "diagram", None)
     lines = [*([diagram, ""] if diagram else []), result_line(answer)]
-    if answer.conflict is not None:
-        lines += [f"hint: {hint.text}" for hint in answer.conflict.hints]
+    lines += axis_size_lines(answer)
+    lines += [f"hint: {hint.text}" for hint in hints_of(answer)]
     return "\n".join([*lines, *warning_lines(answer.warnings)])
+
+
+def axis_size_lines(answer: CheckAnswer | Comparison) -> list[str]:
+    """Return a line for each output axis whose size is explained."""
+    return [f"output axis {size.axis} has size {size.text}" for size in getattr(answer, "axis_sizes", [])]
+
+
+def hints_of(answer: CheckAnswer | Comparison) -> Sequence[Hint]:
+    """Return the hints of a conflict, or the hints for shapes that broadcast only for some sizes."""
+    return answer.hints if answer.conflict is None else answer.conflict.hints
 
 
 def result_line(answer: CheckAnswer | Comparison) -> str:

@@ -181,6 +181,13 @@ class Condition(AnswerModel):
     text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
+class AxisSize(AnswerModel):
+    """The size of an output axis that depends on symbolic sizes."""
+
+    axis: int = Field(description="The axis of the result, or of the first output.")
+    text: str = Field(description="The size as text.", examples=["C if W == 1, else W"])
+
+
 class CheckAnswer(DrawnAnswer):
     """The response to a check request: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
@@ -199,6 +206,13 @@ class CheckAnswer(DrawnAnswer):
     )
     conditions: ListOf[Condition] = Field(
         default_factory=list, description="For symbolic shapes: they broadcast if and only if all conditions are true."
+    )
+    axis_sizes: ListOf[AxisSize] = Field(
+        default=[], description="The sizes of the axes on which two symbolic sizes meet, if each of them can be 1."
+    )
+    hints: ListOf[Hint] = Field(
+        default=[],
+        description="With `conditions`: changed requests that broadcast for all sizes, because each name meets itself.",
     )
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason and hints, if shapes do not broadcast."
@@ -289,6 +303,7 @@ class Comparison(DrawnAnswer):
     outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
     result: ResultShape | None = Field(default=None, description="The same field as in the response to a check.")
     conditions: ListOf[Condition] = Field(default=[], description="For symbolic shapes: the conditions.")
+    hints: ListOf[Hint] = Field(default=[], description="The same field as in the response to a check.")
     conflict: ConflictAnswer | None = Field(default=None, description="The reason, if the shapes do not broadcast.")
     warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings in `warn`.")
 

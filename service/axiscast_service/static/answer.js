@@ -20,8 +20,8 @@ export function verdictOf({compatible, outputs, result, conflict, warnings}) {
 }
 
 /** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
-export function fixesOf({conflict, warnings = []}, asked) {
-  const hints = conflict?.hints ?? warnings.map(({hint}) => hint).filter(Boolean);
+export function fixesOf({conflict, hints: matching = [], warnings = []}, asked) {
+  const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
     const next = hinted(hint, asked), text = el("span", {}, ...words(hint.text));
     const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${hint.text}`}, "Apply");
@@ -30,11 +30,12 @@ export function fixesOf({conflict, warnings = []}, asked) {
 }
 
 /** Returns the elements below the drawing: conditions, warnings, outputs and a link to the comparison. */
-export function detailsOf({outputs = [], result, conditions = [], warnings = []}, asked) {
+export function detailsOf({outputs = [], result, conditions = [], axis_sizes: sizes = [], warnings = []}, asked) {
   const others = linkTo(comparisonOf(asked, outputs), "Compare all frameworks");
   const told = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
   return [
-    ...list("condition", "Conditions", conditions.map(({text}) => [text])), ...list("warning", "Warnings", told),
+    ...list("condition", "Conditions", [...conditions.map(({text}) => [text]), ...sizes.map(({axis, text}) => [`output axis ${axis} has size ${text}`])]),
+    ...list("warning", "Warnings", told),
     ...resultOf(result), ...tableOf(outputs), el("p", {className: "others"}, others),
   ];
 }
