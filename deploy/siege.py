@@ -134,7 +134,7 @@ class Siege:
     async def status(self, path):
         """Return the status of the response on a new connection."""
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):  # on a busy machine, the siege itself is slow
                 reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls)
                 writer.write(request(path))
                 line = await reader.readline()

@@ -239,10 +239,10 @@ def _interpreted(absent: str, port: int, environment: Mapping[str, str]) -> subp
     return _leading(command, env=environment, stderr=subprocess.PIPE)
 
 
-def warm(service: Served) -> int:
+def warm(service: Served, trust: ssl.SSLContext | None = None) -> int:
     """Return the memory of a service after one request to each endpoint, which imports all modules."""
     row = {"dtype": "bfloat16", "shape": [3], "data": [1, 2, 3]}
-    with httpx.Client(base_url=service.url, verify=trusted()) as http:
+    with httpx.Client(base_url=service.url, verify=trust or trusted()) as http:
         for path, value in [
             ("/v1/check", {"inputs": [[1]] * 2000}),
             ("/v1/check/batch", {"inputs": [row | {"dtype": "int64", "shape": [1, 3]}]}),
