@@ -1,170 +1,129 @@
-"""Mixed traffic with attackers in it, for as long as is asked: memory and file descriptors over time.
+"""Run traffic with attackers for an hour, verify every response, and record memory, files and latency.
 
-    python benchmarks/load/soak.py [--seconds 3600] [-o benchmarks/results/soak.json]
+    python benchmarks/load/soak.py [--scenario attackers|reloads|restarts] [--seconds 3600] [--pause 0] [-o FILE]
 
-One service, four clients that use every endpoint and know the right answers, and three attackers: one goes through
-the list of tests/attacks, one opens connections and abandons them in every way, one reads answers slowly or not at
-all. Every five seconds the service's resident memory and open files are noted. An unexpected error is a wrong answer,
-a 5xx that is no refusal, or a connection that fails.
+`attackers` is one service. `reloads` is a service with two workers, API keys and a certificate, which change every 20
+to 30 seconds with SIGHUP. `restarts` is two replicas behind HAProxy with the configuration of deploy/proxies. Every 30
+seconds, the next replica gets SIGTERM and is started again.
+
+In each scenario, four clients use every endpoint without retries, and compare each response with the right response.
+At the same time, three attackers send the attacks of tests/attacks, abandon connections, and send and read slowly. A
+lost request is a failed connection or any error except a refusal with 503. The exit status is 1 if a response is wrong,
+a request is lost, an attack gets an unexpected status, a service logs an error, or a reload or restart fails.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import random
-import socket
 import statistics
 import sys
-import threading
+import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-
-import httpx
-import numpy as np
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from attacks.attack import REQUEST_SECONDS, head, post
-from attacks.cases import ATTACKS
-from attacks.test_attacks import strike
-from conftest import served
-from harness import destination, machine
+from harness import destination, memory_of, save
+from soak_services import SCENARIOS, Deployment, deployed
+from soak_traffic import Tally, Traffic
 
-from axiscast import Client, Overloaded
-from axiscast.ops import mindspore, ngraph, numpy
-
-EXPECTED = {"good", "overloaded", "attack answered", "abandoned", "slow"}
+EXPECTED = {"good", "refused", "attack answered", "abandoned", "slow", "reloaded", "restarted"}
 """The outcomes that are not errors."""
-ROWS = np.tile([8, 1, 6, 1], (10_000, 1)), np.tile([7, 1, 5], (10_000, 1))
-GRID = np.arange(65536, dtype=np.float32).reshape(256, 256)
+SAMPLE_SECONDS = 5.0
 
 
-def ordinary(url: str, stop: threading.Event, seen: Counter[str]) -> None:
-    """Every endpoint in turn, each answer compared with what it must be."""
-    op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
-    with Client(url, timeout=30, retries=5) as client:
-        calls: list[Callable[[], bool]] = [
-            lambda: client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5)) == (8, 7, 6, 5),
-            lambda: client.check("numpy.broadcast_arrays", (3,), (4,)).conflict is not None,
-            lambda: client.check("numpy.broadcast_arrays", ("N", 3), (1, 3)).outputs[0].shape == ["N", 3],
-            lambda: all(answer.compatible for answer in client.check_batch([{"inputs": [(3, 1), (4,)]}] * 100)),
-            lambda: bool(client.check_columns("numpy.broadcast_arrays", *ROWS).compatible.all()),
-            lambda: client.broadcast_to(GRID, (16, 256, 256))[7, 3, 4] == GRID[3, 4],
-            lambda: client.broadcast_to(np.arange(3), (10**12, 3), layout="strided").shape == (10**12, 3),
-            lambda: client.backprop(op, [(3,)], np.ones((2, 3)))[0].tolist() == [2, 2, 2],
-            lambda: client.broadcast(mindspore.broadcast_to(shape=(-1, 2)), np.ones((3, 1)))[0].shape == (3, 2),
-            lambda: len(client.compare((1, 3), shape=(2, -1))) > 5,
-            lambda: client.translate(op, (3,), to="torch.expand").exact in (True, False),
-            lambda: client.broadcast(numpy.broadcast_to(shape=(64, 2**16)), np.ones(2**16, np.int8))[0].all(),
-        ]
-        while not stop.is_set():
-            for call in random.sample(calls, len(calls)):
-                try:
-                    seen["good" if call() else "wrong"] += 1
-                except Overloaded:
-                    seen["overloaded"] += 1
-                except Exception as error:
-                    seen[f"failed: {type(error).__name__}: {error}"[:120]] += 1
-
-
-def listed(url: str, stop: threading.Event, seen: Counter[str]) -> None:
-    """The list of tests/attacks, over and over."""
-    while not stop.is_set():
-        for attack in random.sample(ATTACKS, len(ATTACKS)):
-            if stop.wait(0.05):
-                return
-            try:
-                reply = strike(url, attack)
-            except OSError as error:
-                seen[f"attack failed: {type(error).__name__}"] += 1
-                continue
-            expected = reply.status in attack.statuses or reply.status == 503
-            seen["attack answered" if expected else f"attack {attack.name}: {reply.status}"] += 1
-
-
-def abandoning(url: str, stop: threading.Event, seen: Counter[str]) -> None:
-    """Requests that are left in every place where they can be."""
-    whole = post(b'{"op": {"name": "numpy.broadcast_to", "shape": [1000, 1000, 1000]}, "inputs": [{"dtype": "int8", '
-                 b'"shape": [], "base64": "AQ=="}]}', "/v1/broadcast", "application/json",
-                 "Accept: application/vnd.msgpack")[0]  # fmt: skip
-    address = httpx.URL(url)
-    while not stop.wait(0.02):
-        connection = socket.create_connection((address.host, address.port), 5)
+def sample(deployment: Deployment, tally: Tally, second: float) -> dict[str, Any]:
+    """Return the memory and the open files of each process, and the latency since the last sample in milliseconds."""
+    found: dict[str, Any] = {"second": round(second), "processes": {}}
+    for name, pid in deployment.processes().items():
         try:
-            connection.sendall(whole[: random.choice([0, 10, len(whole) // 2, len(whole)])])
-            connection.settimeout(0.2)
-            if random.random() < 0.5:
-                connection.recv(random.choice([1, 1000, 2**20]))
-            if random.random() < 0.5:  # a reset in place of an orderly end
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        except OSError:
-            pass
-        connection.close()
-        seen["abandoned"] += 1
+            files = len(os.listdir(f"/proc/{pid}/fd"))
+            found["processes"][name] = {"pid": pid, "rss": memory_of(pid), "files": files}
+        except (OSError, IndexError):
+            pass  # the process has ended, because its replica restarts
+    if durations := tally.durations():
+        found |= {"requests": len(durations), "p50": 0.0, "p99": 0.0} | latency(durations)
+    return found
 
 
-def slow(url: str, stop: threading.Event, seen: Counter[str]) -> None:
-    """Heads and bodies byte by byte, and a large answer that is hardly read; twenty at a time."""
-    address = httpx.URL(url)
-    held: list[tuple[float, socket.socket]] = []
-    while not stop.wait(0.2):
+def latency(durations: Sequence[float]) -> dict[str, float]:
+    """Return percentiles of sorted durations in milliseconds."""
+    return {f"p{part}": round(1000 * durations[len(durations) * part // 100], 2) for part in (50, 99)}
+
+
+def samples(deployment: Deployment, traffic: Traffic, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield samples until the time is over or a participant has failed."""
+    participants = traffic.participants()
+    with ThreadPoolExecutor(len(participants)) as pool:
+        futures = [pool.submit(participant) for participant in participants]
+        start = time.monotonic()
         try:
-            connection = socket.create_connection((address.host, address.port), 5)
-            connection.setblocking(False)
-            connection.send(random.choice([head("GET", "/livez")[:-3], post(b" " * 1000)[0][:-900]]))
-            held.append((time.monotonic(), connection))
-            for _, other in held:
-                try:
-                    other.send(b"a")
-                    other.recv(1)
-                except (BlockingIOError, ConnectionError):
-                    pass
-        except OSError as error:
-            seen[f"slow failed: {type(error).__name__}"] += 1
-        while len(held) > 20:
-            held.pop(0)[1].close()
-        seen["slow"] += 1
+            while (now := time.monotonic() - start) < seconds and not any(map(Future.done, futures)):
+                yield sample(deployment, traffic.tally, now)
+                time.sleep(min(SAMPLE_SECONDS, seconds - now))
+            yield sample(deployment, traffic.tally, time.monotonic() - start)
+        finally:
+            traffic.stop.set()
+    for future in futures:
+        future.result()  # raises the exception of a participant
+
+
+def growth(found: Sequence[dict[str, Any]]) -> float:
+    """Return the memory of the last sixth of the run, divided by the memory of the fourth sixth.
+
+    Requests in flight change the memory by some MiB, so both are medians. The memory of a sample is the mean over the
+    services.
+    """
+    means = [
+        statistics.mean(each["rss"] for name, each in one["processes"].items() if name != "haproxy")
+        for one in found[len(found) // 2 :]
+    ]
+    third = max(len(means) // 3, 1)
+    return statistics.median(means[-third:]) / statistics.median(means[:third])
+
+
+def report(one: dict[str, Any], tally: Tally) -> None:
+    shown = ", ".join(
+        f"{name} {each['rss'] / 2**20:.1f} MiB {each['files']} files" for name, each in one["processes"].items()
+    )
+    times = f"p50 {one.get('p50')} ms, p99 {one.get('p99')} ms"
+    print(f"{one['second']:6} s  {shown}; {times}; {dict(tally.outcomes)}", flush=True)
+
+
+def errors_in(log: str) -> list[str]:
+    return [line for line in log.splitlines() if line.startswith(("ERROR", "CRITICAL", "Traceback"))]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenario", choices=SCENARIOS, default="attackers")
     parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--pause", type=float, default=0, help="the mean pause of each client between requests, in s")
+    parser.add_argument("--interval", type=float, help="the time between two reloads or restarts, in s")
     parser.add_argument("-o", type=destination)
     options = parser.parse_args()
-    seen: Counter[str] = Counter()
-    stop = threading.Event()
-    samples = []
-    with served(request_seconds=REQUEST_SECONDS) as service:
-        kinds = [ordinary] * 4 + [listed, abandoning, slow]
-        pool = ThreadPoolExecutor(len(kinds))
-        callers = [pool.submit(kind, service.url, stop, seen) for kind in kinds]
-        start = time.monotonic()
-        try:
-            while (now := time.monotonic() - start) < options.seconds and not any(map(Future.done, callers)):
-                files = len(os.listdir(f"/proc/{service.process.pid}/fd"))
-                samples.append({"second": round(now), "rss": service.memory(), "files": files})
-                if len(samples) % 12 == 0:
-                    print(f"{now:6.0f} s  {samples[-1]['rss'] / 2**20:6.1f} MiB  {files} files  {seen['good']} good",
-                          flush=True)  # fmt: skip
-                time.sleep(min(5, options.seconds))
-        finally:
-            stop.set()
-            pool.shutdown()
-        for caller in callers:
-            caller.result()  # one that failed fails the run
-    half = [sample["rss"] for sample in samples[len(samples) // 2 :]]
-    third = max(len(half) // 3, 1)  # requests in work come and go by some MiB: medians of ten minutes tell a trend
-    growth = statistics.median(half[-third:]) / statistics.median(half[:third]) - 1
-    print(f"memory over the second half: {growth:+.2%}; {dict(seen)}")
+    tally, found = Tally(), []
+    with tempfile.TemporaryDirectory() as folder:
+        with deployed(options.scenario, Path(folder)) as deployment:
+            if options.interval and deployment.interval:
+                deployment.interval = (options.interval, options.interval)
+            for one in samples(deployment, Traffic(deployment, tally, options.pause), options.seconds):
+                found.append(one)
+                if len(found) % 12 == 0:
+                    report(one, tally)
+        log = (Path(folder) / "log").read_text()
+    for error in errors_in(log):
+        tally.count(f"logged: {error}")
+    report(found[-1], tally)
+    print(f"memory at the end / memory after half of the time: {growth(found):.4f}")
     if options.o:
-        results = {"machine": machine(), "growth": growth, "seen": seen, "samples": samples}
-        options.o.write_text(json.dumps(results) + "\n")
-    if unexpected := {*seen} - EXPECTED:
+        results = {"seconds": found[-1]["second"], "growth": growth(found), "outcomes": tally.outcomes}
+        save(options.o, {options.scenario: results | {"samples": found}})
+    if unexpected := {*tally.outcomes} - EXPECTED:
+        print(log, file=sys.stderr)
         sys.exit(f"unexpected: {sorted(unexpected)}")
 
 
