@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,28 @@ def test_haproxy_sends_a_request_that_timed_out_in_a_stall_to_the_other_service(
         proxied("haproxy", tmp_path, [one.server_port, other.server_port]) as client,
     ):
         assert [client.get("/late").status_code for _ in range(4)] == [200] * 4
+
+
+def test_haproxy_closes_connections_whose_header_block_arrives_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert directives("haproxy", "timeout http-request") == ["10s"]
+    shorter = PROXIES["haproxy"].replace("timeout http-request 10s", "timeout http-request 1s")
+    monkeypatch.setitem(PROXIES, "haproxy", shorter)
+    with (
+        Backend() as one,
+        Backend() as other,
+        proxied("haproxy", tmp_path, [one.server_port, other.server_port]) as client,
+        socket.create_connection((client.base_url.host, client.base_url.port or 80)) as slow,
+    ):
+        slow.settimeout(0.1)
+        slow.sendall(b"GET /livez HTTP/1.1\r\nHost: ")
+        received, end = b"", time.monotonic() + PATIENCE
+        while not received and time.monotonic() < end:
+            slow.sendall(b"a")
+            with suppress(TimeoutError):
+                received = slow.recv(2**16)
+    assert received.startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize("proxy", PROXIES)
