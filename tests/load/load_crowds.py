@@ -233,3 +233,20 @@ def test_half_a_request_at_the_end_is_answered_503(absent: str) -> None:
         response = half.recv(2**16)
         assert response.startswith(b"HTTP/1.1 503 ")
         assert b"shutting-down" in response
+
+
+def test_a_body_that_arrives_slowly_does_not_delay_the_end() -> None:
+    body = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+    received = b""
+    with served(finish_seconds=20) as running, connect(running.port) as slow:
+        slow.sendall(body)
+        slow.settimeout(0.1)
+        time.sleep(0.2)
+        running.process.send_signal(signal.SIGTERM)
+        while running.process.poll() is None:
+            time.sleep(0.05)
+            with suppress(OSError):
+                slow.send(b" ")
+                received += slow.recv(2**16)
+    assert received.startswith(b"HTTP/1.1 503 ")
+    assert "graceful shutdown exceeded" not in running.log

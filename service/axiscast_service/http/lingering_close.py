@@ -1,9 +1,10 @@
 """The lingering close, for connections whose clients may still be sending data.
 
 After an immediate close, the system would respond to further data with a reset. A reset makes the client's system
-discard the response. Therefore the connection is half closed, and further data is read and discarded. A refused upload
-is read to its end, because many clients read the response only after they have sent everything. In all other cases, up
-to LINGER_BYTES bytes are read for LINGER_SECONDS seconds.
+discard the response. Therefore the connection is half closed, and further data is read and discarded. An upload that is
+refused as overloaded is read to its end, because many clients read the response only after they have sent everything.
+In all other cases, up to LINGER_BYTES bytes are read for LINGER_SECONDS seconds, so that a slow client can't delay a
+shutdown.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ class HTTPProtocol(ReceivingConnection):
         head = self.parser.head
         data = self.parser.rest if head is None or self.parser.phase == "head" else head.data
         self.write(refusal_response(problem, data, self.default_fields(), self.hooks))
-        self._finish(waits_for_body=problem.code in ("overloaded", "shutting-down"), lingers=True)
+        self._finish(waits_for_body=problem.code == "overloaded", lingers=True)
 
     def _finish(self, waits_for_body: bool, lingers: bool = False) -> None:
         """Close the connection. If the client may still be sending, or `lingers` is true, use a lingering close."""
