@@ -85,6 +85,30 @@ def test_work_is_refused_while_the_queue_is_full() -> None:
     asyncio.run(run())
 
 
+def test_a_batch_that_no_queue_would_accept_is_refused_for_its_size_while_other_work_is_queued() -> None:
+    columns = {"dtype": "int64", "shape": [10**12, 2], "strides": [0, 1], "data": bytes(16)}
+    body = encode({"op": "numpy.broadcast_arrays", "inputs": [columns]}, Encoding.MSGPACK)
+    go_on = threading.Event()
+
+    async def run() -> httpx.Response:
+        app = create_app(Settings())
+        app.state.threads = WorkerThreads()
+        transport = AsyncAppTransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://in-process") as http:
+            busy = asyncio.create_task(app.state.threads.run_python(2, never, go_on.wait, PATIENCE))
+            await asyncio.sleep(0)
+            request = asyncio.create_task(
+                http.post("/v1/check/batch", content=body, headers={"Content-Type": "application/vnd.msgpack"})
+            )
+            await asyncio.sleep(0.1)
+            go_on.set()
+            await busy
+            return await request
+
+    response = asyncio.run(run())
+    assert response.status_code == 422
+
+
 def test_work_ends_at_its_next_checkpoint_after_a_disconnect() -> None:
     begun, ended = threading.Event(), []
 

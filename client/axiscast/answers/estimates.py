@@ -20,7 +20,15 @@ from ..wire.dimensions import Symbol
 from ..wire.prescan import Buffer, prescan_msgpack
 from ..wire.problems import Problem
 from .hints import MAX_SYMBOLIC_HINT_TRIES
-from .limits import MAX_CONDITIONS, MAX_LISTED_AXES, MAX_RANK, MIN_COUNTED_AXES, RequestSize, validate_request
+from .limits import (
+    MAX_COLUMN_SIZES,
+    MAX_CONDITIONS,
+    MAX_LISTED_AXES,
+    MAX_RANK,
+    MIN_COUNTED_AXES,
+    RequestSize,
+    validate_request,
+)
 from .plain_check import read_plain_check
 
 if TYPE_CHECKING:  # this module imports NumPy
@@ -188,9 +196,12 @@ def columns_time_estimate(inputs: Sequence[Tensor]) -> float:
     """Return the estimated time, in milliseconds, of a vectorized batch whose columns are (n, rank) arrays."""
     shapes = [tensor.shape for tensor in inputs]
     rows = max((shape[0] for shape in shapes if shape), default=0)
+    sizes = sum(map(prod, shapes))
+    if max(rows, sizes) > MAX_COLUMN_SIZES:
+        return REQUEST_MS  # such a batch is refused before a row is checked
     blocks = -(-max(rows, 1) // BLOCK_ROWS)
     axes = sum(shape[-1] for shape in shapes if shape)
-    return REQUEST_MS + COLUMN_CALL_MS * axes * blocks + COLUMN_SIZE_MS * sum(map(prod, shapes))
+    return REQUEST_MS + COLUMN_CALL_MS * axes * blocks + COLUMN_SIZE_MS * sizes
 
 
 def columns_memory_estimate(rows: int, output_sizes: int, input_sizes: int) -> int:
