@@ -160,11 +160,23 @@ def test_rolling(proxy: str) -> None:
     run("load/rolling.py", proxy, "--restarts", 1)
 
 
-def test_a_soak_is_measured_and_all_participants_run_until_its_end(tmp_path: Path) -> None:
-    run("load/soak.py", "--seconds", 2, "-o", tmp_path / "soak.json")
-    results = saved(tmp_path / "soak.json", 5)
-    assert {"good", "attack answered", "abandoned", "slow"} <= set(results["seen"])
-    assert not [kind for kind in results["seen"] if "failed" in kind or kind == "wrong"]
+@pytest.mark.parametrize(
+    ("scenario", "processes", "outcome"),
+    [
+        ("attackers", {"service"}, "good"),
+        ("reloads", {"service", "worker 1", "worker 2", "haproxy"}, "reloaded"),
+        ("restarts", {"one", "two", "haproxy"}, "restarted"),
+    ],
+)
+def test_a_soak_is_measured_and_all_participants_run_until_its_end(
+    scenario: str, processes: set[str], outcome: str, tmp_path: Path
+) -> None:
+    if "haproxy" in processes and shutil.which("haproxy") is None:
+        pytest.skip("haproxy is not installed")
+    run("load/soak.py", "--scenario", scenario, "--seconds", 2, "--interval", 0.5, "-o", tmp_path / "soak.json")
+    results = saved(tmp_path / "soak.json", 5)[scenario]
+    assert {"good", "attack answered", "abandoned", "slow", outcome} <= set(results["outcomes"])
+    assert {*results["samples"][0]["processes"]} == processes
 
 
 def test_attacks_are_measured(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from attacks.attack import REQUEST_SECONDS, Attack
+from attacks.cases import ATTACKS
 from conftest import started
 
 from axiscast import Client
@@ -50,15 +51,37 @@ class Entrance:
     may_refuse: bool = False
     """Whether connections may fail, because the service behind this address restarts."""
     key: str | None = None
-    has_half_close: bool = True
 
-    def allows(self, attack: Attack) -> bool:
-        return self.has_half_close or "end" not in attack.pieces
+    def attacks(self) -> list[Attack]:
+        """Return the attacks with the statuses that they may get here."""
+        return [replace(with_key(attack, self.key), status=(*attack.statuses, *self.statuses)) for attack in ATTACKS]
 
     @property
     def fields(self) -> list[str]:
         """The header fields that authorise a request."""
         return [f"Authorization: Bearer {self.key}"] if self.key else []
+
+
+class Tunnel(Entrance):
+    """An entrance that adds TLS. TLS connections can't be half closed."""
+
+    def attacks(self) -> list[Attack]:
+        return [attack for attack in super().attacks() if "end" not in attack.pieces]
+
+
+class Proxy(Entrance):
+    """HAProxy, which corrects some malformed requests, speaks HTTP/2, and keeps the connections of clients open."""
+
+    CORRECTED = ("two Hosts that agree", "a folded field", "a bare LF", "HTTP/9.9")
+
+    def attacks(self) -> list[Attack]:
+        return [
+            replace(
+                attack, status=(*attack.statuses, 200) if attack.name in self.CORRECTED else attack.status, closes=False
+            )
+            for attack in super().attacks()
+            if attack.name != "HTTP/2 spoken at once"
+        ]
 
 
 class Process:
@@ -154,8 +177,7 @@ class Reloaded(Deployment):
         self.url = f"https://127.0.0.1:{port}"
         self.add_proxy(TUNNEL.format(front=front, back=port), front)
         wait_until_ready(port, self.trust)
-        # Attackers may be refused for a missing key. TLS connections have no half-closed state.
-        self.entrances = [Entrance("tunnel", f"http://127.0.0.1:{front}", (401, 503), False, key(0), False)]
+        self.entrances = [Tunnel("tunnel", f"http://127.0.0.1:{front}", (401, 503), key=key(0))]
         self.used = self.number
 
     def renew(self) -> None:
@@ -204,7 +226,6 @@ class Restarted(Deployment):
     """Two replicas behind HAProxy with the shipped configuration. Every 30 seconds, the next replica restarts."""
 
     interval = (30, 30)
-    settings: dict[str, object] = {}
 
     def start(self) -> None:
         self.number = 0
@@ -220,7 +241,7 @@ class Restarted(Deployment):
         wait_until_ready(front)
         self.url = f"http://127.0.0.1:{front}"
         self.entrances = [
-            Entrance("haproxy", self.url, PROXY_STATUSES),
+            Proxy("haproxy", self.url, PROXY_STATUSES),
             Entrance("direct", f"http://127.0.0.1:{ports[0]}", (0, 503), True),
         ]
 
@@ -234,7 +255,7 @@ class Restarted(Deployment):
         return "restarted" if replica.process.poll() is None else f"restart of {name} failed"
 
 
-PROXY_STATUSES = (400, 408, 413, 431, 503)
+PROXY_STATUSES = (400, 408, 422, 503)
 """The statuses with which HAProxy itself may refuse an attack."""
 SCENARIOS = {"attackers": Deployment, "reloads": Reloaded, "restarts": Restarted}
 
@@ -248,6 +269,14 @@ def deployed(scenario: str, folder: Path) -> Iterator[Deployment]:
             yield deployment
         finally:
             deployment.stop()
+
+
+def with_key(attack: Attack, key: str | None) -> Attack:
+    """Return the attack with an API key in its first header block."""
+    first, *rest = attack.pieces
+    if key is None or not isinstance(first, bytes):
+        return attack
+    return replace(attack, pieces=[first.replace(b"\r\n", f"\r\nAuthorization: Bearer {key}\r\n".encode(), 1), *rest])
 
 
 def key(number: int) -> str:

@@ -9,15 +9,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from attacks.attack import Attack, head, post
-from attacks.cases import ATTACKS
+from attacks.attack import head, post
 from attacks.test_attacks import strike
 from soak_services import Deployment, Entrance
 
@@ -95,7 +93,7 @@ class Traffic:
 
     def send_attacks(self, entrance: Entrance) -> None:
         """Send the attacks of tests/attacks in random order."""
-        attacks = [with_key(attack, entrance.key) for attack in ATTACKS if entrance.allows(attack)]
+        attacks = entrance.attacks()
         while True:
             for attack in random.sample(attacks, len(attacks)):
                 if self.has_ended(0.05):
@@ -105,7 +103,7 @@ class Traffic:
                 except OSError as error:
                     expected, status = entrance.may_refuse, type(error).__name__
                 else:
-                    expected = status in (*attack.statuses, *entrance.statuses)
+                    expected = status in attack.statuses
                 self.tally.count("attack answered" if expected else f"{entrance.name}: attack {attack.name}: {status}")
 
     def abandon_requests(self, entrance: Entrance) -> None:
@@ -191,14 +189,6 @@ def is_right_table(table: object) -> bool:
 
 def is_view(array: np.ndarray) -> bool:
     return array.shape == (10**12, 3) and array.strides == (0, 8) and array[-1].tolist() == [0, 1, 2]
-
-
-def with_key(attack: Attack, key: str | None) -> Attack:
-    """Return the attack with an API key in its first header block."""
-    first, *rest = attack.pieces
-    if key is None or not isinstance(first, bytes):
-        return attack
-    return replace(attack, pieces=[first.replace(b"\r\n", f"\r\nAuthorization: Bearer {key}\r\n".encode(), 1), *rest])
 
 
 def connected(entrance: Entrance) -> socket.socket:
