@@ -131,9 +131,12 @@ bench-quick: $(VENV)/dev.done
 pictures: $(VENV)/dev.done
 	$(VENV)/bin/python docs/draw_pictures.py
 
-# A screenshot of each state of the page, in site/page. It needs Chromium.
-page-shots: $(VENV)/dev.done
+# A screenshot of each state of the page, in site/page, and the tests of its layout and of its accessibility, with axe. It
+# needs Chromium.
+page-shots: $(VENV)/clients.done
+	@cd tests/static && $(NPM) ci --ignore-scripts --silent
 	$(VENV)/bin/python tests/page_shots.py site/page
+	$(VENV)/bin/python -m pytest tests/static/test_states.py
 
 # The lines of the product at two commits, by folder: make lines AT=v0.1.0 BESIDE=HEAD
 AT ?= HEAD
@@ -223,7 +226,7 @@ lock: $(VENV)/clients.done
 	$(LOCK) tests/package/requirements.in -o tests/package/requirements.txt
 	$(LOCK) pyproject.toml examples/dask/requirements.in -c tests/requirements.txt -o examples/dask/requirements.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
-	for folder in tests/clients examples/node examples/typescript; do (cd $$folder && \
+	for folder in tests/clients tests/static examples/node examples/typescript; do (cd $$folder && \
 	  $(NPM) update --package-lock-only --omit-lockfile-registry-resolved && \
 	  $(abspath $(VENV))/bin/python -c "$$WITHOUT_HOSTS") || exit; done
 define WITHOUT_HOSTS

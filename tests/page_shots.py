@@ -9,20 +9,8 @@ from pathlib import Path
 from conftest import PATIENCE, served
 from playwright.sync_api import sync_playwright
 
-STATES = {
-    "start": "",
-    "stretched": "input=8,1,6,1&input=7,1,5",
-    "conflict": "op=torch.add&input=2,64,7,7&input=64",
-    "square": "op=torch.add&input=N&input=N,1",
-    "symbolic": "op=numpy.add&input=N,3&input=M,3&assume=N=2..",
-    "explicit-axes": "op=openvino.Broadcast-1&input=2&mode=explicit&target_shape=1,2,3,3&axes_mapping=1",
-    "product": "op=numpy.matmul&input=2,3&input=4,3",
-    "merged": 'op=einops.repeat&input=2,3&pattern=h w -> (h 2) w c&axes_lengths={"c":3}',
-    "comparison": "op=compare&input=1,3&shape=2,-1",
-    "invalid": "input=8,1&input=8,a!",
-}
-"""The query of the page, by the name of the state."""
-WINDOWS = {"wide": (1280, 800), "narrow": (390, 844)}
+sys.path.append(str(Path(__file__).parent / "static"))
+from page_states import STATES, WINDOWS, show
 
 
 def main(folder: Path) -> None:
@@ -38,13 +26,13 @@ def main(folder: Path) -> None:
         for window, scheme in views:
             print(f"{window}, {scheme}", flush=True)
             width, height = WINDOWS[window]
-            context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+            )
             tab = context.new_page()
             tab.set_default_timeout(PATIENCE * 1000)
-            for state, query in STATES.items():
-                tab.goto(f"{service.url}/?{query}")
-                tab.wait_for_selector("#answer[aria-busy=false]")
-                tab.wait_for_timeout(400)  # animations have ended
+            for state in STATES:
+                show(tab, service.url, state)
                 tab.screenshot(path=folder / f"{state}-{window}-{scheme}.png")
             context.close()
         browser.close()

@@ -204,7 +204,7 @@ def test_symbolic_sizes_are_compared_with_their_conditions(page: Page) -> None:
     page.tab.get_by_role("link", name="Compare all frameworks").click()
     page.settle()
     assert page.query() == "op=compare&input=N,1&input=M,3"
-    assert re.fullmatch(r"1 of \d+ broadcast, \d+ for some sizes, 1 skipped", page.text("#verdict"))
+    assert re.fullmatch(r"1 of \d+ ops broadcast, \d+ for some sizes, 1 skipped", page.text("#verdict"))
     rows = dict(zip(page.texts("tbody th"), page.texts("tbody td"), strict=True))
     assert "numpy.broadcast_arrays" in rows["(?, 3)\n\nif N == M or N == 1 or M == 1"].split(", ")
     page.ask("op=compare&input=N,3&shape=M,3")

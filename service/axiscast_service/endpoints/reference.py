@@ -53,9 +53,9 @@ def reference() -> str:
     links = "".join(f'<li><a href="#{name}">{name}</a></li>' for name, _ in frameworks)
     sections = "\n".join(_section(name, entries, answers) for name, entries in frameworks)
     content = f"""<nav aria-label="Frameworks"><ul>{links}</ul></nav>
+<main class="reference">
 <p><label for="filter">Filter</label> <input type="search" id="filter" placeholder="torch.mul" autocomplete="off"></p>
 <p id="found" role="status"></p>
-<main class="reference">
 {sections}
 </main>"""
     description = "The broadcasting rules of all frameworks, op by op, with examples. GET /v1/ops returns them as data."

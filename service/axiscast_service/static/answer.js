@@ -77,7 +77,7 @@ export function comparedOf({results, left_out: absent = []}) {
   const count = verdicts.filter(Boolean).length, some = verdicts.filter((verdict) => verdict === null).length;
   const kind = count === verdicts.length ? "yes" : count || some ? "maybe" : "no";
   const more = [some && `${some} for some sizes`, absent.length && `${absent.length} skipped`].filter(Boolean);
-  return [kind, [`${count} of ${verdicts.length} broadcast`, ...more].join(", ")];
+  return [kind, [`${count} of ${verdicts.length} ops broadcast`, ...more].join(", ")];
 }
 
 const LEFT_OUT = "skipped: it takes only known sizes";

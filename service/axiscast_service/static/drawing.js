@@ -5,6 +5,7 @@ import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, slotsOf} 
 
 const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs, chosen so that successive hues differ clearly
 const PLANES = 4; // the maximum number of planes in a drawn stack
+const MOST_LINES = 3; // the maximum number of labels in a cell of the output
 const tint = (input) => `oklch(var(--source) ${HUES[input % HUES.length]})`;
 
 const indexed = (index) => `[${index.join(", ")}]`;
@@ -71,8 +72,8 @@ function sceneOf(scene) {
     const inputs = drawn.map((panel, place) => (place ? joined(sign("and"), panel) : joined(panel)));
     panels.replaceChildren(...inputs, joined(sign("→"), panelOf(scene, null, slots, chosen, cells)));
   };
-  const columns = Math.max(1, slots.at(-1)?.length ?? 1), depth = Math.min(PLANES, slots.at(-3)?.length ?? 1) - 1;
-  for (const [name, value] of Object.entries({columns, depth, panels: layers.length})) {
+  const [rows, columns] = [-2, -1].map((axis) => slots.at(axis)?.length || 1), depth = Math.min(PLANES, slots.at(-3)?.length ?? 1) - 1;
+  for (const [name, value] of Object.entries({rows, columns, depth, panels: layers.length})) {
     figure.style.setProperty(`--${name}`, value);
   }
   render();
@@ -82,7 +83,7 @@ function sceneOf(scene) {
       figure.classList.add("still");
       render();
     };
-    const choosers = chosen.map((place, axis) => chooserOf(axis, slots[axis], place, choose(axis)));
+    const choosers = chosen.map((place, axis) => (slots[axis].length > 1 ? chooserOf(axis, slots[axis], place, choose(axis)) : ""));
     figure.prepend(el("div", {className: "choosers"}, ...choosers));
   }
   if (scene.more) figure.append(el("figcaption", {className: "help"}, `and ${scene.more} more inputs`));
@@ -136,7 +137,7 @@ function chooserOf(axis, places, first, choose) {
 /** Returns a panel that shows the output, or an input in the output's shape. The plane that the user chose is in front. */
 function panelOf(scene, layer, slots, chosen, cells) {
   const name = layer ? [named(layer.input, layer.letter), ` ${tuple(layer.shape)}`]
-    : [el("b", {}, "output"), ` ${tuple(scene.shape)}`];
+    : [el("b", {}, scene.isOperand ? "operand" : "output"), ` ${tuple(scene.shape)}`];
   const stack = slots.at(-3)?.filter((place) => place !== "…") ?? [0];
   const front = Math.max(0, stack.indexOf(chosen.at(-1)));
   const empty = scene.shape.includes(0);
@@ -200,7 +201,9 @@ function cellOf(scene, layer, place, cells, label) {
   const texts = shown.flatMap((one, number) => (one.input === null ? [] : [named(one.input, labelOf(one, parts[number].index))]));
   const node = el("td", {className: `cell ${copy}`, tabIndex: -1});
   if (!label) node.removeAttribute("tabindex");
-  else node.append(...texts);
+  else if (texts.length <= MOST_LINES) node.append(...texts);
+  else node.ariaLabel = texts.map(({textContent}) => textContent).join(" ");
+  node.style.setProperty("--lines", Math.max(2, texts.length));
   if (label && copy) node.ariaLabel = `copy of ${texts[0]?.textContent ?? layer.letter}`;
   const inks = shown.filter(({input}) => input !== null).map(({input}) => tint(input));
   const step = 100 / inks.length, stops = inks.map((ink, number) => `${ink} ${number * step}% ${(number + 1) * step}%`);
@@ -215,8 +218,7 @@ function cellOf(scene, layer, place, cells, label) {
 }
 
 function legendOf(cells) {
-  const kinds = {stretch: "a copy along a stretched axis", new: "a copy along a new axis",
-                 maybe: "a copy for some sizes"};
+  const kinds = {stretch: "a copy along an axis of size 1", new: "a copy along a new axis", maybe: "a copy for some sizes"};
   const nodes = [...cells.keys()];
   const there = Object.entries(kinds).filter(([kind]) => nodes.some((node) => node.classList.contains(kind)));
   return el("p", {className: "help legend"},

@@ -4,6 +4,7 @@ import {comparedOf, comparisonTable, comparisonText, detailsOf, fixesOf, verdict
 import {drawingOf, named} from "./drawing.js";
 import {el, words} from "./elements.js";
 import {opPicker} from "./op_picker.js";
+import {letterOf} from "./picture.js";
 import {
   COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
   misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
@@ -37,9 +38,13 @@ function showInputs(focused) {
   const {min = 1, max = null} = ops.get(question.op)?.inputs ?? {};
   $("add").hidden = max !== null && question.inputs.length >= max;
   $("rows").replaceChildren(...question.inputs.map((value, number) => {
-    const id = `inputs-${number}`, error = `error-${id}`;
-    const control = textInput({id, value, placeholder: "8,1,6,1", "aria-describedby": error});
-    control.oninput = () => { question.inputs[number] = control.value; askSoon(); };
+    const id = `inputs-${number}`;
+    const control = textInput({id, value, placeholder: "8,1,6,1", "aria-describedby": "error-inputs"});
+    control.oninput = () => {
+      question.inputs[number] = control.value;
+      control.closest(".shape").style.setProperty("--characters", control.value.length);
+      askSoon();
+    };
     control.onkeydown = ({key, isComposing}) => {
       if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
     };
@@ -53,7 +58,9 @@ function showInputs(focused) {
     remove.hidden = question.inputs.length <= min;
     remove.onclick = () => changeInputs(number, 1);
     const label = el("label", {htmlFor: id}, named(number), el("span", {className: "help"}, ` input ${number}`));
-    return el("div", {className: "shape"}, label, el("div", {className: "row"}, control, remove), errorSlot(error));
+    const shape = el("div", {className: "shape"}, label, el("div", {className: "row"}, control, remove));
+    shape.style.setProperty("--characters", value.length);
+    return shape;
   }));
   if (focused !== undefined) $(`inputs-${Math.min(focused, question.inputs.length - 1)}`).focus();
 }
@@ -66,14 +73,16 @@ function changeInputs(place, removed, ...added) {
 
 const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
 const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
+const errorSlotOf = (id) => $(`error-${id.startsWith("inputs") ? "inputs" : id}`); // all shapes share a slot
 
-const OPTIONS = ["assume", "dtype"]; // the fields that every op has
+const OPTIONS = ["assume", "dtype"]; // the fields that every op has, which are optional
 
 function showFields() {
-  const fields = fieldsOf(question), optional = ({name}) => OPTIONS.includes(name);
-  $("fields").replaceChildren(...fields.filter((field) => !optional(field)).map(fieldRow));
-  $("fields-more").replaceChildren(...fields.filter(optional).map(fieldRow));
-  if (question.warn.length || OPTIONS.some((name) => question.values[name])) $("options").open = true;
+  const isHidden = ({name}) => OPTIONS.includes(name) && !(name === "assume" && question.values.assume);
+  const fields = fieldsOf(question);
+  $("fields").replaceChildren(...fields.filter((field) => !isHidden(field)).map(fieldRow));
+  $("fields-more").replaceChildren(...fields.filter(isHidden).map(fieldRow));
+  if (question.warn.length || question.values.dtype) $("options").open = true;
 }
 
 function fieldRow(field) {
@@ -198,14 +207,15 @@ function showMissing(fields) {
 /** Shows a problem's message beside the field to which its pointer refers. If there is no such field, shows it as the result. */
 function showProblem({title, detail = title ?? "", pointer}) {
   const [place, ...path] = (pointer ?? "").split("/").slice(1);
-  const inside = place === "inputs" ? "inputs" : "field";
-  const id = [...path.map((part) => `${inside}-${part}`), `field-${place}`, place].find((one) => $(`error-${one}`));
+  const ids = place === "inputs" ? [`inputs-${path[0]}`, place] : [...path.map((part) => `field-${part}`), `field-${place}`, place];
+  const id = ids.find((one) => $(one) && errorSlotOf(one));
   if (!id) return showVerdict("", "No result", detail);
   const [first] = detail.split(/; (?=[\w/]+: )/);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
   const told = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
-  showVerdict("", "Invalid input", "Correct the marked field.");
-  $(`error-${id}`).textContent = told.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+  const label = place === "inputs" ? `shape${path.length ? ` ${letterOf(Number(path[0]))}` : "s"}` : place;
+  showVerdict("", `Invalid ${label}`, "Correct the marked field.");
+  errorSlotOf(id).textContent = told.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
 }
 

@@ -2,7 +2,7 @@
 
 import {sizesOf, volume} from "./question.js";
 
-const MOST = {slots: 6}; // the maximum number of positions that are drawn along an axis
+const MOST = {slots: 6, characters: 5}; // the maximum number of positions that are drawn along an axis, and of characters in a cell
 export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
 const numeric = (sizes) => sizes.map((size) => (/^\d{1,15}$/.test(size) ? Number(size) : size));
 const integers = (sizes) => sizes.every(Number.isInteger);
@@ -42,16 +42,16 @@ export function attributesAt({values}, {axes = []}, count) {
 
 /** Returns a scene for each shape of the outputs. A conflict has no scene, because the table of axes shows the conflict.
  *
- * A scene has the drawn `shape`, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
+ * A scene has the drawn `shape`, whether this is the shape of an operand of a product, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
  * {input, letter, shape, kinds, at} for each input. A kind says how the input fills a factor: "" (with its own elements),
  * "stretch", "new" or "maybe". `at(place)` returns the element at a position in the scene: {index, copy}. */
-export function scenesOf({drawing, outputs = []}, asked) {
+export function scenesOf({drawing, outputs = [], result}, asked) {
   return (drawing ?? NOTHING).scenes.map(({shape, groups, layers, omitted_layers: more}) => {
     const factors = groups.flat(), headings = headingsOf(asked, factors.length);
     const split = (place) => groups.flatMap((group, axis) => (group.length === 1 ? place[axis] : unravel(place[axis], group)));
     const names = outputs.find((output) => `${output.shape}` === `${shape}`)?.dims ?? (headings && spokenOf(...headings));
     const merged = groups.some(({length}) => length !== 1);
-    return {shape, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more};
+    return {shape, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more, isOperand: Boolean(result)};
   });
 }
 
@@ -80,10 +80,12 @@ export function slotsOf(size) {
   return size <= MOST.slots ? [...Array(size).keys()] : [0, 1, 2, "…", size - 1];
 }
 
-/** Returns the short name of an element: the input's letter and the last three indices, without axes of size 1. */
+/** Returns the short name of an element: the input's letter and the last indices, without axes of size 1. The indices are
+ * omitted if they do not fit into a cell. */
 export function labelOf({letter, shape}, index) {
-  const told = index.filter((_, axis) => shape[axis] !== 1).slice(-3), most = Math.max(0, ...told);
-  return letter + (most > 99999 ? "…" : told.join(most > 9 ? "," : ""));
+  const indices = index.filter((_, axis) => shape[axis] !== 1).slice(-3), isLong = indices.some((one) => one > 9);
+  const text = letter + (isLong ? indices.slice(-2).join(",") : indices.join(""));
+  return text.length > MOST.characters ? `${letter}…` : text;
 }
 
 // ---- Names of axes
