@@ -1,7 +1,7 @@
-"""The documentation as a site, site/html: `make docs`.
+"""Build the documentation as a website in site/html: `make docs`.
 
-The pages are the repository's own Markdown and keep their places, so that every link between them holds. Two are made
-here: the reference of the ops, from the catalogue, and that of the Python names, from their docstrings.
+The pages are the Markdown files of the repository, with the same paths, so all links between them remain valid. This
+script adds a reference of the ops, from the catalogue, and a reference of the Python names, from their docstrings.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ SITE = ROOT / "site"
 PAGES, HTML = SITE / "pages", SITE / "html"
 _LINK = re.compile(r"\[([^][]*(?:\[[^][]*\][^][]*)*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
 _ASSET = re.compile(
     r"""<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=["']?(?:https?:)?//[^>]*>(?:</script>)?"""
 )
 
 
 def main() -> None:
-    """Writes the site, or ends with what is wrong."""
+    """Build the site. Exit with an error message if zensical finds a problem."""
     shutil.rmtree(SITE, ignore_errors=True)
     for page in [
         *ROOT.glob("*.md"),
@@ -44,19 +45,25 @@ def main() -> None:
     (PAGES / "docs/ops.md").write_text(ops_reference())
     (PAGES / "docs/api.md").write_text(python_reference())
     shutil.copy(ROOT / "docs/zensical.toml", SITE)
+    shutil.copy(ROOT / "docs/site.css", PAGES / "docs")
     if subprocess.run([Path(sys.executable).with_name("zensical"), "build", "--strict"], cwd=SITE).returncode:
-        sys.exit("zensical has found fault with the pages")
+        sys.exit("zensical found problems in the pages")
     pages = sorted(HTML.rglob("*.html"))
     for path in pages:
-        # Zensical has search work from files by a script of another host's; from a server it needs none.
-        path.write_text(_ASSET.sub("", path.read_text()))
+        # With the offline plugin, zensical adds a script from another host, which only pages opened as files need.
+        path.write_text(_CELL.sub(_breakable, _ASSET.sub("", path.read_text())))
     print(
         f"{len(pages)} pages in {HTML.relative_to(ROOT)}: python3 -m http.server --directory {HTML.relative_to(ROOT)}"
     )
 
 
+def _breakable(cell: re.Match[str]) -> str:
+    """Return the code in a table cell with a possible line break after each underscore."""
+    return re.sub(r"<code>.*?</code>", lambda code: code[0].replace("_", "_<wbr>"), cell[0])
+
+
 def copy(page: Path) -> None:
-    """A page, and beside it the files that it links to. A link to a folder is its README, or only words."""
+    """Copy a page, and the files that it links to. A link to a folder becomes a link to its README, or plain text."""
 
     def link(match: re.Match[str]) -> str:
         words, path, anchor = match[1], match[2], match[3] or ""
@@ -72,8 +79,10 @@ def copy(page: Path) -> None:
             write(target, target.read_bytes())
         return f"[{words}]({path}{anchor})"
 
-    parts = _FENCED.split(page.read_text())  # every other one is code
-    text = "".join(part if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts))
+    parts = _FENCED.split(page.read_text())  # every second part is code
+    text = "".join(
+        part.replace("<BLANKLINE>", "") if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts)
+    )
     write(page, text.encode())
 
 
@@ -84,11 +93,11 @@ def write(path: Path, content: bytes) -> None:
 
 
 def ops_reference() -> str:
-    """Every op by framework: its words, its attributes, where its document is, an example with its drawing."""
+    """Return a page that describes each op, by framework, with its attributes, documentation, and an example."""
     lines = [
         "# Ops",
         "",
-        f"{len(OPS)} ops of {len(FRAMEWORKS)} frameworks. `axiscast ops` and `/v1/ops` have them too.",
+        f"{len(OPS)} ops of {len(FRAMEWORKS)} frameworks. `axiscast ops` and `/v1/ops` also list these ops.",
     ]
     for framework, entries in _by_framework():
         lines += ["", f"## {framework}", "", inspect.getdoc(getattr(axiscast, framework)) or ""]
@@ -96,7 +105,8 @@ def ops_reference() -> str:
             package = f"{entry.reference.package} {entry.reference.version}"
             lines += ["", f"### {entry.name}", "", entry.doc, ""]
             lines += [
-                f"Inputs: {_count(entry.inputs)}; outputs: {entry.outputs}. [Its document]({entry.link}); {package}.",
+                f"Inputs: {_count(entry.inputs)}; outputs: {entry.outputs}. "
+                f"[Documentation]({entry.link}) of {package}.",
                 "",
             ]
             for name, schema in entry.attributes["properties"].items():
@@ -119,8 +129,13 @@ def _count(inputs: Any) -> str:
 
 
 def python_reference() -> str:
-    """Every public name with its signature and docstring; of a class its fields and methods too."""
-    lines = ["# Python names", "", "All of `axiscast.__all__` but the modules of ops, which are in [ops](ops.md).", ""]
+    """Return a page that describes each public name. For a class, the page also describes its fields and methods."""
+    lines = [
+        "# Python names",
+        "",
+        "This page describes all names in `axiscast.__all__`, except the ops, which are on [another page](ops.md).",
+        "",
+    ]
     for name in sorted(set(axiscast.__all__) - set(FRAMEWORKS), key=lambda name: (name[0].isupper(), name)):
         value = getattr(axiscast, name)
         lines += [f"## {name}", "", *_described(name, value)]
@@ -137,7 +152,7 @@ def python_reference() -> str:
 
 
 def _described(name: str, value: Any) -> list[str]:
-    """The signature and the docstring as Markdown, in which an example is a block of code."""
+    """Return the signature and the docstring as Markdown. Each example becomes a code block."""
     plain = inspect.isclass(value) and (issubclass(value, Exception) or hasattr(value, "__pydantic_fields__"))
     signature = "" if plain else name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
     if len(signature) > 80:

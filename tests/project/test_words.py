@@ -167,6 +167,12 @@ def test_every_link_leads_somewhere() -> None:
     assert count >= 80
 
 
+def test_the_navigation_of_the_site_contains_every_page() -> None:
+    listed = re.findall(r'"([\w./-]+\.md)"', (ROOT / "docs/zensical.toml").read_text())
+    made = {"docs/ops.md", "docs/api.md"}
+    assert {page for page in PAGES if page.startswith("docs/")} | made <= set(listed)
+
+
 def test_every_page_of_the_documentation_is_found_from_its_index() -> None:
     found = {"docs/index.md"}
     for index in ("docs/index.md", "docs/errors/index.md"):
