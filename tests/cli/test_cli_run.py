@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from conftest import run
 
 SCRIPT = """
@@ -55,3 +57,27 @@ def test_a_missing_script_exits_with_2(tmp_path: Path) -> None:
     status, _, printed = axiscast(tmp_path, "missing.py")
     assert status == 2
     assert "missing.py" in printed
+
+
+def test_watch_needs_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('not here')")  # this folder precedes installed packages
+    (tmp_path / "script.py").write_text("print('ran')")
+    status, printed, error = axiscast_run_of(tmp_path, "--watch")
+    assert (status, printed) == (1, "")
+    assert error == "Error: axiscast.watch needs torch 2.4 or later: not here\n"
+
+
+@pytest.mark.skipif(not find_spec("torch"), reason="torch is not installed")
+def test_watch_reports_silent_broadcasts_of_the_script(tmp_path: Path) -> None:
+    code = "import torch\nx, y = torch.ones(8, 1), torch.ones(8)\nfor _ in range(3):\n    loss = (x - y).mean()\n"
+    (tmp_path / "script.py").write_text(code)
+    assert axiscast_run_of(tmp_path)[2] == ""
+    status, _, printed = axiscast_run_of(tmp_path, "--watch")
+    assert status == 0
+    assert printed.count("SuspiciousBroadcast") == 1
+    assert "script.py:4: SuspiciousBroadcast: torch.sub: x (8, 1) - y (8,) gives (8, 8)" in printed
+
+
+def axiscast_run_of(folder: Path, *options: str) -> tuple[int, str, str]:
+    done = run([sys.executable, "-m", "axiscast", "run", *options, "script.py"], cwd=folder)
+    return done.returncode, done.stdout, done.stderr

@@ -140,3 +140,14 @@ def test_conditions_name_unknown_sizes_by_their_operands(
 )
 def test_a_change_of_shape_is_written_as_code(old: str, new: str, code: str) -> None:
     assert reshape_code(old.split(), new.split()) == code
+
+
+def test_the_string_and_the_repr_contain_the_message() -> None:
+    found = finding("Sub", ("p", (8, 1)), ("y", (8,)), file="train.py", line=8)
+    message = (
+        "p (8, 1) - y (8,) gives (8, 8): every element of p is combined with every element of y. Write p.squeeze(-1) - "
+        "y. If you want all pairs, write p - y[None]."
+    )
+    assert str(found) == message
+    assert repr(found) == f"<Finding Sub at train.py:8: {message}>"
+    assert repr(finding("Sub", ("p", (8, 1)), ("y", (8,)))).startswith("<Finding Sub at node_1: p (8, 1) - y")

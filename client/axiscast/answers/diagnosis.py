@@ -210,7 +210,8 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
         return ""
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
         return f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
-    where = "one axis" if axis is None else f"axis {axis} of the result, which has at least {axis + 1} axes"
+    where = "one axis" if axis is None else f"axis {axis} of the result"
+    where += f", which has at least {axis + 1} axes" if axis else ""
     if diagnosis.owners:
         one, other = (f"`{name}` has size {size}" for name, size in zip(diagnosis.owners, sizes, strict=True))
         return f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."

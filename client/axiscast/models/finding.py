@@ -57,9 +57,9 @@ class TrialSummary(NamedTuple):
     """What the node needs, such as "h to be a multiple of 32", or "" if this is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """The check result for one operation that broadcasts."""
+    """The check result for one operation that broadcasts. Its string is the message for this operation."""
 
     node: str
     """The name of the node in the model. For a node in a subgraph, the path of the subgraph comes before the name."""
@@ -83,6 +83,15 @@ class Finding:
     """The expressions that messages show in place of size names, such as Min(512, seq) for Min_512_seq."""
     contradiction: str = ""
     """A sentence about a shape in the file that contradicts the inferred shape, or "" if there is no such shape."""
+
+    def __str__(self) -> str:
+        from .formats.finding_message import describe_finding
+
+        return describe_finding(self)
+
+    def __repr__(self) -> str:
+        where = f" at {self.file}:{self.line}" if self.file else f" at {self.node}" if self.node else ""
+        return f"<Finding {self.op}{where}: {self}>"
 
     @property
     def verdict(self) -> Verdict:
