@@ -122,10 +122,10 @@ def test_an_outer_product_has_a_message_and_a_hint() -> None:
     assert square.message == (
         "(5,) with (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
         "combine them element by element, "
-        "write `a[:, None]`. If you want all pairs, write `a[None]`."
+        "write input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`."
     )
     assert square.hint is not None
-    assert square.hint.text == "`a[:, None]` has shape (5, 1): the output is (5, 1)"
+    assert square.hint.text == "write input 0 as `a[:, None]`, of shape (5, 1): the output is (5, 1)"
     assert (square.hint.op, square.hint.inputs) == (MUTUAL, [(5, 1), (5, 1)])
 
 
@@ -133,49 +133,53 @@ SQUARES: list[tuple[list[Shape], str, list[Shape] | None]] = [
     ([(5, 1), (5,)],
      "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
      "combine them element by element, write "
-     "`b[:, None]`. If you want all pairs, write `b[None]`.", [(5, 1), (5, 1)]),
+     "input 1 as `b[:, None]`. If you want all pairs, write input 1 as `b[None]`.", [(5, 1), (5, 1)]),
     ([(0,), (0, 1)],
      "(0,) with (0, 1) broadcasts to (0, 0): every element of one is combined with every element of the other. To "
      "combine them element by element, write "
-     "`a[:, None]`. If you want all pairs, write `a[None]`.", [(0, 1), (0, 1)]),
+     "input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`.", [(0, 1), (0, 1)]),
     ([(4, 4), (4, 4, 1)],
      "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of axis 2. To "
      "combine "
-     "them element by element, write `a[:, :, None]`. If you want all pairs, write `a[None]`.",
+     "them element by element, write input 0 as `a[:, :, None]`. If you want all pairs, write input 0 as `a[None]`.",
      [(4, 4, 1), (4, 4, 1)]),
     ([(5,), (5, 1, 1)],
      "(5,) with (5, 1, 1) broadcasts to (5, 1, 5): every index of axis 0 is combined with every index of axis 2. To "
      "combine them "
-     "element by element, write `a[:, None, None]`. If you want all pairs, write `a[None, None]`.",
+     "element by element, write input 0 as `a[:, None, None]`. If you want all pairs, write input 0 as `a[None, "
+     "None]`.",
      [(5, 1, 1), (5, 1, 1)]),
     ([(5,), (3, 5, 1)],
      "(5,) with (3, 5, 1) broadcasts to (3, 5, 5): every index of axis 1 is combined with every index of axis 2. To "
      "combine them "
-     "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (3, 5, 1)]),
+     "element by element, write input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`.",
+     [(5, 1), (3, 5, 1)]),
     ([(5,), (5, 1), (3, 1, 1)],
-     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
-     "To combine them element by element, "
-     "write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (5, 1), (3, 1, 1)]),
+     "Input 0 of shape (5,) with input 1 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, "
+     "write input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`.", [(5, 1), (5, 1), (3, 1, 1)]),
     ([(5,), (5, 1), (2, 3, 1, 1)],  # the pair's own shape and axes
-     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
-     "To combine them element by element, "
-     "write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (5, 1), (2, 3, 1, 1)]),
+     "Input 0 of shape (5,) with input 1 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, "
+     "write input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`.",
+     [(5, 1), (5, 1), (2, 3, 1, 1)]),
     ([(4, 4), (4, 4, 1), (2, 1, 1, 1)],
-     "`a` (4, 4) with `b` (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of "
-     "axis 2. To "
-     "combine them element by element, write `a[:, :, None]`. If you want all pairs, write `a[None]`.",
+     "Input 0 of shape (4, 4) with input 1 of shape (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is "
+     "combined with every index of axis 2. To "
+     "combine them element by element, write input 0 as `a[:, :, None]`. If you want all pairs, write input 0 as "
+     "`a[None]`.",
      [(4, 4, 1), (4, 4, 1), (2, 1, 1, 1)]),
     ([(5,), (5,), (5, 1)],
-     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
-     "To combine them element by element, "
-     "write `c.squeeze(-1)`.", [(5,), (5,), (5,)]),
+     "Input 0 of shape (5,) with input 2 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, "
+     "write input 2 as `c.squeeze(-1)`.", [(5,), (5,), (5,)]),
     ([(5,), (5,), (5, 1), (5, 1)],  # two changes would be needed
-     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
-     "To combine them element by element, "
+     "Input 0 of shape (5,) with input 2 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, "
      "give all inputs the same axes.", None),
     ([(5,), *[(5, 1)] * 8],  # more inputs than hints are searched for
-     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every element of one is combined with every element of the other. "
-     "To combine them element by element, "
+     "Input 0 of shape (5,) with input 1 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, "
      "give all inputs the same axes.", None),
 ]  # fmt: skip
 
@@ -194,7 +198,7 @@ def test_the_code_for_all_pairs_has_no_warning() -> None:
     tried = 0
     for shapes in small_requests():
         if len(shapes) > 1 and (square := warned(*shapes).get("square")):
-            found = re.search(r"If you want all pairs, write `([abc])(\[.*\])`", square.message)
+            found = re.search(r"If you want all pairs, write input [0-9] as `([abc])(\[.*\])`", square.message)
             if found:
                 number = "abc".index(found[1])
                 array = eval(f"x{found[2]}", {"x": np.zeros(shapes[number])})
@@ -238,7 +242,7 @@ def test_left_aligned_axes_may_be_an_outer_product() -> None:
     assert square.message == (
         "(5,) with (1, 5) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
         "combine them element by element, "
-        "write `a[None, :]`. If you want all pairs, write `a[:, None]`."
+        "write input 0 as `a[None, :]`. If you want all pairs, write input 0 as `a[:, None]`."
     )
     assert square.hint is not None
     assert (square.hint.op, square.hint.inputs) == (julia.broadcast(), [(1, 5), (1, 5)])
@@ -307,7 +311,7 @@ def test_the_most_common_bug_has_a_warning_with_names() -> None:
     assert square.message == (
         "(N, 1) with (N,) broadcasts to (N, N): every element of one is combined with every element of the other. To "
         "combine them element by element, "
-        "write `b[:, None]`. If you want all pairs, write `b[None]`."
+        "write input 1 as `b[:, None]`. If you want all pairs, write input 1 as `b[None]`."
     )
     assert square.hint is not None
     assert square.hint.inputs == [("N", 1), ("N", 1)]
@@ -329,7 +333,7 @@ def test_the_text_has_the_fix_of_an_outer_product_once() -> None:
         "compatible: (5, 5)",
         "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every element of one is combined with every element "
         "of the other. To combine them "
-        "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.",
+        "element by element, write input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`.",
     ]
 
 

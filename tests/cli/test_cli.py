@@ -285,3 +285,9 @@ def test_a_big_endian_file_can_be_sent_to_a_service(url: list[str], tmp_path: Pa
     np.save(tmp_path / "in.npy", np.array([1, 256], ">i4"))
     assert run("broadcast", "in.npy", "--shape", "2,2", "-o", "out.npy", *url, folder=tmp_path).returncode == 0
     assert np.load(tmp_path / "out.npy").tolist() == [[1, 256], [1, 256]]
+
+
+def test_no_summary_of_a_command_is_cut_off() -> None:
+    summaries = run("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(summaries) == len(main.list_commands(click.Context(main))) == 8
+    assert [line for line in summaries if not line.endswith(".") or line.endswith("...")] == []

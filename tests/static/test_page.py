@@ -97,7 +97,7 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
 
 def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     page.ask("input=N&input=N,1")
-    hint = "a[:, None] has shape (N, 1): the output is (N, 1)"
+    hint = "write input 0 as a[:, None], of shape (N, 1): the output is (N, 1)"
     assert page.text("#verdict") == "⚠ Broadcasts to (N, N): probably not what you want"
     assert page.text("#message").startswith("(N,) with (N, 1) broadcasts to (N, N)")
     assert page.texts(".hint li span") == [hint]

@@ -11,7 +11,7 @@ from ..plan.alignment import Alignment
 from ..plan.plan import Shape
 from ..wire.shapes import format_shape
 from .hints import Lower, hint_to_dict, is_small
-from .outer_products import elementwise_fixes, explicit_all_pairs, outer_product_of, rows_of, two_sided_of
+from .outer_products import InputReshape, elementwise_fixes, explicit_all_pairs, outer_product_of, rows_of, two_sided_of
 from .two_sided import TwoSidedBroadcast
 
 
@@ -66,8 +66,9 @@ def _meeting(
     axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
     whole = outputs[pair[0]]["shape"]
     together = [whole[axis] if any(row[axis] not in (None, 1) for row in rows) else 1 for axis in axes]
-    named = ["" if len(shapes) == 2 else f"`{input_letter(number)}` " for number in pair]
-    one, other = (name + format_shape(shapes[number]) for name, number in zip(named, pair, strict=True))
+    one, other = (format_shape(shapes[number]) for number in pair)
+    if len(shapes) > 2:
+        one, other = f"Input {pair[0]} of shape {one}", f"input {pair[1]} of shape {other}"
     pairs = all_pairs_text([*map(axes.index, found.axes)], len(axes))
     return f"{one} with {other} broadcasts to {format_shape(together)}: {pairs}."
 
@@ -111,10 +112,14 @@ def _square_warning(
     if not is_small(op, shapes):
         return warning
     if fix := next(elementwise_fixes(op, shapes, alignment, found, lower), None):
-        code = f"`{input_letter(fix.input)}{fix.code}`"
-        text = f"{code} has shape {format_shape(fix.shape)}: the output is {format_shape(fix.output)}"
+        code = _changed_input(fix)
+        text = f"write {code}, of shape {format_shape(fix.shape)}: the output is {format_shape(fix.output)}"
         warning["hint"] = hint_to_dict(text, op, fix.inputs)
         warning["message"] = f"{meeting} To combine them element by element, write {code}."
     if meant := explicit_all_pairs(op, shapes, alignment, found, lower):
-        warning["message"] += f" If you want all pairs, write `{input_letter(meant.input)}{meant.code}`."
+        warning["message"] += f" If you want all pairs, write {_changed_input(meant)}."
     return warning
+
+
+def _changed_input(change: InputReshape) -> str:
+    return f"input {change.input} as `{input_letter(change.input)}{change.code}`"

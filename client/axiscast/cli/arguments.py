@@ -79,7 +79,8 @@ def op_options(command: F) -> F:
         "op_name",
         metavar="NAME",
         shell_complete=complete_ops,
-        help="The op. `axiscast ops` lists them. Default: numpy.broadcast_arrays, or numpy.broadcast_to with --shape.",
+        help="The op. `axiscast ops` lists all ops. "
+        "Default: numpy.broadcast_arrays, or numpy.broadcast_to with --shape.",
     )(command)
 
 
@@ -127,7 +128,7 @@ _warn_option = click.option(
     "--warn",
     multiple=True,
     type=click.Choice(get_args(WarningKind)),
-    help="Also print this warning. square is printed by default; correct code often triggers the others. "
+    help="Also print this warning. Only square is printed by default, because correct code often triggers the others. "
     "May be repeated.",
 )
 

@@ -51,7 +51,7 @@ def model_options(command: F) -> F:
         is_flag=True,
         flag_value=False,
         default=True,
-        help="For models: do not try numbers for the dynamic sizes.",
+        help="For models: do not check the nodes with numbers in place of dynamic sizes.",
     )(command)
     command = click.option(
         "--format",

@@ -20,9 +20,10 @@ from .terminal import print_table
 @click.argument("name", required=False, shell_complete=complete_ops)
 @service_options
 def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
-    """List all ops, or the ops of the framework NAME, or show the op NAME.
+    """List the ops, or show one op.
 
-    An op is shown with its attributes, its definition and an example.
+    Without NAME, all ops are listed. If NAME is a framework, its ops are listed. If NAME is an op, its definition, its
+    attributes and an example are shown.
     """
     entries = _list_ops(url)
     if name is not None:

@@ -35,7 +35,6 @@ _TORCHSCRIPT_NAME = re.compile(r"/(?:(?:.*/)?(?P<module>[^/]+)/)?(?P<op>[^/]+)_o
 _MODULE_OPS = re.compile(r"(Gemm|Conv|ConvTranspose)(_[0-9]+)?")
 """The pattern of operations that are the only operation of their module. The module's name is enough to identify
 them."""
-_NUMBERED = re.compile(r"_[0-9]+$")
 
 
 def operation_code(
@@ -111,12 +110,6 @@ def _target_shape(finding: Finding, number: int) -> str:
     shape = finding.operands[number].shape or ()
     value = format_shape(shown_sizes(shape))
     return value if all(isinstance(size, int) for size in shape) else f"{operand_name(finding, number)} {value}"
-
-
-def has_meaningful_name(finding: Finding, number: int) -> bool:
-    """Return whether an operand has a name that a person has chosen. A name such as "mul_2" is generated."""
-    name = finding.operands[number].name
-    return bool(name) and not _TORCHSCRIPT_NAME.fullmatch(name) and not _NUMBERED.search(name)
 
 
 def known_shapes(finding: Finding) -> list[Sequence[SizeOrName]]:
