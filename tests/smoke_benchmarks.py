@@ -164,7 +164,7 @@ def test_rolling(proxy: str) -> None:
     ("scenario", "processes", "outcome"),
     [
         ("attackers", {"service"}, "good"),
-        ("reloads", {"service", "worker 1", "worker 2", "haproxy"}, "reloaded"),
+        ("reloads", {"supervisor", "worker 1", "worker 2", "haproxy"}, "reloaded"),
         ("restarts", {"one", "two", "haproxy"}, "restarted"),
     ],
 )
@@ -173,10 +173,13 @@ def test_a_soak_is_measured_and_all_participants_run_until_its_end(
 ) -> None:
     if "haproxy" in processes and shutil.which("haproxy") is None:
         pytest.skip("haproxy is not installed")
-    run("load/soak.py", "--scenario", scenario, "--seconds", 2, "--interval", 0.5, "-o", tmp_path / "soak.json")
+    small = ["--seconds", 2, "--pause", 0.05, "--interval", 0.5]
+    run("load/soak.py", "--scenario", scenario, *small, "-o", tmp_path / "soak.json")
     results = saved(tmp_path / "soak.json", 5)[scenario]
     assert {"good", "attack answered", "abandoned", "slow", outcome} <= set(results["outcomes"])
-    assert {*results["samples"][0]["processes"]} == processes
+    assert results["processes"].keys() == processes
+    assert all(min(each["rss"]) > 0 < min(each["files"]) for each in results["processes"].values())
+    assert min(results["latency"]["p50"]) > 0
 
 
 def test_attacks_are_measured(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def sample(deployment: Deployment, tally: Tally, second: float) -> dict[str, Any
         except (OSError, IndexError):
             pass  # the process has ended, because its replica restarts
     if durations := tally.durations():
-        found |= {"requests": len(durations), "p50": 0.0, "p99": 0.0} | latency(durations)
+        found |= {"requests": len(durations)} | latency(durations)
     return found
 
 
@@ -75,14 +75,27 @@ def growth(found: Sequence[dict[str, Any]]) -> float:
     """Return the memory of the last sixth of the run, divided by the memory of the fourth sixth.
 
     Requests in flight change the memory by some MiB, so both are medians. The memory of a sample is the mean over the
-    services.
+    processes that handle requests.
     """
     means = [
-        statistics.mean(each["rss"] for name, each in one["processes"].items() if name != "haproxy")
+        statistics.mean(each["rss"] for name, each in one["processes"].items() if name not in ("haproxy", "supervisor"))
         for one in found[len(found) // 2 :]
     ]
     third = max(len(means) // 3, 1)
     return statistics.median(means[-third:]) / statistics.median(means[:third])
+
+
+def columns(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the samples as one list for each figure, which takes less space in a file."""
+    processes: dict[str, dict[str, list[int]]] = {}
+    for one in found:
+        for name, process in one["processes"].items():
+            lists = processes.setdefault(name, {"second": [], "pid": [], "rss": [], "files": []})
+            for figure, value in ({"second": one["second"]} | process).items():
+                lists[figure].append(value)
+    timed = [one for one in found if "p50" in one]
+    names = ("second", "requests", "p50", "p99")
+    return {"processes": processes, "latency": {name: [one[name] for one in timed] for name in names}}
 
 
 def report(one: dict[str, Any], tally: Tally) -> None:
@@ -121,7 +134,7 @@ def main() -> None:
     print(f"memory at the end / memory after half of the time: {growth(found):.4f}")
     if options.o:
         results = {"seconds": found[-1]["second"], "growth": growth(found), "outcomes": tally.outcomes}
-        save(options.o, {options.scenario: results | {"samples": found}})
+        save(options.o, {options.scenario: results | columns(found)})
     if unexpected := {*tally.outcomes} - EXPECTED:
         print(log, file=sys.stderr)
         sys.exit(f"unexpected: {sorted(unexpected)}")

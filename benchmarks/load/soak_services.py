@@ -99,10 +99,9 @@ class Process:
             started(self.command, env=self.environment, stdout=self.log, stderr=self.log)
         )
 
-    def stop(self) -> None:
-        """Send SIGTERM and wait for the end. If the process does not end, it is killed and TimeoutExpired is raised."""
+    def wait(self) -> None:
+        """Wait for the end after SIGTERM. If the process does not end, it is killed and TimeoutExpired is raised."""
         with self.stack:
-            self.process.terminate()
             self.process.wait(READY_SECONDS)
 
 
@@ -112,7 +111,6 @@ class Deployment:
     interval: tuple[float, float] | None = None
     """The shortest and the longest time in seconds between two disturbances."""
     settings: dict[str, object] = {"request_seconds": REQUEST_SECONDS}
-    workers = 1
     entrances: list[Entrance]
 
     def __init__(self, folder: Path, log: IO[str]) -> None:
@@ -146,15 +144,14 @@ class Deployment:
         raise NotImplementedError
 
     def processes(self) -> dict[str, int]:
-        """Return the id of each running process by name. Workers have numbers."""
-        found = {name: each.process.pid for name, each in self.running.items() if each.process.poll() is None}
-        if "service" in found and self.workers > 1:
-            found |= {f"worker {number}": worker for number, worker in enumerate(workers_of(found["service"]), 1)}
-        return found
+        """Return the id of each running process by name."""
+        return {name: each.process.pid for name, each in self.running.items() if each.process.poll() is None}
 
     def stop(self) -> None:
-        for process in self.running.values():
-            process.stop()
+        for each in self.running.values():
+            each.process.terminate()
+        for each in self.running.values():
+            each.wait()
 
 
 class Reloaded(Deployment):
@@ -164,7 +161,6 @@ class Reloaded(Deployment):
     """
 
     interval = (20, 30)
-    workers = 2
 
     def start(self) -> None:
         self.number = 0
@@ -172,7 +168,7 @@ class Reloaded(Deployment):
         self.trust = ssl.create_default_context(cafile=str(self.folder / "ca.pem"))
         self.renew()
         files = {"api_keys_file": self.folder / "keys", "tls_certificate": self.folder / "certificate"}
-        self.add_service("service", self.settings | files | {"workers": self.workers})
+        self.add_service("service", self.settings | files | {"workers": 2})
         port, front = self.running["service"].port, fixed_port()
         self.url = f"https://127.0.0.1:{port}"
         self.add_proxy(TUNNEL.format(front=front, back=port), front)
@@ -193,6 +189,11 @@ class Reloaded(Deployment):
 
     def client(self) -> Client:
         return Client(self.url, timeout=30, retries=0, api_key=key(self.used), verify=self.trust)
+
+    def processes(self) -> dict[str, int]:
+        found = super().processes()
+        found["supervisor"] = found.pop("service")
+        return found | {f"worker {number}": worker for number, worker in enumerate(workers_of(found["supervisor"]), 1)}
 
     def disturb(self) -> str:
         self.renew()
@@ -249,7 +250,8 @@ class Restarted(Deployment):
         name = ("one", "two")[self.number % 2]
         self.number += 1
         replica = self.running[name]
-        replica.stop()
+        replica.process.terminate()
+        replica.wait()
         replica.start()
         wait_until_ready(replica.port)
         return "restarted" if replica.process.poll() is None else f"restart of {name} failed"
