@@ -7,7 +7,21 @@ import pytest
 from axiscast.answers.terminal_text import translation_as_text
 from axiscast.answers.translate import answer_translate
 from axiscast.messages import TranslateAnswer, TranslateRequest
-from axiscast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
+from axiscast.ops import (
+    Op,
+    einops,
+    lower,
+    mindspore,
+    mxnet,
+    ngraph,
+    numpy,
+    onnx,
+    openvino,
+    poputil,
+    stablehlo,
+    torch,
+    xarray,
+)
 from axiscast.wire.problems import Problem
 
 Shape = tuple[int, ...]
@@ -344,3 +358,47 @@ def test_a_plain_translation_has_the_name_of_each_step() -> None:
     moved = answer_translate(TranslateRequest(op=PLACED, inputs=[(4, 3)], to="numpy.broadcast_to"))
     names = [step["op"]["name"] for step in moved.model_dump(exclude_unset=True)["steps"]]
     assert names == ["transpose", "reshape", "numpy.broadcast_to"]
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "to", "code"),
+    [
+        (mindspore.broadcast_to(shape=(-1, 3, -1)), (2, 1, 4), "torch.expand", "y = x.expand((-1, 3, -1))"),
+        (torch.expand(size=(-1, 5, -1)), (3, 1, 4), "mindspore.broadcast_to", "y = ops.broadcast_to(x, (-1, 5, -1))"),
+        (torch.expand(size=(5, -1, 4)), (3, 1), "torch.broadcast_to", "y = torch.broadcast_to(x, (5, -1, 4))"),
+        (torch.expand(size=(-1, 3)), (2, 1), "paddle.expand", "y = paddle.expand(x, (-1, 3))"),
+        # Size 1 in onnx.Expand and size 0 in mxnet.broadcast_to keep the input's size, too.
+        (onnx.Expand(shape=(1, 3, 1)), (2, 1, 4), "torch.expand", "y = x.expand((-1, 3, -1))"),
+        (mxnet.broadcast_to(shape=(0, 3)), (2, 1), "torch.expand", "y = x.expand((-1, 3))"),
+    ],
+)
+def test_a_size_that_the_original_op_takes_from_its_input_stays_open(op: Op, shape: Shape, to: str, code: str) -> None:
+    answer = ask(op, shape, to=to)
+    assert answer.code.text.splitlines()[-1] == code
+    assert answer.exact
+    (step,) = answer.steps
+    assert isinstance(step.op, Op)
+    for size in (0, 1, 7):
+        longer = (*shape[:-1], size) if shape[-1] != 1 else (size, *shape[1:])
+        assert lower(step.op, (longer,)) == lower(op, (longer,))
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "to", "code"),
+    [
+        (torch.expand(size=(2, 3)), (2, 1), "torch.broadcast_to", "y = torch.broadcast_to(x, (2, 3))"),
+        (torch.expand(size=(-1, 3)), (2, 1), "numpy.broadcast_to", "y = np.broadcast_to(x, (2, 3))"),
+        (
+            torch.expand(size=(-1, 3)),
+            (2, 1),
+            "tensorflow.broadcast_to",
+            "y = tf.broadcast_to(x, tf.TensorShape((2, 3)))",
+        ),
+        # -1 in mxnet.broadcast_to is not a kept size.
+        (torch.expand(size=(-1, 3)), (2, 1), "mxnet.broadcast_to", "y = mx.nd.broadcast_to(x, shape=(2, 3))"),
+    ],
+)
+def test_a_size_is_a_number_if_the_original_or_the_other_op_needs_a_number(
+    op: Op, shape: Shape, to: str, code: str
+) -> None:
+    assert ask(op, shape, to=to).code.text.splitlines()[-1] == code

@@ -17,6 +17,7 @@ from ..wire.shapes import MAX_SIZE, format_shape
 from .arrangements import nonunit_axes
 from .check import plan_or_problem
 from .limits import MAX_TRANSLATED_INPUTS, validate_request
+from .open_sizes import with_open_sizes
 from .shape_sources import is_rearranged, reshape_empty_inputs, steps_broadcasting_all, steps_with_sources
 from .snippets import release_differences, write_code
 from .translation_steps import steps_with_one_op, with_fewest_axes
@@ -37,6 +38,7 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
     steps = find_steps(plan, kind)
     if steps is None:
         raise Problem("untranslatable", _reason(request.op, plan, kind), pointer="/to")
+    steps = with_open_sizes(request.op, plan, steps)
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
         steps=steps,
