@@ -14,9 +14,10 @@ from axiscast.ops import op_class
 from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
+from ..middleware.caching import StaticContent
 from ..middleware.negotiation import response_type
 from ..openapi import responses
-from .request_context import encoded, response_with, threads_of
+from .request_context import encoded, threads_of
 
 router = APIRouter()
 
@@ -28,13 +29,14 @@ Name = Annotated[str, Path(description="The op's name, or an alias.", examples=[
 async def get_ops(request: Request) -> Response:
     """List all ops. Each op has its attributes, a link to its definition, the tested release, and an example."""
     media_type = response_type(request, Encoding.JSON)
-    content = await threads_of(request).run_aside(partial(_catalogue, ENCODINGS[media_type]))
-    return response_with(content, media_type)
+    content = await threads_of(request).run_aside(partial(_catalogue, media_type))
+    return content.respond(request)
 
 
 @cache
-def _catalogue(media: Encoding) -> bytes:
-    return encode(list_ops().model_dump(), media)
+def _catalogue(media_type: str) -> StaticContent:
+    content = encode(list_ops().model_dump(), ENCODINGS[media_type])
+    return StaticContent(content, media_type, {"Vary": "Accept, Accept-Encoding"})
 
 
 @router.get("/v1/ops/{name}", summary="One op", responses=responses(OpEntry, problems=("not-found",)))
