@@ -82,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 def _operation_id(route: APIRoute) -> str:
     """Return the operation id of a route, which code generators use as a function name."""
-    return route.name.removeprefix("post_")
+    return route.name.removeprefix("post_").removeprefix("get_")
 
 
 def _middleware(components: Components) -> list[Middleware]:

@@ -14,8 +14,8 @@ from axiscast_api.api.broadcasting import (
     check_batch,
     check_in_url,
     compare,
-    get_op,
-    get_ops,
+    op,
+    ops,
     translate,
     why,
 )
@@ -121,17 +121,17 @@ def call_why(client: Client) -> None:
     assert answer.check.compatible is False
 
 
-def call_get_ops(client: Client) -> None:
-    answer = get_ops.sync(client=client)
+def call_ops(client: Client) -> None:
+    answer = ops.sync(client=client)
     assert isinstance(answer, models.Catalogue)
     assert answer.ops[0].name == "numpy.broadcast_arrays"
 
 
-def call_get_op(client: Client) -> None:
-    answer = get_op.sync("openvino.Broadcast-1", client=client)
+def call_op(client: Client) -> None:
+    answer = op.sync("openvino.Broadcast-1", client=client)
     assert isinstance(answer, models.OpEntry)
     assert answer.target == "target_shape"
-    problem = get_op.sync("no.op", client=client)
+    problem = op.sync("no.op", client=client)
     assert isinstance(problem, models.ProblemDetails)
     assert problem.status == 404
 

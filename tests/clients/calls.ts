@@ -72,11 +72,11 @@ const CALLS: Record<keyof operations, () => Promise<void>> = {
     assert.deepEqual(data?.inputs, [[3, 4], [5]]);
     assert.equal(data?.check?.compatible, false);
   },
-  async get_ops() {
+  async ops() {
     const { data } = await client.GET("/v1/ops");
     assert.equal(data?.ops[0]?.name, "numpy.broadcast_arrays");
   },
-  async get_op() {
+  async op() {
     const { data } = await client.GET("/v1/ops/{name}", { params: { path: { name: "openvino.Broadcast-1" } } });
     assert.equal(data?.target, "target_shape");
     const { error } = await client.GET("/v1/ops/{name}", { params: { path: { name: "no.op" } } });

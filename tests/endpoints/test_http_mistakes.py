@@ -70,6 +70,8 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
     (Asked(CHECK, ONE, JSON | {"Accept": "text/html"}), 406, None,
      "Accept (text/html) allows no supported media type: write one of application/json",
      Asked(CHECK, ONE, JSON | {"Accept": "application/json"})),
+    (Asked("/v1/compare", ONE, JSON | {"Accept": "image/svg+xml"}), 406, None,
+     "Only /v1/check returns text or pictures", Asked(CHECK, ONE, JSON | {"Accept": "image/svg+xml"})),
     (Asked(CHECK, ONE, JSON | {"Content-Encoding": "gzip"}), 415, None, "send the body without a content encoding",
      Asked(CHECK, ONE)),
     (Asked(CHECK, ONE, method="PUT"), 405, None, "/v1/check takes GET, HEAD, POST, not PUT", Asked(CHECK, ONE)),

@@ -47,12 +47,12 @@ def documentation(kind: Any, docstring: str, rules: str) -> str:
     """
     lines = [cleandoc(docstring), ""]
     attributes = {name: field for name, field in kind.model_fields.items() if name != "name"}
-    lines += ["Attributes:"] if attributes else ["It has no attributes."]
+    lines += ["Attributes:"] if attributes else ["The op has no attributes."]
     lines += [f"    {name} ({_default(field)}): {_described(field)}" for name, field in attributes.items()]
     op, shapes = kind.example()
     written = ", ".join([as_call(kind, op.model_dump(exclude_defaults=True)), *map(repr, shapes)])
     lines += ["", "Example:", f"    >>> axiscast.check({written}).compatible", "    True", ""]
-    lines += [f"Its name in requests and on the command line: {op.name}", f"Its document: {kind.link}", ""]
+    lines += [f"Name in requests and on the command line: {op.name}", f"Documentation: {kind.link}", ""]
     framework = kind.__module__.rpartition(".")[2]
     return "\n".join([*lines, f"The rules of {framework}:", "", cleandoc(rules)])
 

@@ -63,9 +63,11 @@ def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -
     quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
     if quality <= 0:
         supported = list(dict.fromkeys(offers))
+        pictures = ". Only /v1/check returns text or pictures" if {TEXT, SVG} & ranges.keys() - set(offers) else ""
         raise Problem(
             "not-acceptable",
-            f"Accept ({accept[:60]}) allows no supported media type: write one of {', '.join(supported)}, or */*",
+            f"Accept ({accept[:60]}) allows no supported media type: write one of {', '.join(supported)}, or "
+            f"*/*{pictures}",
             supported=supported,
         )
     return offer
