@@ -59,11 +59,19 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a comparison": (lambda: y > four, "y > four: y (2, 3) float64, four (4,) int8. On output axis 1, y of shape"),
     "a call": (lambda: np.hypot(y, four), "np.hypot(y, four): y (2, 3) float64, four (4,) int8. "),
-    "entries": (lambda: pair["a"][0] * pair["a"][1], "pair['a'][0] * pair['a'][1]: pair['a'][0] (5,) float64, pair"),
+    "entries": (lambda: pair["a"][0] * pair["a"][1], 'pair["a"][0] * pair["a"][1]: pair["a"][0] (5,) float64, pair'),
     "an index": (lambda: y + four[None, :3].T, "y + four[None, :3].T: y (2, 3) float64, four[None, :3].T (3, 1). On"),
     "a product": (
         lambda: y @ four,
         "y @ four: y (2, 3) float64, four (4,) int8. Axis 1 of y of shape (2, 3) has size 3 ",
+    ),
+    "literals as written": (
+        lambda: y / (pair["a"][0] * 1_000 + 1e-8 - 0x10),
+        'y / (pair["a"][0] * 1_000 + 1e-8 - 0x10): y (2, 3) float64, pair["a"][0] * 1_000 + 1e-8 - 0x10 (5,). ',
+    ),
+    "a literal over lines and a formatted string": (
+        lambda: y + pair["a"[:1] + f"{''}"][0] + pair["""a"""][0],
+        """y + pair["a"[:1] + f""",
     ),
     "a part of an expression": (lambda: 2 * (y + four) - 1, "y + four: y (2, 3) float64, four (4,) int8. "),
     "a number beside": (
@@ -77,7 +85,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "in place": (in_place, "total += np.zeros((3, 4)): total (3, 1) float64. "),
     "a comprehension": (in_a_comprehension, "row + four: row (2, 3) float64, four (4,) int8. "),
     "several lines": (over_lines, "np.maximum(y, four): y (2, 3) float64, four (4,) int8. "),
-    "a caller's frame": (lambda: layer(y.T[:2]), "x @ self._parameters['weight']: x (2, 2) float64, self._parameters["),
+    "a caller's frame": (lambda: layer(y.T[:2]), 'x @ self._parameters["weight"]: x (2, 2) float64, self._parameters['),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
 from collections.abc import Iterator
 from itertools import islice
@@ -100,6 +101,9 @@ def _node_at(frame: FrameType, instruction: int) -> ast.AST | None:
         # The parser raises RecursionError or MemoryError for deeply nested source code.
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
+        for constant in ast.walk(statement):
+            if isinstance(constant, ast.Constant):
+                constant.kind = ast.get_source_segment(wrapped, constant)  # see _AsWritten
         return statement.value if isinstance(statement, ast.Expr) else statement
     return None
 
@@ -169,8 +173,18 @@ def _names(node: ast.AST, frame: FrameType) -> dict[int, str]:
     return names
 
 
+class _AsWritten(ast.NodeTransformer):
+    """Replaces each constant by its source code in `kind`, because ast.unparse writes 1e-8 as 1e-08, and "a" as 'a'."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Name(node.kind) if node.kind and "\n" not in node.kind else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+
 def _source(node: ast.AST) -> str:
-    text = ast.unparse(node)
+    text = ast.unparse(_AsWritten().visit(copy.deepcopy(node)))
     return text if len(text) <= _MAX_NAME else f"{text[: _MAX_NAME - 3]}..."
 
 
