@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_memory import fast_client as fast_client
 from pydantic import TypeAdapter, ValidationError
 
 import axiscast
@@ -195,8 +196,8 @@ def _library_agrees(vector: dict[str, Any]) -> bool:
 
 
 @parametrize_files
-def test_the_wire_agrees_with_the_framework(name: str, client: Client) -> None:
-    disagreeing = [vector["id"] for vector in vectors(name) if not _wire_agrees(client, vector)]
+def test_the_wire_agrees_with_the_framework(name: str, fast_client: Client) -> None:
+    disagreeing = [vector["id"] for vector in vectors(name) if not _wire_agrees(fast_client, vector)]
     assert disagreeing == []
 
 
