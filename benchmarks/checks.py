@@ -123,10 +123,11 @@ def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
         process.wait(20)
 
 
-def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
+def ask(port: int, process: int, kind: Kind, start: int, seconds: float) -> Row:
     """Return the requests per second, the CPU time for each in microseconds, and latencies in ms."""
     before = cpu_of(process)
-    command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{kind.connections}", f"-d{seconds}s", "--latency"]
+    command = ["taskset", "-c", "1", "timeout", "--preserve-status", "--signal=INT", str(seconds)]  # wrk takes whole s
+    command += ["wrk", "-t1", f"-c{kind.connections}", "-d1h", "--latency"]
     command += ["-s", str(FOLDER / "questions.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     responses = int(re.findall(r"(\d+) requests in", printed)[0])
@@ -147,7 +148,7 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
     }
 
 
-def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
+def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, seconds: float) -> dict[str, dict[str, Row]]:
     """Return the figures of each kind and contender, with ratios of the rates.
 
     The ratios are to the bare server and to the ordinary endpoint in the same round. Each is (median, least, most).
@@ -168,7 +169,7 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
     return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}
 
 
-def sustained(rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
+def sustained(rounds: int, seconds: float) -> dict[str, dict[str, Row]]:
     """Return the figures of axiscast and the bare server in rounds of `seconds` seconds, by kind as in `requests`."""
     taken: dict[str, dict[str, list[Row]]] = {kind.title: {BARE: [], OURS: []} for kind in SUSTAINED}
     starts = (pow(16807, number << 20, 2**31 - 1) for number in count(2**10))
@@ -232,8 +233,8 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=groups, default=groups)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--sustained", type=int, default=45, metavar="SECONDS", help="of each longer round (45)")
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--sustained", type=float, default=45, metavar="SECONDS", help="of each longer round (45)")
     parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     if not shutil.which("wrk"):
@@ -245,7 +246,7 @@ def main() -> None:
         report(figures["requests"])
     if "sustained" in options.kinds:
         figures["sustained"] = sustained(-(-options.rounds // 3), options.sustained)
-        print(f"Rounds of {options.sustained} s, in which every response was 200:")
+        print(f"Rounds of {options.sustained:g} s, in which every response was 200:")
         report(figures["sustained"])
     if "batches" in options.kinds:
         figures["batches"] = batches(options.rounds)
