@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image image-test image-reproducible pin-base lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -216,8 +216,20 @@ release-check:
 repository:
 	@$(PYTHON) deploy/release_check.py --repository "$(URL)"
 
+# The image, with labels, and its SBOM in dist-image/: make image TAG=registry.example.org/axiscast:0.1.0 ENGINE=podman
+image:
+	@$(PYTHON) deploy/image.py build $(if $(TAG),--tag "$(TAG)")
+
 image-test:
 	deploy/image_test.sh
+
+# Two builds of the image from two folders, whose layers must be equal.
+image-reproducible:
+	@$(PYTHON) deploy/image.py compare --stand-in
+
+# The newest digest of the base image, in the Dockerfile. For another image: make pin-base BASE=python:3.13-slim-bookworm
+pin-base:
+	@$(PYTHON) deploy/pin_base.py $(BASE)
 
 # The lock files have versions and hashes, and no registry.
 LOCK = $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-annotate --no-header \
@@ -228,6 +240,7 @@ lock: $(VENV)/clients.done
 	$(LOCK) pyproject.toml --extra service --extra metrics --extra otel --extra dev -o tests/requirements.txt
 	$(LOCK) pyproject.toml --extra docs -o docs/requirements.txt
 	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
+	$(LOCK) deploy/requirements-sbom.in -o deploy/requirements-sbom.txt
 	$(LOCK) tests/package/requirements.in -o tests/package/requirements.txt
 	$(LOCK) pyproject.toml examples/dask/requirements.in -c tests/requirements.txt -o examples/dask/requirements.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
@@ -244,7 +257,7 @@ endef
 export WITHOUT_HOSTS
 
 clean:
-	rm -rf .venv .venv-* dist site
+	rm -rf .venv .venv-* dist dist-image site
 
 $(VENV)/bin/python:
 	@echo "Creating $(VENV) ..."

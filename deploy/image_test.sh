@@ -1,24 +1,19 @@
 #!/usr/bin/env bash
-# Builds the image, runs it as deploy/kubernetes would (not root, nothing writable, no capability, 256 MiB),
-# asks it real questions from outside, stops it, and says how large, how fast and how hungry it was.
+# Builds the image, and runs it as deploy/kubernetes would: not root, read-only, without capabilities, with 256 MiB.
+# Sends requests and attacks from outside, stops the container, and prints sizes, times and memory.
 #
 #   deploy/image_test.sh              exit status 0: every check passed
 #
-# Environment, each optional:
-#   ENGINE     docker or podman; the first of them that works. Where none does, Debian's podman is installed
-#   BASE       the base image; the Dockerfile's own. Where that can't be had, a Debian bookworm with its Python 3.11
-#              stands in: localhost/axiscast-base:bookworm, made in a minute and kept for next time
-#   PIP_CONF   a pip.conf, and
-#   CA_BUNDLE  a file of certificates, for the build alone; pip's `cert` and `index-url` on this machine if they are set
-#   KEEP       1 keeps the image, whose name is said
+# Environment, each optional: ENGINE, BASE, PIP_CONF and CA_BUNDLE (deploy/image.py), and KEEP=1, which keeps the image.
+# If no engine works, Debian's Podman is installed. If the base image can't be pulled, Debian bookworm with its
+# Python 3.11 is used instead: localhost/axiscast-base:bookworm is made in a minute, and kept for the next test.
 #
-# Needs Bash 5, Python 3.11 (its standard library), and an engine or apt-get.
+# Needs Bash 5, Python 3.11 (its standard library), Git, and an engine or apt-get.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Runs beside each other, and an image that is there, are left alone.
 readonly IMAGE=localhost/axiscast:image-test-$$-$RANDOM
-readonly STAND_IN=localhost/axiscast-base:bookworm
 readonly MEMORY_MIB=256
 readonly READY_SECONDS=30
 readonly SIEGE_SECONDS=10
@@ -74,108 +69,35 @@ trap 'exit 143' TERM
 # --- what there is to work with -----------------------------------------------------------------------------------
 
 step 'Looking for an engine'
-find_engine() {
-  for candidate in ${ENGINE:-docker podman}; do
-    if "$candidate" info >"$scratch/$candidate.log" 2>&1; then
-      engine=$candidate
-      return
-    fi
-    note "$candidate: not usable here"
-  done
-}
-find_engine
-if [[ -z $engine && " ${ENGINE:-podman} " == *' podman '* ]]; then
-  # runc, since crun refuses cgroups of version 1; the others are networks, and where images are looked for.
+if ! engine=$(python3 deploy/image.py engine); then
+  [[ " ${ENGINE:-podman} " == *' podman '* ]] || die 'no engine works on this machine'
+  # runc, since crun refuses cgroups of version 1. The other packages are networks, and a list of registries.
   install podman podman runc containernetworking-plugins golang-github-containers-common
-  find_engine
+  engine=$(python3 deploy/image.py engine)
 fi
-[[ -n $engine ]] || {
-  tail -n 5 "$scratch"/*.log >&2
-  die 'no engine works on this machine'
-}
 note "$("$engine" --version)"
 
-build_options=()
 run_options=()
 if [[ $("$engine" --version) == *podman* ]]; then # which may also answer to the name of docker
-  # The OCI format has no place for HEALTHCHECK; layers kept for a next build would pile up.
-  build_options+=(--format docker --layers=false)
   run_options+=(--read-only-tmpfs=false)
   # Podman asks for more open files and processes than a confined root may grant, and leaves health checks to systemd.
-  ulimits=(--ulimit nofile=4096:4096 --ulimit nproc=1024:1024)
-  build_options+=("${ulimits[@]}")
-  run_options+=("${ulimits[@]}")
+  run_options+=(--ulimit nofile=4096:4096 --ulimit nproc=1024:1024)
   [[ -d /run/systemd/system ]] || run_options+=(--no-healthcheck)
-fi
-
-# --- the base image -----------------------------------------------------------------------------------------------
-
-step 'Getting the base image'
-make_stand_in() {
-  [[ $(id -u) == 0 ]] || die 'a stand-in for the base image takes root (debootstrap)'
-  install debootstrap debootstrap
-  note 'making a stand-in from Debian bookworm: about a minute'
-  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$scratch/base" \
-    >"$scratch/debootstrap.log" 2>&1 || {
-    tail -n 20 "$scratch/debootstrap.log" >&2
-    die 'debootstrap'
-  }
-  rm -rf "$scratch"/base/var/cache/apt/archives/*.deb "$scratch"/base/var/lib/apt/lists/*
-  tar -C "$scratch/base" -c . | "$engine" import --change 'CMD ["bash"]' - "$STAND_IN" >/dev/null
-  rm -rf "$scratch/base"
-}
-
-base=${BASE:-$(sed -n 's/^ARG BASE=//p' Dockerfile)}
-if "$engine" image inspect "$base" >/dev/null 2>&1; then
-  note "$base: here already"
-elif "$engine" pull --quiet "$base" >"$scratch/pull.log" 2>&1; then
-  note "$base: pulled"
-elif [[ -n ${BASE:-} ]]; then
-  tail -n 3 "$scratch/pull.log" >&2
-  die "$base can't be pulled"
-else
-  note "$base can't be pulled"
-  base=$STAND_IN
-  "$engine" image inspect "$base" >/dev/null 2>&1 || make_stand_in
-  note "$base stands in"
 fi
 
 # --- the build ----------------------------------------------------------------------------------------------------
 
 step 'Building'
-ca_bundle=${CA_BUNDLE:-${PIP_CERT:-$(python3 -m pip config get global.cert 2>/dev/null || true)}}
-pip_conf=${PIP_CONF:-}
-if [[ -z $pip_conf ]]; then
-  index_url=${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || true)}
-  if [[ -n $ca_bundle$index_url ]]; then
-    pip_conf=$scratch/pip.conf
-    (
-      umask 077
-      echo '[global]'
-      [[ -z $ca_bundle ]] || echo 'cert = /run/secrets/ca.pem'
-      [[ -z $index_url ]] || echo "index-url = $index_url"
-    ) >"$pip_conf"
-  fi
-fi
-[[ -z $pip_conf ]] || build_options+=(--secret "id=pip.conf,src=$pip_conf")
-[[ -z $ca_bundle ]] || build_options+=(--secret "id=ca.pem,src=$ca_bundle")
-
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
-revision=$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null || echo unknown)
+[[ -n ${BASE:-} ]] || install debootstrap debootstrap # for a machine that can't pull the base image
 start=$(milliseconds)
-"$engine" build "${build_options[@]}" \
-  --build-arg "BASE=$base" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" \
-  --tag "$IMAGE" . >"$scratch/build.log" 2>&1 || {
-  tail -n 40 "$scratch/build.log" >&2
-  die 'the build'
-}
-note "built in $(seconds_since "$start")"
+python3 deploy/image.py build --stand-in --tag "$IMAGE" --sbom "$scratch/sbom.json" >"$scratch/build.log" || die 'the build'
+base=$(sed -n 's/^base image: //p' "$scratch/build.log")
+note "built from $base in $(seconds_since "$start")"
 inspect_image() { "$engine" image inspect --format "$1" "$IMAGE"; }
 mebibytes() { echo "$((($1 + 524288) / 1048576)) MiB"; }
 note "$IMAGE: $(mebibytes "$(inspect_image '{{.Size}}')"), of which the base: $(mebibytes "$("$engine" image inspect --format '{{.Size}}' "$base")")"
 [[ $(inspect_image '{{.Config.User}}') == 10001:10001 ]] || die "the image's user is $(inspect_image '{{.Config.User}}')"
-# shellcheck disable=SC2016 # a Go template
-note "labels: $(inspect_image '{{range $key, $value := .Config.Labels}}{{$key}}={{$value}} {{end}}')"
+python3 deploy/image_test_contents.py "$engine" "$IMAGE" "$scratch/sbom.json" || die 'the contents'
 
 # --- the run ------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,20 @@ def check_answers():
     request = {"op": op, "inputs": [{"dtype": "int32", "shape": [3], "data": [1, 2, 3]}]}
     [output] = json.load(ask("/v1/broadcast", request))["outputs"]
     expect("ngraph.Broadcast of [1, 2, 3]", output["data"], [[1, 2, 3], [1, 2, 3]])
+    op = {"name": "numpy.broadcast_to", "shape": [2, 3]}
+    request = {"op": op, "inputs": [{"dtype": "bfloat16", "shape": [3], "data": [1, 2, 3]}]}
+    [output] = json.load(ask("/v1/broadcast", request))["outputs"]
+    expect("bfloat16 broadcast to 2x3", output["data"], [[1, 2, 3], [1, 2, 3]])
+
+    ops = json.load(ask("/v1/ops"))["ops"]
+    failed = [op["name"] for op in ops if not json.load(ask("/v1/check", op["example"]))["compatible"]]
+    expect(f"failed checks among the examples of {len(ops)} ops", failed, [])
+    count = 0
+    for path, methods in json.load(ask("/openapi.json"))["paths"].items():
+        body = methods.get("post", {}).get("requestBody", {"content": {}})["content"].get("application/json", {})
+        for example in body.get("examples", {}).values():
+            count += ask(path, example["value"]).status == 200
+    expect("the examples of the API have a response", count > 15, True)
     for path in "/", "/static/page.js", "/docs", "/openapi.json", "/metrics":
         expect(path, ask(path).status, 200)
 

@@ -62,7 +62,7 @@ def test_the_base_image_is_a_choice_and_has_a_python_that_the_project_supports()
     assert DOCKERFILE[0][0] == "ARG"
     name, _, base = DOCKERFILE[0][1].partition("=")
     assert [argument.split()[0] for given, argument in DOCKERFILE if given == "FROM"] == [f"${{{name}}}"] * 2
-    version = re.fullmatch(r"python:(\d+\.\d+)-slim-\w+", base)
+    version = re.fullmatch(r"python:(\d+\.\d+)-slim-\w+(@sha256:[0-9a-f]{64})?", base)
     assert version
     assert Version(version[1]) in Requirement(f"python{PROJECT['project']['requires-python']}").specifier
 
@@ -125,6 +125,7 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 LOCKS = {
     "requirements.txt": PROJECT["project"]["dependencies"] + EXTRAS["service"] + EXTRAS["metrics"] + EXTRAS["otel"],
     "requirements-build.txt": PROJECT["build-system"]["requires"],
+    "requirements-sbom.txt": ["cyclonedx-bom"],
     "../docs/requirements.txt": PROJECT["project"]["dependencies"] + EXTRAS["docs"],
 }
 
