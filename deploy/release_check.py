@@ -134,6 +134,8 @@ def _without_digest(path: str, text: str, images: re.Pattern[str], stages: Conta
         image = found[1]
         if image not in stages and not re.search(r"@sha256:[0-9a-f]{64}$", image):
             command = f"docker buildx imagetools inspect --format '{{{{.Manifest.Digest}}}}' {image}"
+            if found[0].startswith("ARG BASE="):
+                command = "make pin-base"
             yield f"owner: {path}:{_line(text, found)}: {image} has no digest. Run: {command}"
 
 

@@ -79,8 +79,8 @@ FAULTS = [
     ("SECURITY.md", "Before 1.0", "Before 0.2", "SECURITY.md:1: 'Before 0.2' is in the past"),
     ("SECURITY.md", "Before 1.0", "After the\nfirst release", "'After the first release' is untrue once 0.2.0"),
     ("SECURITY.md", "https://example.org", PLACEHOLDER + "/security", "is a placeholder in SECURITY.md. Run: make rep"),
-    ("Dockerfile", f"@{DIGEST}", "", "owner: Dockerfile:1: python:3.12 has no digest. Run: docker buildx imagetools"),
-    ("Dockerfile", "FROM build\n", "FROM debian:12\n", "owner: Dockerfile:3: debian:12 has no digest"),
+    ("Dockerfile", f"@{DIGEST}", "", "owner: Dockerfile:1: python:3.12 has no digest. Run: make pin-base"),
+    ("Dockerfile", "FROM build\n", "FROM debian:12\n", "Dockerfile:3: debian:12 has no digest. Run: docker buildx"),
     ("Dockerfile", "--from=build", "--from=busybox", "owner: Dockerfile:4: busybox has no digest"),
     (".github/workflows/gate.yml", COMMIT, "v7",
      "owner: .github/workflows/gate.yml:4: actions/checkout@v7 has no commit hash. Run: "
