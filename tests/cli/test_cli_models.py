@@ -215,7 +215,7 @@ def test_without_onnx_the_command_says_what_to_install() -> None:
     done = run([sys.executable, "-c", program])
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
-        "Error: check_model needs onnx 1.23 or later: pip install 'onnx>=1.23'",
+        "Error: the check of an ONNX model needs onnx 1.23 or later: pip install 'onnx>=1.23'",
     )
 
 

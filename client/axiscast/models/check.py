@@ -56,7 +56,7 @@ def check_model(
     >>> axiscast.check_model("model.onnx").exit_status()         # doctest: +SKIP
     0
     """
-    import_package("onnx", OLDEST_ONNX, "check_model")
+    import_package("onnx", OLDEST_ONNX, "the check of an ONNX model")
     from .onnx.model_report import report_model
 
     known_sizes = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
