@@ -164,11 +164,14 @@ def compare(
 
     With one input shape and a target `shape`, the results are those of broadcasting the input to the target. Equal
     results from the same framework are combined. `assume` and `warn` have the same meaning as in `check`. `ops` selects
-    ops by name, or by framework: `ops=["torch", "onnx.Add"]`.
+    ops by name, or by framework: `ops=["torch", "onnx.Add"]`. print() shows a group for each distinct result.
 
     >>> import axiscast
-    >>> [verdict.op["name"] for verdict in axiscast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
-    ['numpy.broadcast_arrays', 'array_api.broadcast_arrays']
+    >>> for result in axiscast.compare((3,), (3, 2), ops=["numpy.add", "julia"]):
+    ...     for op in [result.op, *result.also]:
+    ...         print(op["name"], result.compatible)
+    numpy.add False
+    julia.broadcast True
     """
     from .answers.compare import answer_compare
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import httpx
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 import axiscast
 from axiscast import Client, InvalidRequest
 from axiscast.answers.compare import answer_compare, compare_to_dict
+from axiscast.answers.pictures import Comparisons
 from axiscast.cli import main
 from axiscast.messages import CompareRequest
 from axiscast.wire.codec import Encoding, encode
@@ -169,6 +171,78 @@ def test_ops_with_the_same_result_are_printed_together() -> None:
         "     Reshape one of them first.",
         "     jax.lax.add",
     ]
+
+
+def test_each_requested_op_that_is_not_compared_is_listed_with_the_reason(client: Client, http: httpx.Client) -> None:
+    def skipped(*shapes: tuple[int, ...], ops: list[str], shape: tuple[int, ...] | None = None) -> dict[str, str]:
+        asked = {"inputs": shapes, "ops": ops} | ({} if shape is None else {"shape": shape})
+        answer = http.post("/v1/compare", json=asked).json()
+        for results in (client.compare(*shapes, shape=shape, ops=ops), axiscast.compare(*shapes, shape=shape, ops=ops)):
+            assert isinstance(results, Comparisons)
+            assert [each.model_dump() for each in results.skipped] == answer.get("skipped", [])
+        return {
+            " ".join(each["op"].values()): each["reason"].removesuffix(", so check it separately")
+            for each in answer.get("skipped", [])
+        }
+
+    assert skipped((3,), shape=(3, 2), ops=["ngraph", "openvino", "julia"]) == {
+        "ngraph.Broadcast": "needs the attribute broadcast_axes",
+        "ngraph.BroadcastLike": "takes 2 inputs, not 1",
+        "openvino.Broadcast-1 explicit": "needs the attribute axes_mapping",
+        "openvino.Broadcast-3 explicit": "needs the attribute axes_mapping",
+        "julia.broadcast": "has no attribute for a target shape",
+    }
+    assert skipped((3,), (3,), ops=["torch", "torch.expand", "xarray.broadcast", "stablehlo"]) == {
+        "torch.expand": "takes 1 input, not 2",
+        "stablehlo.broadcast_in_dim": "takes 1 input, not 2",
+        "xarray.broadcast": "needs the attribute dims",
+    }
+    assert skipped((3,), ops=["numpy.broadcast_to", "numpy.broadcast_arrays"]) == {
+        "numpy.broadcast_to": "needs a target shape"
+    }
+    assert skipped((3,), (3,), ops=["numpy", "onnx.Add"]) == {}
+    assert "skipped" not in http.post("/v1/compare", json={"inputs": [[3], [3]]}).json()
+
+
+def test_the_command_says_which_ops_are_skipped() -> None:
+    words = ["compare", "3", "--shape", "3,2", "--ops", "ngraph.Broadcast,tfjs,openvino.Broadcast-3"]
+    assert CliRunner().invoke(main, words).output.splitlines()[-4:] == [
+        "-    skipped: needs the attribute broadcast_axes, so check it separately",
+        "     ngraph.Broadcast",
+        "-    skipped: needs the attribute axes_mapping, so check it separately",
+        "     openvino.Broadcast-3 (explicit)",
+    ]
+    quiet = CliRunner().invoke(main, [*words, "--json"])
+    assert "ngraph.Broadcast: skipped: needs the attribute broadcast_axes" in quiet.stderr
+    assert {result["op"]["name"] for result in json.loads(quiet.stdout)} == {"tfjs.broadcastTo", "openvino.Broadcast-3"}
+
+
+def test_matrix_products_are_the_last_groups_and_have_a_label() -> None:
+    lines = CliRunner().invoke(main, ["compare", "3", "3,2", "--ops", "numpy,julia"]).output.splitlines()
+    assert lines[:2] == ["yes  (3, 2)", "     julia.broadcast"]
+    assert lines[-2:] == ["yes  matrix product: (2,)", "     numpy.matmul"]
+    refused = str(axiscast.compare((2, 3), (4, 3), ops=["numpy.add", "numpy.matmul"])).splitlines()
+    assert [line[:20] for line in refused if line[:2] == "no"] == ["no   On output axis ", "no   matrix product:"]
+
+
+def test_a_group_shows_the_hint_that_its_ops_share() -> None:
+    lines = str(axiscast.compare((3,), (3, 2), ops=["numpy", "torch.add", "onnx.PRelu"])).splitlines()
+    assert lines[2:4] == [
+        "     hint: reshape input 0 to (3, 1), x[:, None]: the shapes then fit",
+        "     numpy.broadcast_arrays, broadcast_shapes, add; torch.add",
+    ]
+    assert sum("hint:" in line for line in lines) == 1
+    named = str(axiscast.compare(("N", "C", "W"), ("C",), ops=["numpy.add"])).splitlines()
+    assert named[1].startswith("     hint: C meets W on axis 2 (the last axis): to meet C on axis 1, reshape input 1")
+
+
+def test_an_op_without_outputs_has_the_verdict_true() -> None:
+    lines = str(axiscast.compare((3,), (2, 3), ops=["poputil.canBroadcastToMatch"])).splitlines()
+    assert lines == ["yes  True", "     poputil.canBroadcastToMatch"]
+
+
+def test_no_line_of_a_printed_comparison_is_longer_than_100_characters() -> None:
+    assert max(map(len, str(axiscast.compare((8, 1, 6, 1), (7, 1, 5))).split("warning")[0].splitlines())) <= 100
 
 
 def test_ops_select_ops_aliases_and_frameworks(client: Client, http: httpx.Client) -> None:

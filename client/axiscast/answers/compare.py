@@ -57,8 +57,8 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
     for result in results:
         if not result["also"]:
             del result["also"]
-    names = skipped_ops(request)
-    return {"results": results} | ({"left_out": names} if names else {})
+    others = {"left_out": skipped_ops(request), "skipped": _skipped(request)}
+    return {"results": results} | {field: ops for field, ops in others.items() if ops}
 
 
 def skipped_ops(request: CompareRequest) -> list[str]:
@@ -104,33 +104,74 @@ def _no_ops(request: CompareRequest) -> Problem:
 
 def _comparable_ops(request: CompareRequest) -> Iterator[Op]:
     """Yield the requested ops that need only this number of inputs and, if given, the target shape."""
-    count, shape = len(request.inputs), request.shape
-    for kind, mode in _kinds(shape is not None):
+    yield from (op for _, _, op in _requested_ops(request) if not isinstance(op, str))
+
+
+def _requested_ops(request: CompareRequest) -> Iterator[tuple[type[Op], dict[str, str], Op | str]]:
+    """Yield the class and the mode of each requested op, and the op or the reason why it can't be compared."""
+    for kind, mode in _kinds():
         name = kind.model_fields["name"].default
-        if not kind.takes(count):
-            continue
-        if request.ops and not any(f"{name}.".startswith(f"{op}.") for op in request.ops):
-            continue
-        try:
-            op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})
-        except ValidationError:
-            continue  # the op does not accept this target
-        if op.input_count_problem(count) is None:
-            yield op
+        if not request.ops or any(f"{name}.".startswith(f"{op}.") for op in request.ops):
+            yield kind, mode, _op_or_reason(kind, mode, request)
+
+
+def _op_or_reason(kind: type[Op], mode: dict[str, str], request: CompareRequest) -> Op | str:
+    """Return the op with the target shape of the request, or the reason why the op can't be compared."""
+    count, shape = len(request.inputs), request.shape
+    if not kind.takes(count):
+        return f"takes {kind.input_counts()}, not {count}"
+    if shape is not None and kind.target is None:
+        return "has no attribute for a target shape"
+    required = {name for name, field in kind.model_fields.items() if field.is_required()} - {"mode"}
+    if shape is None and kind.target in required:
+        return "needs a target shape"
+    if needed := required - {kind.target}:
+        return f"{_NEEDS} {' and '.join(sorted(needed))}, so check it separately"
+    try:
+        op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})
+    except ValidationError as error:
+        (first, *_) = error.errors(include_url=False)
+        if first["type"] == "attribute_needed":
+            return f"{_NEEDS} {first['ctx']['field']}, so check it separately"
+        return f"does not accept this target shape: {first['msg']}"
+    problem = op.input_count_problem(count)
+    return op if problem is None else problem.removeprefix(f"{op.name} ")
+
+
+_NEEDS = "needs the attribute"
+"""The first words of the reason why an op is skipped if only an attribute is missing."""
 
 
 @cache
-def _kinds(has_target: bool) -> list[tuple[type[Op], dict[str, str]]]:
-    """Return a pair of class and mode for each op that needs no attribute except the target.
-
-    If `has_target` is True, only op classes with a target are returned. If `has_target` is False, op classes with a
-    required target are omitted.
-    """
+def _kinds() -> list[tuple[type[Op], dict[str, str]]]:
+    """Return a pair of class and mode for each op."""
     kinds = []
     for kind in OPS.values():
-        fields = kind.model_fields.items()
-        needed = {name for name, field in fields if field.is_required()} - {"mode", kind.target if has_target else ""}
-        if not needed and (kind.target is not None or not has_target):
-            modes = get_args(kind.model_fields["mode"].annotation) if "mode" in kind.model_fields else ()
-            kinds += [(kind, {"mode": mode}) for mode in modes] or [(kind, {})]
+        modes = get_args(kind.model_fields["mode"].annotation) if "mode" in kind.model_fields else ()
+        kinds += [(kind, {"mode": mode}) for mode in modes] or [(kind, {})]
     return kinds
+
+
+def _skipped(request: CompareRequest) -> list[dict[str, Any]]:
+    """Return the ops in the `ops` of the request that can't be compared, and the reasons, in the fields of SkippedOp.
+
+    If other ops of a requested framework are compared, only those ops are returned that need more attributes.
+    """
+    if not request.ops:
+        return []
+    left_out = skipped_ops(request)
+    found = [(kind.model_fields["name"].default, *found) for kind, *found in _requested_ops(request)]
+    compared = {_request_for(name, request) for name, _, op in found if isinstance(op, Op)}
+    skipped = []
+    for name, mode, reason in found:
+        if isinstance(reason, Op) or name in left_out:
+            continue
+        needs_attribute = reason.startswith(_NEEDS) and OPS[name].has_common_output_axes
+        if name in request.ops or needs_attribute or _request_for(name, request) not in compared:
+            skipped.append({"op": {"name": name, **mode}, "reason": reason})
+    return skipped
+
+
+def _request_for(name: str, request: CompareRequest) -> str:
+    """Return the requested op or framework to which an op belongs."""
+    return next(op for op in request.ops if f"{name}.".startswith(f"{op}."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..messages import CheckAnswer, CheckRequest, CompareAnswer, Comparison, TranslateAnswer
+from ..messages import CheckAnswer, CheckRequest, CompareAnswer, Comparison, SkippedOp, TranslateAnswer
 from ..messages.base import drawn_by
 from ..messages.validation import validate
 from ..messages.why import WhyAnswer
@@ -20,6 +20,7 @@ from .plain_check import PlainCheck
 from .svg_document import Block, Paragraph, svg_document
 from .symbolic import lower_symbolic
 from .terminal_text import (
+    ComparisonGroup,
     axis_size_lines,
     check_as_text,
     comparison_groups,
@@ -122,19 +123,24 @@ class Comparisons(list[Comparison]):
     """The return value of `compare`: a list, which print() shows with one line per verdict."""
 
     left_out: Sequence[str] = ()
-    """The ops that the comparison skips, as in CompareAnswer."""
+    """The ops that the comparison skips because they need integers, as in CompareAnswer."""
+    skipped: Sequence[SkippedOp] = ()
+    """The other requested ops that the comparison skips, as in CompareAnswer."""
 
     @classmethod
     def of(cls, answer: CompareAnswer, request: Mapping[str, Any]) -> Comparisons:
         """Return the comparison for a request with these fields. Each result can also be drawn separately."""
         own = {name: request[name] for name in ("inputs", "assume") if name in request}
         results = cls(drawn_by(Picture({"op": result.op, **own}), result) for result in answer.results)
-        results.left_out = answer.left_out
+        results.left_out, results.skipped = answer.left_out, answer.skipped
         return results
 
+    def groups(self) -> list[ComparisonGroup]:
+        """Return a group for each distinct verdict."""
+        return comparison_groups(self, self.left_out, self.skipped)
+
     def __str__(self) -> str:
-        groups = comparison_groups(self, self.left_out)
-        lines = [f"{verdict:5}{details}\n     {ops}" for verdict, details, ops in groups]
+        lines = [group.as_text() for group in self.groups()]
         warnings = {warning.message: warning for answer in self for warning in answer.warnings}
         return "\n".join([*lines, *warning_lines(warnings.values())])
 
@@ -142,9 +148,10 @@ class Comparisons(list[Comparison]):
         title = f"The results of {sum(1 + len(result.also) for result in self)} ops"
         marks = {"yes": ("✓", "yes"), "no": ("✗", "no"), "if": ("if", "maybe"), "-": ("-", "soft")}
         parts = [Paragraph(title, "head")]
-        for verdict, details, ops in comparison_groups(self, self.left_out)[:_MAX_LISTED]:
+        for verdict, details, ops, hint in self.groups()[:_MAX_LISTED]:
             mark, kind = marks[verdict]
-            parts += [Paragraph(f"{mark} {details}", kind), Paragraph(ops, "soft")]
+            fix = [Paragraph(f"Fix: {hint}", "fix")] if hint else []
+            parts += [Paragraph(f"{mark} {details}", kind), *fix, Paragraph(ops, "soft")]
         return svg_document(title, parts)
 
 

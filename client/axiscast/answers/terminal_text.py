@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ..messages import CheckAnswer, Comparison, Condition, Hint, TranslateAnswer, Warned
+from ..messages import CheckAnswer, Comparison, Condition, Hint, SkippedOp, TranslateAnswer, Warned
+from ..ops import OPS
 from ..wire.shapes import format_shape
 
 _MAX_CONDITIONS = 20
 """The maximum number of conditions that are listed in a text for the terminal."""
+
+MAX_WIDTH = 100
+"""The maximum length of a line in the text of a comparison, unless a terminal has another width."""
 
 
 def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) -> str:
@@ -39,37 +45,83 @@ def result_line(answer: CheckAnswer | Comparison) -> str:
     return f"{verdict}: {shapes}" if shapes else verdict
 
 
-def comparison_groups(results: Iterable[Comparison], left_out: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return a row for each distinct verdict of a comparison: the verdict, its details and the names of the ops."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for result in sorted(results, key=lambda result: _ORDER[result.compatible]):
-        groups.setdefault(_verdict(result), []).append(_ops_text(result))
+class ComparisonGroup(NamedTuple):
+    """The ops that have the same verdict in a comparison."""
+
+    verdict: str
+    """One of "yes", "if" and "no", or "-" for ops that were skipped."""
+    details: str
+    """The output shapes, the conditions, the conflict, or the reason why the ops were skipped."""
+    ops: str
+    hint: str | None = None
+    """The first hint that all ops of the group share."""
+
+    def as_text(self, width: int = MAX_WIDTH) -> str:
+        """Return the group as lines of at most `width` characters."""
+        parts = [self.details, *([f"hint: {self.hint}"] if self.hint else []), self.ops]
+        lines = [line for part in parts for line in textwrap.wrap(part, width - 5, break_on_hyphens=False) or [""]]
+        return f"{self.verdict:5}" + "\n     ".join(lines)
+
+
+def comparison_groups(
+    results: Iterable[Comparison], left_out: Sequence[str], skipped: Sequence[SkippedOp] = ()
+) -> list[ComparisonGroup]:
+    """Return a group for each distinct verdict of a comparison. Matrix products and skipped ops come last."""
+    groups: dict[tuple[bool, str, str], list[Comparison]] = {}
+    for result in sorted(results, key=lambda result: (_is_product(result), _ORDER[result.compatible])):
+        groups.setdefault((_is_product(result), *_verdict(result)), []).append(result)
+    found = [
+        ComparisonGroup(
+            verdict,
+            f"matrix product: {details}" if is_product else details,
+            "; ".join(map(_ops_text, members)),
+            _shared_hint(members),
+        )
+        for (is_product, verdict, details), members in groups.items()
+    ]
+    reasons: dict[str, list[str]] = {}
+    for each in skipped:
+        reasons.setdefault(each.reason, []).append(_op_text(each.op))
     if left_out:
-        groups["-", "skipped, because they support integer sizes only"] = [*left_out]
-    return [(verdict, details, "; ".join(names)) for (verdict, details), names in groups.items()]
+        found.append(ComparisonGroup("-", "skipped, because they support integer sizes only", "; ".join(left_out)))
+    return found + [ComparisonGroup("-", f"skipped: {reason}", "; ".join(ops)) for reason, ops in reasons.items()]
 
 
 _ORDER = {True: 0, None: 1, False: 2}
+
+
+def _is_product(result: Comparison) -> bool:
+    kind = OPS.get(str(result.op["name"]))
+    return kind is not None and not kind.has_common_output_axes
+
+
+def _shared_hint(results: Sequence[Comparison]) -> str | None:
+    """Return the first hint that all these results contain, or None if they share no hint."""
+    first, *others = ([hint.text for hint in hints_of(result)] for result in results)
+    return next((hint for hint in first if all(hint in hints for hints in others)), None)
 
 
 def _verdict(result: Comparison) -> tuple[str, str]:
     """Return two strings: whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
     if result.conflict is not None:
         return "no", result.conflict.message.replace(result.op["name"], "the op")
-    shapes = result_shapes_text(result)
+    shapes = result_shapes_text(result) or "True"  # only poputil.canBroadcastToMatch has no outputs
     if result.compatible:
         return "yes", shapes
-    return "if", ": ".join(filter(None, (join_conditions(result.conditions), shapes)))
+    return "if", f"{join_conditions(result.conditions)}: {shapes}"
 
 
 def _ops_text(result: Comparison) -> str:
     """Return the names of the ops with this result. The name of a module is written once: numpy.add, broadcast_to."""
     texts, module = [], ""
     for op in (result.op, *result.also):
-        shown = str(op["name"]).removeprefix(module) + (f" ({op['mode']})" if "mode" in op else "")
+        texts.append(_op_text(op).removeprefix(module))
         module = str(op["name"]).rpartition(".")[0] + "."
-        texts.append(shown)
     return ", ".join(texts)
+
+
+def _op_text(op: Mapping[str, Any]) -> str:
+    return str(op["name"]) + (f" ({op['mode']})" if "mode" in op else "")
 
 
 def translation_as_text(answer: TranslateAnswer) -> str:

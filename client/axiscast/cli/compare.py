@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -73,12 +72,15 @@ def compare_command(
     write_svg(results, svg)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
+        for group in results.groups():
+            if group.verdict == "-":
+                click.echo(f"{group.ops}: {group.details}", err=True)
         return
-    from ..answers.terminal_text import comparison_groups, warning_lines
+    from ..answers.terminal_text import warning_lines
 
-    for verdict, *texts in comparison_groups(results, results.left_out):
-        lines = [line for text in texts for line in textwrap.wrap(text, terminal_width() - 5) or [""]]
-        click.echo(click.style(f"{verdict:5}", fg=_COLORS[verdict]) + "\n     ".join(lines))
+    for group in results.groups():
+        text = group.as_text(terminal_width())
+        click.echo(click.style(text[:5], fg=_COLORS[group.verdict]) + text[5:])
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
         click.echo("\n" + color_lines("\n".join(warning_lines(warnings.values()))))

@@ -308,6 +308,13 @@ class Comparison(DrawnAnswer):
     warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings in `warn`.")
 
 
+class SkippedOp(AnswerModel):
+    """An op that the request names, but that can't be compared."""
+
+    op: dict[str, Any] = Field(description="The name of the op, and its mode if the op has modes.")
+    reason: str = Field(description="The reason as text.", examples=["takes 1 input, not 2"])
+
+
 class CompareAnswer(AnswerModel):
     """The results for all ops and modes that need only inputs and a target.
 
@@ -317,6 +324,11 @@ class CompareAnswer(AnswerModel):
     results: ListOf[Comparison] = Field(description="The results, in the order of the catalogue.")
     left_out: ListOf[str] = Field(
         default=[], description="The ops that were skipped, because they require known sizes and a size is unknown."
+    )
+    skipped: ListOf[SkippedOp] = Field(
+        default=[],
+        description="The other ops in `ops` that were skipped. If other ops of the framework are compared, only the "
+        "ops that need more attributes are listed.",
     )
 
 

@@ -220,10 +220,14 @@ class Op(_Model):
         """Return a sentence that explains why the op refuses this number of inputs, or None if the op accepts it."""
         if self.takes(count):
             return None
-        low, high = self.min_inputs, self.max_inputs
+        return f"{self.alias or self.name} takes {self.input_counts()}, not {count}"
+
+    @classmethod
+    def input_counts(cls) -> str:
+        """Return the accepted numbers of inputs as text, such as "at least 2 inputs"."""
+        low, high = cls.min_inputs, cls.max_inputs
         wanted = f"at least {low}" if high is None else f"{low}" if low == high else f"{low} to {high}"
-        plural = "" if wanted.endswith(" 1") or wanted == "1" else "s"
-        return f"{self.alias or self.name} takes {wanted} input{plural}, not {count}"
+        return f"{wanted} input{'' if wanted.endswith(' 1') or wanted == '1' else 's'}"
 
     # --- what follows from the definitions
 

@@ -85,18 +85,20 @@ const LEFT_OUT = "skipped: it takes only known sizes";
 /** Returns groups [text, answer, ops] of ops with the same output or conflict. Groups that broadcast come first. */
 function groupsOf(results) {
   const groups = new Map(), order = [true, null, false];
+  const rank = ({result, compatible}) => (result ? order.length : 0) + order.indexOf(compatible); // matrix products are last
   for (const {op, also = [], ...answer} of results) {
     const {compatible, outputs, result, conditions = [], conflict} = answer, reached = reachedBy({outputs, result});
     const name = conflict?.message.includes(op.name) ? op.name : ""; // messages may contain the op's name
     if (name) answer.conflict = {...conflict, message: conflict.message.replaceAll(name, "the op")};
-    const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${reached}`
-      : ["if ", conditions.map(({text}) => text).join(", and "), reached].filter(Boolean).join("  ");
+    const shown = [result && "matrix product:", reached].filter(Boolean).join(" ");
+    const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${shown || "True"}`
+      : ["if ", conditions.map(({text}) => text).join(", and "), shown].filter(Boolean).join("  ");
     const codes = answer.warnings?.map(({code}) => code), key = [text, replicationOf(outputs), codes].join();
     const group = groups.get(key) ?? [text, answer, []];
     groups.set(key, group);
     group[2].push(op, ...also);
   }
-  return [...groups.values()].sort(([, one], [, other]) => order.indexOf(one.compatible) - order.indexOf(other.compatible));
+  return [...groups.values()].sort(([, one], [, other]) => rank(one) - rank(other));
 }
 
 const written = ({name, mode}) => mode ? `${name} ${mode}` : name;
@@ -124,8 +126,9 @@ const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : 
 function verdictCell({compatible, outputs = [], result, conditions = [], conflict, warnings = []}) {
   const reached = reachedBy({outputs, result}), codes = warnings.map(({code}) => help("span", ` ${code}`));
   if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(conflict.message), ...codes];
-  if (compatible) return [el("span", {className: "yes"}, `✓ ${reached || "yes"}`), help("span", replicationOf(outputs)), ...codes];
-  return [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `if ${text}`)), ...codes];
+  const label = result ? "matrix product " : "";
+  if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", replicationOf(outputs)), ...codes];
+  return [el("span", {className: "maybe"}, label + reached), ...conditions.map(({text}) => help("p", `if ${text}`)), ...codes];
 }
 
 /** Returns the replicated axes of a single output, because different rules may replicate along different axes. */
