@@ -80,6 +80,20 @@ def test_a_release_is_built_once_after_the_check_of_the_tag() -> None:
         assert any("download-artifact" in step.get("uses", "") for step in release[name]["steps"]), name
 
 
+def test_the_image_of_a_release_has_the_date_of_its_commit_and_an_attested_sbom() -> None:
+    job = WORKFLOWS["release"]["jobs"]["image"]
+    sbom = "dist-image/axiscast.cdx.json"
+    build, push = [line for command in commands(job) for line in command.splitlines() if "$IMAGE:" in line]
+    assert build == 'make image ENGINE=podman TAG="$IMAGE:${GITHUB_REF_NAME#v}"'
+    assert push == 'podman push --digestfile digest "$IMAGE:${GITHUB_REF_NAME#v}"'
+    assert f'ROOT / "{sbom}"' in (ROOT / "deploy/image.py").read_text()
+    options = [step["with"] for step in job["steps"] if "with" in step]
+    digest = "${{ steps.push.outputs.digest }}"
+    attested = [option.get("sbom-path") for option in options if option.get("subject-digest") == digest]
+    assert attested == [None, sbom]  # None: the provenance
+    assert [option["path"] for option in options if "path" in option] == [sbom]
+
+
 def test_every_action_has_a_commit_and_its_version() -> None:
     for path in FOLDER.glob("*.yml"):
         for line in re.findall(r"uses: (.*)", path.read_text()):
