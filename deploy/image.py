@@ -93,7 +93,10 @@ def labels() -> dict[str, str]:
 
 
 def epoch() -> int:
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT))
+    given = os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT)
+    if not given.isdecimal():
+        raise ValueError(f"SOURCE_DATE_EPOCH is {given!r}, but must be a number of seconds since 1970")
+    return int(given)
 
 
 @contextmanager
