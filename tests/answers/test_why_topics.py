@@ -19,6 +19,17 @@ SAID = {
             "target has shape [8]", "input has shape [8, 1]", "target.view_as(input)",
         ),
         "Expected input batch_size (8) to match target batch_size (7).": ("8 rows", "7 rows"),
+        "index 5 is out of bounds for dimension 0 with size 3": ("index 5", "axis 0 has size 3"),
+        "Dimension out of range (expected to be in range of [-2, 1], but got 5)": ("axis 5", "from -2 to 1"),
+        "expected input[2, 4, 5, 5] to have 3 channels, but got 4 channels instead": ("[2, 4, 5, 5]", "3 channels"),
+        "running_mean should contain 4 elements not 3": ("4 channels", "built for 3"),
+        "input.size(-1) must be equal to input_size. Expected 8, got 7": ("size 7", "built for 8"),
+        "copying a param with shape torch.Size([3, 8]) from checkpoint": ("checkpoint", "[3, 8]", "[2, 8]"),
+        "must match except in dimension 0. Expected size 3 but got size 4": ("join", "size 4", "size 3"),
+        "Given normalized_shape=[16], expected input with shape [*, 16], but got input of size[4, 32]": (
+            "[16]", "[4, 32]",
+        ),
+        "The shape of the 2D attn_mask is torch.Size([4, 4]), but should be (5, 5)": ("[4, 4]", "(5, 5)"),
         "Expected target size [8, 5], got [8]": ("loss", "shape [8, 5], not [8]"),
         "shape '[4, 2]' is invalid for input of size 6": ("6 elements", "[4, 2]"),
         "mat2 must be a matrix": ("number of axes",),
@@ -42,6 +53,9 @@ SAID = {
         ),
         "matmul: Input operand 1 does not have enough dimensions": ("number of axes", "Operand 1", "0 axes"),
         "operand has more dimensions than subscripts given in einstein sum": ("einsum",),
+        "index 7 is out of bounds for axis 1 with size 3": ("index 7", "axis 1 has size 3"),
+        "axis 4 is out of bounds for array of dimension 2": ("axis 4", "array has 2 axes"),
+        "too many indices for array: array is 2-dimensional, but 3 were indexed": ("2 axes", "3 indices"),
     },
     "pandas": {
         "Unable to coerce to Series, length must be 4: given 5": ("pandas", "4 values, not 5", "axis=0"),
@@ -66,6 +80,10 @@ SAID = {
             "loss", "target has shape (8, 1)", "output has shape (8, 10)",
         ),
         "Data cardinality is ambiguous.": ("paired arrays",),
+        "expected axis -1 of input shape to have value 4, but received input with shape (2, 5)": (
+            "axis -1 must have size 4", "(2, 5)",
+        ),
+        "expected min_ndim=4, found ndim=3": ("at least 4 axes", "has 3"),
     },
     "tensorflow": {
         "`logits` and `labels` must have the same shape, received ((32, 10) vs (32, 1)).": (
@@ -74,7 +92,13 @@ SAID = {
         "logits and labels must have the same first dimension, got logits shape [32,10] and labels shape [320]": (
             "loss", "[32,10]", "[320]",
         ),
+        "shape[0] = [2,3] vs. shape[1] = [2,4]": ("join", "[2,3]", "[2,4]"),
         "Input to reshape is a tensor with 6 values, but the requested shape has 8": ("6 elements", "8"),
+    },
+    "jax": {
+        "concatenating along dimension 0 for shapes (2, 3), (2, 4)": ("join", "axis 0", "(2, 3), (2, 4)"),
+        "cannot reshape array of shape (6,) (size 6) into shape (4, 2) (size 8)": ("6 elements", "8"),
+        "Too many indices: array is 2-dimensional, but 3 were indexed": ("2 axes", "3 indices"),
     },
     "onnxruntime": {
         "Got invalid dimensions for input: x": ("ONNX model", "On axis 0", "size 2", "declares size 1"),
@@ -110,6 +134,13 @@ def test_the_answer_states_the_values_of_the_recorded_message(framework: str, pa
          "with [4]", ("gradient", "[3, 4]", "[4]")),
         ("X has 3 features, but LinearRegression is expecting 4 features as input.", ("built for other input sizes",)),
         ("RuntimeError: mat1 dim 1 must match mat2 dim 0", ("product",)),
+        ("ValueError: zero-size array to reduction operation maximum which has no identity", ("empty",)),
+        ("ValueError: need at least one array to concatenate", ("empty",)),
+        ("RuntimeError: stack expects a non-empty TensorList", ("empty",)),
+        ("ValueError: negative dimensions are not allowed", ("negative size",)),
+        ("RuntimeError: Trying to create tensor with negative dimension -1: [-1]", ("negative size",)),
+        ("RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
+         "cpu!", ("devices, not shapes",)),
         ("ValueError: dimension mismatch", ("product",)),
         ("ValueError: inconsistent shapes", ("same shape",)),
         ("Can't merge shape info. Both inferred and declared dimension have different values. Inferred=3 Declared=4",

@@ -159,6 +159,16 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     "This error is about an input of an ONNX model: the array must have the shape that the model declares.": (
         "got invalid dimensions for input: ", "invalid rank for input: ",
     ),
+    "This error is about an empty array, or about an empty list of arrays.": (
+        "zero-size array to reduction operation", "need at least one array to", "expects a non-empty tensorlist",
+        "expected a non-empty list of tensors",
+    ),
+    "This error is about a negative size: only some functions, such as reshape, accept -1 as a size.": (
+        "negative dimensions are not allowed", "with negative dimension",
+    ),
+    "This error is about devices, not shapes: move all operands to the same device.": (
+        "tensors to be on the same device",
+    ),
     "This error is about a gradient: it must have the shape of the tensor that it belongs to.": (
         "returned an invalid gradient at index ", "mismatch in shape: grad_output",
     ),

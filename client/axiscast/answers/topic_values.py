@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _N = r"(\d{1,19})"
+_I = r"(-?\d{1,19})"
 _SHAPE = r"((?:torch\.size)?[(\[][\d, none()\[\]-]{0,200}[)\]])"
 
 _SENTENCES: dict[str, str] = {
@@ -33,6 +34,37 @@ _SENTENCES: dict[str, str] = {
         "Input {3} has size {2} on an axis on which input 0 has size {1}.",
     rf"stack expects each tensor to be equal size, but got {_SHAPE} at entry {_N} and {_SHAPE} at entry {_N}":
         "Input {1} has shape {0}, but input {3} has shape {2}.",
+    rf"concatop : dimensions? .{{1,60}}?: shape\[{_N}\] = {_SHAPE} vs\. shape\[{_N}\] = {_SHAPE}(?: \[op:concatv2)?":
+        "Input {0} has shape {1}, but input {2} has shape {3}.",
+    rf"cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: "
+    rf"concatenating along dimension {_N} for shapes ((?:\([\d, ]{{0,100}}\)(?:, )?){{1,20}})":
+        "The joined axis is axis {0}, and the shapes are {1}.",
+    rf"cannot reshape array of shape {_SHAPE} \(size {_N}\) into shape {_SHAPE} \(size {_N}\)":
+        "The array has {1} elements, but the new shape has {3}.",
+    rf"index {_I} is out of bounds for (?:axis|dimension) {_N} with size {_N}":
+        "The call uses index {0}, but axis {1} has size {2}.",
+    rf"axis {_I} is out of bounds for array of dimension {_N}": "The call names axis {0}, but the array has {1} axes.",
+    rf"dimension out of range \(expected to be in range of \[{_I}, {_I}\], but got {_I}\)":
+        "The call names axis {2}, but the axes are numbered from {0} to {1}.",
+    rf"too many indices(?: for array)?: array is {_N}-dimensional, but {_N} were indexed":
+        "The array has {0} axes, but the call has {1} indices.",
+    rf"is incompatible with the layer: expected axis {_I} of input shape to have value {_N},? but received input with "
+    rf"shape {_SHAPE}": "For this layer, axis {0} must have size {1}, but the input has shape {2}.",
+    rf"is incompatible with the layer: expected min_ndim={_N}, found ndim={_N}":
+        "The layer needs at least {0} axes, but the input has {1}.",
+    rf"expected input{_SHAPE} to have {_N} channels, but got {_N} channels instead":
+        "The input of shape {0} has {2} channels, but the layer needs {1} channels.",
+    rf"running_mean should contain {_N} elements not {_N}":
+        "The input has {0} channels, but the layer was built for {1}.",
+    rf"input\.size\(-1\) must be equal to input_size\. expected {_N}, got {_N}":
+        "The last axis of the input has size {1}, but the layer was built for {0}.",
+    rf"size mismatch for \S{{1,100}} copying a param with shape {_SHAPE} from checkpoint, the shape in "
+    rf"current model is {_SHAPE}":
+        "The parameter has shape {0} in the checkpoint, but shape {1} in the model.",
+    rf"given normalized_shape={_SHAPE}, expected input with shape \[\*, [\d, ]{{1,40}}\], but got input of "
+    rf"size{_SHAPE}":
+        "The last axes of the input must have shape {0}, but the input has shape {1}.",
+    rf"attn_mask is {_SHAPE}, but should be {_SHAPE}": "The mask has shape {0}, but must have shape {1}.",
     rf"cannot reshape array of size {_N} into shape {_SHAPE}": "The array has {0} elements; the new shape is {1}.",
     rf"shape '{_SHAPE}' is invalid for input of size {_N}": "The input has {1} elements; the new shape is {0}.",
     rf"input to reshape is a tensor with {_N} values, but the requested shape has {_N}":
