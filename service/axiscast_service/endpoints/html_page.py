@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 
@@ -17,20 +18,34 @@ def html_page(title: str, description: str, content: str) -> str:
 {content}"""
 
 
-def generated_page(title: str, description: str, heading: str, content: str, root: str, script: str = "") -> str:
+def generated_page(
+    title: str, description: str, heading: str, content: str, root: str, script: str = "", *, docs: bool = True
+) -> str:
     """Return an HTML page in the style of the page at /. `root` is the relative path to /: "" or "../".
 
-    `title` and `description` are escaped. `heading` and `content` are HTML. `script` is a file in static/.
+    `title` and `description` are escaped. `heading` and `content` are HTML, and `content` has an element with the id
+    `main`. `script` is a file in static/. If `docs` is false, the page does not link to the documentation.
     """
     module = f'<script type="module" src="{root}static/{script}"></script>\n' if script else ""
+    links = "".join(f'<a href="{root}{path}">{name}</a>' for path, name in _DOCS.items())
+    nav = f'<nav aria-label="Documentation">{links}</nav>\n' if docs else ""
     return html_page(
         f"{title} · axiscast",
         description,
         f"""<link rel="stylesheet" href="{root}static/page.css">
-{module}<header>
+{module}<a class="skip" href="#main">Skip to the content</a>
+<header>
   <h1><a href="{root or "."}">axiscast</a> {heading}</h1>
   <p>{escape(description)}</p>
-</header>
+  {nav}</header>
 {content}
 """,
     )
+
+
+def marked_text(text: str) -> str:
+    """Return plain text as HTML, with `<code>` elements for the parts between backticks."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+_DOCS = {"ops": "All ops", "docs": "API", "openapi.json": "OpenAPI"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache, partial
 from html import escape
@@ -19,7 +18,8 @@ from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.caching import StaticContent, etag_of
 from ..static_files import PARTS, POLICY
-from .html_page import generated_page, html_page
+from .html_page import html_page
+from .problem_page import problem_page
 from .reference import reference
 from .request_context import threads_of
 
@@ -164,25 +164,8 @@ async def get_problem(request: Request, code: str) -> Response:
     status, title, remedy = PROBLEM_KINDS[code]
     if "text/html" in request.headers.get("accept", ""):
         headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY}
-        return HTMLResponse(_problem_page(code), headers=headers)
+        return HTMLResponse(problem_page(code, request.app.state.settings.docs), headers=headers)
     return PlainTextResponse(f"{status} {code}: {title}.\n{remedy}\n", headers={"Cache-Control": "no-cache"})
-
-
-def _problem_page(code: str) -> str:
-    status, title, remedy = PROBLEM_KINDS[code]
-    example = json.dumps({"type": f"/problems/{code}", "title": title, "status": status, "code": code}, indent=2)
-    links = "".join(f'<li><a href="{other}">{other}</a></li>' for other in PROBLEM_KINDS)
-    content = f"""<main class="reference">
-<p><b>{escape(title)}.</b> The response has status {status}.</p>
-<h2>Fix</h2>
-<p>{escape(remedy)}</p>
-<h2>Example</h2>
-<pre tabindex="0" role="region" aria-label="Example">{escape(example)}</pre>
-<p>The document also has <code>detail</code>, which describes the problem in the request. It often has
-<code>pointer</code>, the path of the invalid field.</p>
-</main>
-<nav aria-label="Problems"><h2>All problems</h2><ul>{links}</ul></nav>"""
-    return generated_page(code, f"{title}: what it means and how to fix it.", f"problem {code}", content, "../")
 
 
 @router.api_route("/livez", methods=_METHODS)

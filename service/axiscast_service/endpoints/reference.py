@@ -21,7 +21,7 @@ from axiscast.messages.attribute_text import format_attribute
 from axiscast.ops import OPS
 from axiscast.wire.shapes import format_shape
 
-from .html_page import generated_page
+from .html_page import generated_page, marked_text
 
 _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(2, 3), (3,)], None),
@@ -53,12 +53,12 @@ def reference() -> str:
     links = "".join(f'<li><a href="#{name}">{name}</a></li>' for name, _ in frameworks)
     sections = "\n".join(_section(name, entries, answers) for name, entries in frameworks)
     content = f"""<nav aria-label="Frameworks"><ul>{links}</ul></nav>
-<main class="reference">
+<main class="reference" id="main">
 <p><label for="filter">Filter</label> <input type="search" id="filter" placeholder="torch.mul" autocomplete="off"></p>
 <p id="found" role="status"></p>
 {sections}
 </main>"""
-    description = "The broadcasting rules of all frameworks, op by op, with examples. GET /v1/ops returns them as data."
+    description = "The broadcasting rules of all frameworks, with examples."
     return generated_page("All ops", description, "ops", content, "", "ops.js")
 
 
@@ -96,7 +96,7 @@ def _article(entry: OpEntry, answers: Sequence[str]) -> str:
     names = escape(" ".join((name, *entry.aliases)).lower())
     return f"""<article id="{name}" data-names="{names}">
 <h3><a href="#{name}">{name}</a></h3>
-<p>{_marked(entry.doc)} <span class="help">{count}.</span>
+<p>{marked_text(entry.doc)} <span class="help">{count}.</span>
 <a href="{escape(entry.link)}" rel="noreferrer">Definition</a></p>
 {f"<dl>{attributes}</dl>" if attributes else ""}
 <p>Example: {_link(entry.example["op"], entry.example["inputs"])}</p>
@@ -112,7 +112,7 @@ def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | Non
         told = f'<span class="yes">✓ {" and ".join(shapes) or "yes"}</span>'
     else:
         told = f'<span class="no">✗ {result.conflict.code}</span>'
-    differs = "".join(f"<p>{_marked(one.message)}</p>" for one in result.warnings if one.code == "release-differs")
+    differs = "".join(f"<p>{marked_text(one.message)}</p>" for one in result.warnings if one.code == "release-differs")
     return f"<tr><th scope=row>{_link(op, inputs)}</th><td>{told}{differs}</td></tr>"
 
 
@@ -137,13 +137,8 @@ def _paragraphs(text: str) -> Iterator[str]:
         if all(len(row) == 2 for row in rows):
             yield f"<dl>{''.join(_term(f'<code>{term}</code>', told) for term, told in rows)}</dl>"
         else:
-            yield f"<p>{_marked(paragraph)}</p>"
+            yield f"<p>{marked_text(paragraph)}</p>"
 
 
 def _term(term: str, told: str) -> str:
-    return f"<dt>{term}</dt><dd>{_marked(told)}</dd>"
-
-
-def _marked(text: str) -> str:
-    """Return plain text as HTML, with `<code>` elements for the parts between backticks."""
-    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+    return f"<dt>{term}</dt><dd>{marked_text(told)}</dd>"
