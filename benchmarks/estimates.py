@@ -49,7 +49,7 @@ def compare(**fields: Any) -> Case:
 
 def translate(**fields: Any) -> Case:
     request = validate(TranslateRequest, fields)
-    return lambda: answer_translate(request), estimates.translate_time_estimate(request.inputs)
+    return lambda: answer_translate(request), estimates.translate_time_estimate(request.inputs, request.to)
 
 
 def why(text: str) -> Case:

@@ -183,7 +183,8 @@ def compare(
 def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
     """Return the steps that perform the same operation with the op named `to`, and their source code.
 
-    Raises Untranslatable if no such steps are found, and IncompatibleShapes if the shapes do not broadcast.
+    `to` may also be a framework, such as "onnx". Its op with the fewest steps is then used. Raises Untranslatable if
+    no such steps are found, and IncompatibleShapes if the shapes do not broadcast.
 
     >>> import axiscast
     >>> op = axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})

@@ -402,3 +402,33 @@ def test_a_size_is_a_number_if_the_original_or_the_other_op_needs_a_number(
     op: Op, shape: Shape, to: str, code: str
 ) -> None:
     assert ask(op, shape, to=to).code.text.splitlines()[-1] == code
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "to", "line"),
+    [
+        (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "onnx", "1. onnx.Expand(shape=(2, 3))"),
+        (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "torch", "1. torch.expand(size=(2, 3))"),
+        (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "jax", "1. jax.numpy.broadcast_to(shape=(2, 3))"),
+        (onnx.Add(), [(2, 1), (3,)], "jax.numpy", "1. jax.numpy.broadcast_arrays()"),
+        (onnx.Add(), [(2, 1), (3,)], "torch", "1. torch.broadcast_tensors()"),
+        (numpy.tile(reps=(2,)), [(3,)], "torch", "1. torch.tile(dims=(2,))"),  # expand needs reshapes
+        (torch.expand(size=(2, 3)), [(2, 1)], "stablehlo", "broadcast_dimensions=(0, 1))"),
+        (openvino.Broadcast3(mode="explicit", target_shape=(2, 3, 4), axes_mapping=(1,)), [(3,)], "onnx",
+         "2. onnx.Expand(shape=(2, 3, 4))"),
+    ],
+)  # fmt: skip
+def test_a_framework_is_translated_to_its_op_with_the_fewest_steps(
+    op: Op, shapes: list[Shape], to: str, line: str
+) -> None:
+    assert said(op, *shapes, to=to)[-1].endswith(line)
+
+
+def test_a_framework_without_a_fitting_op_is_refused_with_the_reason() -> None:
+    with pytest.raises(Problem, match=r"no op of ggml can express this: ggml.repeat does not") as refused:
+        ask(numpy.broadcast_to(shape=(2, 3)), (3,), to="ggml")
+    assert refused.value.code == "untranslatable"
+    with pytest.raises(Problem, match=r"no op of torch can express this: poputil.canBroadcastToMatch has no outputs"):
+        ask(poputil.canBroadcastToMatch(), (3,), (3,), to="torch")
+    with pytest.raises(Problem, match="there is no op 'onx'"):
+        ask(numpy.broadcast_to(shape=(2, 3)), (3,), to="onx")

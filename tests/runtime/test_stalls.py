@@ -395,6 +395,6 @@ def test_a_comparison_never_runs_on_the_event_loop() -> None:
 
 def test_only_a_small_translation_of_one_input_runs_on_the_event_loop() -> None:
     # The slowest that was found of four axes takes 0.6 ms; of two inputs, which may lend their sizes, 5 ms.
-    assert translate_time_estimate([(7, 1, 5)]) <= threads.LOOP_MILLISECONDS
-    assert translate_time_estimate([(3, 1, 1, 1, 1)]) > threads.LOOP_MILLISECONDS
-    assert translate_time_estimate([(8, 1, 6, 4), (7, 1, 4)]) >= 4.7
+    assert translate_time_estimate([(7, 1, 5)], "torch.expand") <= threads.LOOP_MILLISECONDS
+    assert translate_time_estimate([(3, 1, 1, 1, 1)], "torch.expand") > threads.LOOP_MILLISECONDS
+    assert translate_time_estimate([(8, 1, 6, 4), (7, 1, 4)], "torch.expand") >= 4.7

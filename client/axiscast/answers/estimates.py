@@ -229,10 +229,14 @@ def compare_memory_estimate(shapes: Sequence[Sequence[object]]) -> int:
     return len(frameworks) * each + len(OPS) * (COMPARED_AXIS_BYTES * rank + HINTS_BYTES)
 
 
-def translate_time_estimate(shapes: Sequence[Shape]) -> float:
-    """Return the estimated time, in milliseconds, for finding the steps of a translation and writing their code."""
+def translate_time_estimate(shapes: Sequence[Shape], to: str) -> float:
+    """Return the estimated time, in milliseconds, for finding the steps of a translation and writing their code.
+
+    `to` is an op, or a framework whose ops are all tried.
+    """
     axis = TRANSLATED_AXIS_MS if len(shapes) == 1 else TRANSLATED_AXIS_OF_SEVERAL_MS
-    return REQUEST_MS + axis * sum(max(len(shape), MIN_COUNTED_AXES) for shape in shapes)
+    tried = sum(name.startswith(f"{to}.") and bool(op.snippets) for name, op in OPS.items()) or 1
+    return REQUEST_MS + tried * axis * sum(max(len(shape), MIN_COUNTED_AXES) for shape in shapes)
 
 
 def why_time_estimate(characters: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from math import gcd, prod
@@ -29,15 +30,14 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
     Raises Problem with one of these codes: unknown-op, incompatible-shapes, untranslatable. `notation` determines how
     the message writes an unknown op.
     """
-    kind, shapes = op_class(request.to), tuple(request.inputs)
-    if kind is None:
-        raise unknown_op_problem(request.to, "/to", notation)
-    kind = OPS[kind.model_fields["name"].default]
+    kinds, shapes = target_ops(request.to, notation), tuple(request.inputs)
     MAX_TRANSLATED_INPUTS.check(len(shapes))
     plan = plan_or_problem(validate_request(request.op, shapes))
-    steps = find_steps(plan, kind)
-    if steps is None:
-        raise Problem("untranslatable", _reason(request.op, plan, kind), pointer="/to")
+    found = _shortest_translation(plan, kinds)
+    if found is None:
+        others = f"no op of {request.to} can express this: " if len(kinds) > 1 else ""
+        raise Problem("untranslatable", others + _reason(request.op, plan, kinds[0]), pointer="/to")
+    kind, steps = found
     steps = with_open_sizes(request.op, plan, steps)
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
@@ -45,6 +45,31 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
         code=write_code(kind.model_fields["name"].default, plan, steps),
         warnings=[Warned(code="release-differs", message=text) for text in release_differences(plan, steps)],
     )
+
+
+def target_ops(to: str, notation: JsonNotation | None = None) -> list[type[Op]]:
+    """Return the op with this name, or the ops of the framework with this name. Ops with a target shape come first.
+
+    Raises Problem (unknown-op), written in the given notation.
+    """
+    if (kind := op_class(to)) is not None:
+        return [OPS[kind.model_fields["name"].default]]
+    kinds = [kind for name, kind in OPS.items() if name.startswith(f"{to}.")]
+    if not kinds:
+        raise unknown_op_problem(to, "/to", notation)
+    return sorted((kind for kind in kinds if kind.snippets), key=lambda kind: kind.target is None) or kinds
+
+
+def _shortest_translation(plan: Plan, kinds: Sequence[type[Op]]) -> tuple[type[Op], list[Step]] | None:
+    """Return the op whose translation has the fewest steps, and these steps, or None if no op can express the plan."""
+    best: tuple[type[Op], list[Step]] | None = None
+    for kind in kinds:
+        steps = find_steps(plan, kind)
+        if steps is not None and (best is None or len(steps) < len(best[1])):
+            best = kind, steps
+        if best is not None and len(best[1]) == 1:
+            break
+    return best
 
 
 def find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:

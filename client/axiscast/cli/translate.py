@@ -11,8 +11,6 @@ from typing import Any
 import click
 
 from ..messages import TranslateAnswer, TranslateRequest
-from ..messages.validation import unknown_op_problem
-from ..ops import op_class
 from .arguments import (
     CommandNotation,
     ShapeCommand,
@@ -36,7 +34,8 @@ from .terminal import color_lines, write_svg
     required=True,
     metavar="NAME",
     shell_complete=complete_ops,
-    help="The op to translate to. `axiscast ops` lists the ops.",
+    help="The op to translate to, or a framework such as torch, to choose its op with the fewest steps. `axiscast ops` "
+    "lists the ops.",
 )
 @svg_option
 @service_options
@@ -59,8 +58,9 @@ def translate_command(
     The exit status is 1 if the shapes do not broadcast, or if the other op can't express the operation.
     """
     fields = {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "to": to}
-    if op_class(to) is None:
-        raise unknown_op_problem(to, "/to", CommandNotation())
+    from ..answers.translate import target_ops
+
+    target_ops(to, CommandNotation())  # the message about an unknown op has the command's notation
     answer = _translate(validated_request(TranslateRequest, fields), url)
     write_svg(answer, svg)
     if as_json:

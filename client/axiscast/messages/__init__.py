@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    ValidationError,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from ..ops import OPS, IntegerOpField, Op, OpField, OpMapField, UnionByName, numpy, op_class
@@ -358,14 +367,20 @@ class IntegerRequest(RequestModel):
     op: IntegerOpField = Field(default=numpy.broadcast_arrays(), description=_OP_DESCRIPTION)
 
 
+def _targets() -> list[JsonValue]:
+    """Return the ops and the frameworks to which a request can be translated."""
+    names = [name for name, op in OPS.items() if op.snippets]
+    return [*names, *(prefix for prefix in sorted(_FRAMEWORKS) if any(name.startswith(f"{prefix}.") for name in names))]
+
+
 class TranslateRequest(IntegerRequest):
     """A request to translate an op to an op in another framework."""
 
     inputs: ListOf[ShapeField] = Field(description="The shape of each input.", examples=[[[3]]])
     to: str = Field(
-        description="The name of the other op.",
+        description="The name of the other op, or of a framework, whose op with the fewest steps is then used.",
         examples=["stablehlo.broadcast_in_dim"],
-        json_schema_extra=lambda schema: schema.update(enum=[name for name, op in OPS.items() if op.snippets]),
+        json_schema_extra=lambda schema: schema.update(enum=_targets()),
     )
 
 

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
-from ..ops import Op
+from ..ops import OPS, Op
 from ..wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
 from ..wire.wording import close_matches, did_you_mean
 
@@ -21,7 +21,8 @@ def parse_attribute(op: type[Op], name: str, text: str) -> Any:
     if name not in attributes:
         wire_name, close = op.model_fields["name"].default, did_you_mean(close_matches(name, attributes, 1))
         known = ", ".join(attributes) or "none"
-        raise ValueError(f"{wire_name} does not have this attribute{close} (valid attributes: {known})")
+        others = "" if close else other_ops_note(op, name)
+        raise ValueError(f"{wire_name} does not have this attribute{close or others} (valid attributes: {known})")
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)
@@ -40,6 +41,25 @@ def parse_attribute(op: type[Op], name: str, text: str) -> Any:
         return text
     example = (op.model_fields[name].examples or [[["x", "y"], ["y"]]])[0]
     return _json_in(text, f"must be JSON, such as {json.dumps(example)}")
+
+
+def other_ops_note(op: type[Op], attribute: str) -> str:
+    """Return a clause that names other ops with this attribute, or an empty string.
+
+    Only ops with a similar name are named, such as openvino.Broadcast-3 for ngraph.Broadcast, or up to three ops.
+    """
+    stem = _stem(op.model_fields["name"].default)
+    having = [name for name, kind in OPS.items() if attribute in kind.model_fields]
+    named = [name for name in having if _stem(name) == stem] or (having if len(having) <= _MAX_OTHER_OPS else [])
+    return f", but {' and '.join(named[:_MAX_OTHER_OPS])} {'has' if len(named) == 1 else 'have'} it" if named else ""
+
+
+_MAX_OTHER_OPS = 3
+
+
+def _stem(name: str) -> str:
+    """Return the last part of an op's name in lower case, without a version or an underscore."""
+    return name.rpartition(".")[2].partition("-")[0].replace("_", "").lower()
 
 
 def _number(text: str) -> float:

@@ -276,7 +276,8 @@ def _size(fault: InvalidField) -> str | None:
         return None  # the message about an invalid range needs no correction
     if fault.kind == "not_an_integer":
         shown = fault.found[:MAX_NAME_CHARACTERS]
-        return f"must be an integer, not a string: only check and compare accept names and ? ({shown!r})"
+        note = "only check and compare accept names and ?"
+        return f"must be an integer, not {shown!r}: {note}, so write an example size such as 2"
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:MAX_NAME_CHARACTERS]
     written = '"?"' if text.lower() in _UNKNOWN else f'"{name}"' if re.match("[A-Za-z_]", name) else ""
     return (

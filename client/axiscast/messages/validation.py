@@ -11,12 +11,13 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..ops import ALIASES, FRAMEWORKS, OPS, op_class
+from ..ops import ALIASES, FRAMEWORKS, OPS, Op, op_class
 from ..ops.aliases import full_name
 from ..wire.problems import Problem
 from ..wire.shapes import json_type_name
 from ..wire.validation_errors import allowed_values, error_message, merge_renamed_fields
 from ..wire.wording import MAX_NAME_CHARACTERS, close_matches, count_of, did_you_mean
+from .attribute_text import other_ops_note
 from .corrections import correction_of, shape_in
 from .invalid_field import InvalidField
 from .notation import JsonNotation, MapNotation
@@ -113,20 +114,21 @@ def _framework(name: str) -> str | None:
 def close_ops(name: str) -> list[str]:
     """Return the ops whose names are similar to an unknown name.
 
-    If the name includes a framework, only this framework's ops are returned. Otherwise, the last parts of the names are
-    compared.
+    If the name includes a framework, only this framework's ops are returned, unless an op of another framework has the
+    same name with the same version. Otherwise, the last parts of the names are compared.
     """
     full = full_name(name[:MAX_NAME_CHARACTERS]).lower()
     head, _, tail = full.partition(".")
     frameworks, ops = _names()
     framework = frameworks.get(head) or next(iter(close_matches(head, frameworks.values(), 1, 0.75)), None)
     if framework is None:
-        return [op for op in ops if op.lower().endswith(f".{head}")][:5] or close_matches(name, ops)
+        return [op for op in ops if op.lower().partition("-")[0].endswith(f".{head}")][:6] or close_matches(name, ops)
     own = [op for op in ops if op.startswith(f"{framework}.")]
     if not tail:
         return own[:3]
     others = [alias for alias in ALIASES if alias.startswith(f"{framework}.")]
-    return _close_last_parts(full, own, 0.6) or _close_last_parts(full, others, 0.8)
+    versions = [op for op in ops if "-" in tail and op.lower().endswith(f".{tail}")]
+    return versions or _close_last_parts(full, own, 0.6) or _close_last_parts(full, others, 0.8)
 
 
 def _close_last_parts(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
@@ -174,6 +176,8 @@ def _message(
         return f"must be a string, not {json_type_name(found)}: write {noun} such as {json.dumps(example)}"
     example = None if example is None else notation.assignment(location, example)
     plain = error_message(error, location[-1] if location else "", fields, example)
+    if kind == "extra_forbidden" and model is not None and issubclass(model, Op) and "did you mean" not in plain:
+        plain += other_ops_note(model, str(location[-1]))
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for an unknown size' if unknown else plain
 

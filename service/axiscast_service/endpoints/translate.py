@@ -25,4 +25,4 @@ async def post_translate(request: Request) -> Response:
         # exclude_unset would remove the name of an op, because the name is a default value in the op's class.
         return encoded(answer_translate(context.message).model_dump(exclude_none=True), context.media_type)
 
-    return await context.run(translate_time_estimate(context.message.inputs), work)
+    return await context.run(translate_time_estimate(context.message.inputs, context.message.to), work)
