@@ -53,14 +53,19 @@ TARGETS = [name for name, op in OPS.items() if op.snippets]
 
 @cache
 def requests() -> list[Request]:
-    """Return one compatible request of the vectors for each plan, because a translation depends on the plan only."""
-    found: dict[Plan, Request] = {}
+    """Return one compatible request of the vectors for each plan and target shape with sizes such as -1.
+
+    A translation depends only on these two.
+    """
+    found: dict[tuple[Plan, Shape | None], Request] = {}
     for name in FILES:
         for vector in vectors(name):
             if vector["compatible"] and max(map(prod, vector["inputs"])) < 10**5:
                 op, shapes = OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
-                found.setdefault(lower(op, shapes), (op, shapes))
-    return [request for plan, request in found.items() if sum(map(_elements, plan.outputs)) < 10**6]
+                plan, target = lower(op, shapes), getattr(op, op.target or "", None)
+                is_plain = target is None or [target] == [output.output_shape for output in plan.outputs]
+                found.setdefault((plan, None if is_plain else tuple(target)), (op, shapes))
+    return [request for (plan, _), request in found.items() if sum(map(_elements, plan.outputs)) < 10**6]
 
 
 def _elements(output: Any) -> int:
