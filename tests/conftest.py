@@ -44,6 +44,9 @@ hypothesis.settings.load_profile("suite")
 for phase in ("connect", "read", "write", "pool"):  # httpx would give up after 5 s
     setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, phase, PATIENCE)
 
+# Without the cache, each call of httpx.get would load the certificates of the system, which takes 26 ms.
+httpx._transports.default.create_ssl_context = functools.cache(httpx.create_ssl_context)  # type: ignore[attr-defined]
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:

@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 from symbolic_truth import holds
 from test_batch import SHAPE_ATTRIBUTES
+from test_symbolic import FIRST
 from test_vectors import FILES, OP, vectors
 
 from axiscast.answers import compare as comparison
@@ -31,11 +32,14 @@ from axiscast.wire.problems import Problem
 
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
 ROWS = 8
-ATTRIBUTES = 60
-"""The maximum number of vectors per op whose attributes differ, such as the equations of an einsum."""
 """The number of requests for each op and its attributes."""
-RANKS = 10
-"""The number of further requests from the vectors of an op, with other ranks."""
+ATTRIBUTES_PER_RULE, ATTRIBUTES_PER_OP = 60, 10
+"""The maximum number of vectors whose attributes differ, such as the equations of an einsum.
+
+The first number applies to one op of each rule, and the second number to the other ops with this rule.
+"""
+RANKS_PER_RULE, RANKS_PER_OP = 10, 3
+"""The maximum number of further vectors, with other ranks."""
 
 
 class Row(NamedTuple):
@@ -59,9 +63,10 @@ def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
     drawn = []
     for name in found:
         its = [vector for vector in by_attributes.values() if vector["op"]["name"] == name]
-        drawn += random.Random(name).sample(its, min(len(its), ATTRIBUTES))
+        most = ATTRIBUTES_PER_RULE if name in FIRST else ATTRIBUTES_PER_OP
+        drawn += random.Random(name).sample(its, min(len(its), most))
     for name, its in found.items():
-        drawn += random.Random(name).sample(its, min(len(its), RANKS))
+        drawn += random.Random(name).sample(its, min(len(its), RANKS_PER_RULE if name in FIRST else RANKS_PER_OP))
     for vector in drawn:
         if 2**62 in vector["op"].get(_attribute(vector["op"]["name"]) or "", ()):
             continue  # columns refuse a merged axis that is too long: see test_batch.py
