@@ -42,7 +42,7 @@ def test_a_diagram_shows_a_merged_axis_below_its_last_factor() -> None:
     assert (
         drawing(einops.repeat(pattern="h w -> (h 2) (w 2)"), (2, 3))
         == """
-axis     0   1   2   3
+axis     0   0   1   1
 input 0  2   +   3   +
          --------------
 output       4       6

@@ -220,19 +220,19 @@ def test_the_drawing_has_a_column_for_each_letter_and_a_row_for_the_result() -> 
     assert (
         ask("...ij,...kj->...ik", (5, 1, 2, 3), (6, 4, 3), explain=True).diagram
         == """\
-axis     0   1   2   sum   3
-input 0  5   1*  2     3
-input 1  +   6         3   4
-         --------------------
-result   5   6   2         4
+axis     0   1   2 (i)   sum (j)   3 (k)
+input 0  5   1*      2         3
+input 1  +   6                 3       4
+         --------------------------------
+result   5   6       2                 4
 * stretched   + new axis"""
     )
     assert (
         ask("ii->i", (2, 3), explain=True).diagram
         == """\
-axis     0
-input 0  2
-         ^
+axis     0 (i)
+input 0      2
+             ^
 ^ conflict"""
     )
     assert (

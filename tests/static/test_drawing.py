@@ -125,3 +125,16 @@ def test_on_a_phone_the_shapes_come_first_and_the_verdict_stays_in_view(page: Pa
     page.tab.get_by_role("link", name="Outer product").click()
     page.settle()
     assert page.tab.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("op=numpy.einsum&input=2,3&input=3,4&equation=ij,jk->ik", ["axis 0 (i)", "sum (j)", "axis 1 (k)"]),
+        ("op=numpy.tile&input=2,3&reps=2,2", ["axis 0", "axis 0", "axis 1", "axis 1"]),
+        ("op=einops.repeat&input=2,3&pattern=h w -> (h 2) w", ["axis 0", "axis 1"]),
+    ],
+)
+def test_each_column_names_its_axis_and_its_letter(page: Page, query: str, columns: list[str]) -> None:
+    page.ask(query)
+    assert page.texts("table.axes thead button") == columns

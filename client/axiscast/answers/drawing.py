@@ -41,7 +41,10 @@ class Drawing(NamedTuple):
     """The table and the scenes of a request."""
 
     heads: list[str]
-    """The name of each column: the index of an output axis, or "sum" for a summed axis."""
+    """The name of each column: the index of an output axis, or "sum" for a summed axis, and its label in an einsum.
+
+    If an output axis has several columns, because the op merges axes, each of these columns has the index as its name.
+    """
     rows: list[Row]
     """The rows. A row with fewer cells than the table has columns is right-aligned."""
     ruled: int | None
@@ -131,7 +134,9 @@ def _broadcast(
             blamed = outcome.axes[0]
         if blamed is not None:
             rows.append(Row("", [Cell("", "^" if axis == blamed else "") for axis in range(rank)]))
-    return [str(axis) for axis in range(rank)] or [""], rows, ruled
+    merges = alignment.outputs[0].merges if alignment and alignment.outputs else None
+    names = range(rank) if merges is None else [axis for axis, count in enumerate(merges) for _ in range(count)]
+    return [str(axis) for axis in names] or [""], rows, ruled
 
 
 def _product(
@@ -144,6 +149,8 @@ def _product(
         rows = [Row(f"input {number}", [Cell("()")], number) for number in range(min(len(shapes), MAX_DRAWN_INPUTS))]
         return [""], [*rows, Row("result", [Cell("()")])], len(rows)
     heads = [str(result.index(axis)) if axis in result else "sum" for axis in columns]
+    labels = [alignment.labels[axis] if alignment.labels else "" for axis in columns]
+    heads = [f"{head} ({label})" if label else head for head, label in zip(heads, labels, strict=True)]
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
         Row(f"input {number}", [_operand_cell(alignment, plan, number, axis) for axis in columns], number)

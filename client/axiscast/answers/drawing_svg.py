@@ -219,7 +219,7 @@ def _notes(drawing: Drawing, rank: int, shown: Sequence[int]) -> list[str]:
 
 
 def _head(name: str) -> str:
-    return f"axis {name}" if name.isdigit() else name
+    return f"axis {name}" if name[:1].isdigit() else name
 
 
 def _size_texts(row: Row, column: int, reached: Sequence[str]) -> tuple[str, str]:

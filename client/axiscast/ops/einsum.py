@@ -90,7 +90,8 @@ class LabeledProduct(Op):
         )
         combined = (self._axis(label, tuple(terms)) for label, terms in axes.items())
         result = tuple(place[label] for label in names.result)
-        return Alignment(shapes, None, (*combined, *diagonals), outputs, result=result)
+        named = ["" if label.startswith(ELLIPSIS) else label for label in axes] + [""] * len(diagonals)
+        return Alignment(shapes, None, (*combined, *diagonals), outputs, result=result, labels=tuple(named))
 
     def _axis(self, label: str, terms: tuple[Term, ...]) -> Axis:
         relation = Relation.BROADCAST if label.startswith(ELLIPSIS) else self.relation

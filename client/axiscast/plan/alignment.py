@@ -94,6 +94,8 @@ class Alignment:
     """The ShapeMismatch that is raised even if all sizes fit, or None."""
     result: tuple[int, ...] | None = None
     """The axes of the operation's result, such as a matrix product, if they differ from the axes of the outputs."""
+    labels: tuple[str, ...] | None = None
+    """The label of each axis in an einsum, or an empty string if the axis has no label."""
 
 
 def replace_fields(alignment: Alignment, **changes: Any) -> Alignment:
@@ -114,6 +116,7 @@ class RightAlignment(Alignment):
     effective_target: Shape | None
     """The target shape in which each -1 is replaced by the input's size."""
     result = None
+    labels = None
     nonunit_masks: tuple[int, ...] = ()
     """A bit mask for each input and for the target. A bit is 1 if the size of the axis is not 1.
 

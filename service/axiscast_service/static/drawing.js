@@ -235,7 +235,7 @@ function axesTable(answer, asked, resize) {
   const [names, spans] = (outputs.length && headingsOf(asked, count)) || [dims, Array(count).fill(1)];
   let column = 0;
   const heads = spans.map((span, axis) => {
-    const button = el("button", {type: "button"}, titles[axis] ?? `axis ${axis}`);
+    const button = el("button", {type: "button"}, count === spans.length && titles[axis] ? titles[axis] : `axis ${axis}`);
     return el("th", {scope: "col", colSpan: span, "data-column": (column += span) - span}, button);
   });
   const head = [el("tr", {}, el("td", {}), ...heads)];
@@ -281,9 +281,9 @@ function sentenceAt(place, rows, name, blamed) {
     return mark === "+" ? [[who, " gets a new axis"]]
       : size === "" ? [] : [[who, ` has ${size}${stretched[mark] ?? ""}`]];
   });
-  const verdict = blamed[place] ? ": these sizes conflict." : name === "sum" ? ": the product is summed along it." : ".";
+  const verdict = blamed[place] ? ": these sizes conflict." : name.startsWith("sum") ? ": the product is summed along it." : ".";
   const words = told.flatMap((part, number) => [number ? "; " : "", ...part]);
-  const head = name === "sum" ? "Summed" : /^axis \d+$/.test(name) ? `A${name.slice(1)}` : `Axis ${place} (${name})`;
+  const head = name.startsWith("sum") ? `Summed${name.slice(3)}` : /^axis \d+/.test(name) ? `A${name.slice(1)}` : `Axis ${place} (${name})`;
   return [`${head}: `, ...words, verdict];
 }
 

@@ -17,7 +17,7 @@ export function rowsOf({drawing}) {
   const {heads, rows, omitted_inputs: omitted} = drawing ?? NOTHING, count = heads.filter(Boolean).length;
   const cellsOf = (cells) => (count ? [...Array(count - cells.length).fill({size: "", mark: "", axis: null}), ...cells] : []);
   return {
-    heads: heads.filter(Boolean).map((head) => (head === "sum" ? head : `axis ${head}`)),
+    heads: heads.filter(Boolean).map((head) => (head.startsWith("sum") ? head : `axis ${head}`)),
     more: omitted ? `and ${omitted} more inputs` : "",
     blamed: cellsOf(rows.find(({name}) => !name)?.cells ?? []).map(({mark}) => mark === "^"),
     rows: rows.filter(({name}) => name).map(({name, input, cells}) => (
