@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..messages import Side
+from ..messages.conditions import Side
 from ..wire.dimensions import Quotient, Symbol
 from ..wire.shapes import MAX_SIZE
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 
-from ..messages import Condition, DimensionPlace, Equation, Side
+from ..messages.conditions import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
 from ..plan.alignment import Alignment, replace_fields
 from ..plan.plan import Shape

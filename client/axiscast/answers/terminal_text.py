@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..messages import CheckAnswer, Comparison, Condition, Hint, SkippedOp, TranslateAnswer, Warned
+from ..messages import CheckAnswer, Comparison, Hint, SkippedOp, TranslateAnswer, Warned
+from ..messages.conditions import Condition
 from ..ops import OPS
 from ..wire.shapes import format_shape
 

@@ -25,6 +25,7 @@ from ..wire.shapes import ShapeField, StopAtFirstError, limit_names
 from ..wire.wording import close_matches, did_you_mean
 from .base import AnswerModel, DrawnAnswer, ListOf, RequestModel
 from .catalogue import OpEntry
+from .conditions import Condition, ExplainedSize
 
 __all__ = [
     "CheckAnswer", "CheckRequest", "Comparison", "ConflictAnswer", "Hint", "OpEntry", "OutputShape", "ResultShape",
@@ -162,41 +163,6 @@ class Warned(AnswerModel):
     hint: Hint | None = Field(default=None, description="The request that was probably intended, if it is known.")
 
 
-class DimensionPlace(AnswerModel):
-    """The location of a size that has no name, which is an axis of an input or of an attribute."""
-
-    input: int | None = Field(default=None, description="The number of the input.")
-    attribute: str | None = Field(default=None, description="The name of the attribute.")
-    axis: int = Field(description="The axis of the input or the attribute.")
-
-
-Side = int | str | DimensionPlace
-"""A side of an equation: a size, a name, or the location of an unknown size without a name."""
-
-
-class Equation(AnswerModel):
-    """A statement that two sizes are equal, or that one size divides another. Only 0 is a multiple of 0."""
-
-    equal: tuple[Side, Side] | None = Field(default=None, description="Two equal sizes.")
-    divides: tuple[Side, Side] | None = Field(
-        default=None, description="The divisor, and the size that must be a multiple of the divisor."
-    )
-
-
-class Condition(AnswerModel):
-    """A condition, which is met if at least one of its equations is true."""
-
-    any: ListOf[Equation] = Field(description="The equations. At least one of them must be true.")
-    text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
-
-
-class AxisSize(AnswerModel):
-    """The size of an output axis that depends on symbolic sizes."""
-
-    axis: int = Field(description="The axis of the result, or of the first output.")
-    text: str = Field(description="The size as text.", examples=["C if W == 1, else W"])
-
-
 class CheckAnswer(DrawnAnswer):
     """The response to a check request: `outputs` if the shapes broadcast, otherwise `conflict`."""
 
@@ -216,7 +182,7 @@ class CheckAnswer(DrawnAnswer):
     conditions: ListOf[Condition] = Field(
         default_factory=list, description="For symbolic shapes: they broadcast if and only if all conditions are true."
     )
-    axis_sizes: ListOf[AxisSize] = Field(
+    axis_sizes: ListOf[ExplainedSize] = Field(
         default=[], description="The sizes of the axes on which two symbolic sizes meet, if each of them can be 1."
     )
     hints: ListOf[Hint] = Field(

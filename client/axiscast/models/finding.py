@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from ..messages import CheckAnswer, Condition, DimensionPlace
+from ..messages import CheckAnswer
+from ..messages.conditions import Condition, DimensionPlace
 
 SizeOrName = int | str
 Verdict = Literal["compatible", "depends", "incompatible", "unchecked"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...answers.terminal_text import join_conditions
-from ...messages import Condition, DimensionPlace, Side
+from ...messages.conditions import Condition, DimensionPlace, Side
 from ...wire.shapes import format_shape
 from ..finding import Finding, SizeOrName, is_placeholder
 from .operation_code import known_shapes, name_and_shape, operand_name, operation_code, shown_sizes
