@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import PATIENCE
 from conversation import CHECK, answered, application, connection, hooks, turns
 from raw_http import BODY
 from uvicorn.server import ServerState
@@ -154,7 +155,7 @@ def test_the_listener_waits_until_a_late_connection_has_ended() -> None:
         await asyncio.sleep(0.12)
         assert not waiting.done()
         state.connections.clear()
-        await asyncio.wait_for(waiting, 1)
+        await asyncio.wait_for(waiting, PATIENCE)
 
     asyncio.run(run())
 

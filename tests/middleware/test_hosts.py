@@ -10,7 +10,7 @@ import httpx
 import msgpack
 import pytest
 import yaml
-from conftest import Served, run, served
+from conftest import PATIENCE, Served, run, served
 
 from axiscast import Client, MisdirectedRequest
 from axiscast_service.middleware.host_check import effective_hosts, parse_hosts
@@ -24,7 +24,7 @@ OTHERS = ["rebound.example", "rebound.example:8000", "127.0.0.1.example", "local
 
 
 def status(service: Served, host: str, path: str = "/v1/check?input=3", *fields: str) -> int:
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE) as connection:
         lines = [f"GET {path} HTTP/1.1", f"Host: {host}", *fields, "", ""]
         connection.sendall("\r\n".join(lines).encode())
         return int(connection.makefile("rb").readline().split()[1])

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from conftest import Served, run, served, unhurried
+from conftest import PATIENCE, Served, run, served, unhurried
 
 from axiscast import Client, ConnectionFailed
 from axiscast_service.serve import verify_settings
@@ -130,7 +130,7 @@ def test_every_response_has_nosniff_and_the_version(keys: bool, tmp_path: Path) 
     (tmp_path / "keys").write_text("alice:0123456789abcdef\n")
     with served(**({"api_keys_file": tmp_path / "keys"} if keys else {})) as running:
         for said in SAID:
-            with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+            with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as connection:
                 connection.sendall(f"{said} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
                 head = connection.recv(2**16).partition(b"\r\n\r\n")[0].lower()
             assert head.startswith(b"http/1.1 "), said
