@@ -26,6 +26,16 @@ def test_messagepack_has_the_same_fields(http: httpx.Client) -> None:
     assert post(http, "/v1/why", {"text": TEXT}).status_code == 200
 
 
+def test_text_has_the_explanation_the_drawing_and_the_hints(http: httpx.Client) -> None:
+    answer = http.post("/v1/why", json={"text": TEXT}, headers={"Accept": "text/plain"})
+    assert (answer.status_code, answer.headers["vary"]) == (200, "Accept")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = answer.text.splitlines()
+    assert lines[0] == http.post("/v1/why", json={"text": TEXT}).json()["message"]
+    assert lines[2] == "axis     0    1   2    3"
+    assert lines[-1] == "hint: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"
+
+
 def test_data_that_the_text_does_not_contain_is_null(http: httpx.Client) -> None:
     text = "RuntimeError: The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension 3"
     answer = http.post("/v1/why", json={"text": text}).json()

@@ -78,7 +78,8 @@ axiscast checks whether shapes broadcast, by the rules of NumPy, PyTorch, JAX, O
 
   curl '{url}v1/check?input=8,1,6,1&input=7,1,5&format=text'
   curl '{url}v1/check?op=torch.expand&size=2,-1&input=1,3&format=text'
-  curl '{url}v1/why' --json '{{"text": "operands could not be broadcast together with shapes (3,4) (5,)"}}'
+  curl '{url}v1/why' -H 'Accept: text/plain' \\
+    --json '{{"text": "operands could not be broadcast together with shapes (3,4) (5,)"}}'
 
 The ops are listed at {url}v1/ops.
 """

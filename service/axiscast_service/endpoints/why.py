@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.diagnosis import Diagnosis, diagnose, why_to_dict
+from axiscast.answers.diagnosis import Diagnosis, diagnose, why_as_text, why_to_dict
 from axiscast.answers.estimates import REQUEST_MS, memory_estimate, time_estimate, why_time_estimate
 from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
 
-from ..openapi import request_and_response
-from .request_context import encoded, receive
+from ..middleware.negotiation import TEXT, request_encoding, response_type
+from ..openapi import request_body, responses
+from .request_context import encoded, receive, response_with
 
 router = APIRouter()
 
 
-@router.post("/v1/why", summary="Explain an error", **request_and_response(WhyRequest, WhyAnswer))
+@router.post(
+    "/v1/why",
+    summary="Explain an error",
+    openapi_extra=request_body(WhyRequest),
+    responses=responses(WhyAnswer, (TEXT,)),
+)
 async def post_why(request: Request) -> Response:
-    """Return the op and shapes in an error message and the check of these shapes, or explain the error."""
-    context = await receive(request, WhyRequest)
+    """Return the op and shapes in an error message and the check of these shapes, or explain the error.
+
+    With `Accept: text/plain`, the response is the explanation as text.
+    """
+    context = await receive(request, WhyRequest, response_type(request, request_encoding(request), (TEXT,)))
     text = context.message.text
     diagnosis = await context.run(why_time_estimate(len(text)), diagnose, text)
     size = _size_of_check(diagnosis)
@@ -27,7 +36,10 @@ async def post_why(request: Request) -> Response:
     def work() -> Response:
         if size is not None:
             context.reserve(memory_estimate(size))
-        return encoded(why_to_dict(diagnosis), context.media_type)
+        answer = why_to_dict(diagnosis)
+        if context.media_type == TEXT:
+            return response_with(why_as_text(WhyAnswer.model_validate(answer)).encode() + b"\n", TEXT)
+        return encoded(answer, context.media_type)
 
     return await context.run(REQUEST_MS if size is None else time_estimate(size), work)
 

@@ -13,6 +13,7 @@ from axiscast.wire.problems import Problem
 SUPPORTED = ", ".join(ENCODINGS)
 TEXT = "text/plain"
 SVG = "image/svg+xml"
+_PLACES = {TEXT: "Only GET /v1/check and /v1/why return text", SVG: "Only /v1/check returns pictures"}
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _PROBLEM_JSON = "application/problem+json"
 
@@ -63,11 +64,11 @@ def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -
     quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
     if quality <= 0:
         supported = list(dict.fromkeys(offers))
-        pictures = ". Only /v1/check returns text or pictures" if {TEXT, SVG} & ranges.keys() - set(offers) else ""
+        places = "".join(f". {place}" for media, place in _PLACES.items() if media in ranges and media not in offers)
         raise Problem(
             "not-acceptable",
             f"Accept ({accept[:60]}) allows no supported media type: write one of {', '.join(supported)}, or "
-            f"*/*{pictures}",
+            f"*/*{places}",
             supported=supported,
         )
     return offer
