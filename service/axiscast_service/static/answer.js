@@ -11,11 +11,11 @@ const reachedBy = ({outputs = [], result}) =>
 const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
 
 /** Returns [kind, headline, ...message] for the response to a check. The headline warns of an accidental outer product. */
-export function verdictOf({compatible, outputs, result, conflict, warnings}) {
+export function verdictOf({compatible, outputs, result, conditions = [], conflict, warnings}) {
   const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
   if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflict.message)];
   if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(square.message)];
-  if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`];
+  if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`, `Only if ${conditions.map(({text}) => text).join(", and ")}.`];
   return ["yes", result ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
 }
 
@@ -29,12 +29,12 @@ export function fixesOf({conflict, hints: matching = [], warnings = []}, asked) 
   }));
 }
 
-/** Returns the elements below the drawing: conditions, warnings, outputs and a link to the comparison. */
-export function detailsOf({outputs = [], result, conditions = [], axis_sizes: sizes = [], warnings = []}, asked) {
+/** Returns the elements below the drawing: symbolic sizes, warnings, outputs and a link to the comparison. */
+export function detailsOf({outputs = [], result, axis_sizes: sizes = [], warnings = []}, asked) {
   const others = linkTo(comparisonOf(asked, outputs), "Compare all frameworks");
   const told = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
   return [
-    ...list("condition", "Conditions", [...conditions.map(({text}) => [text]), ...sizes.map(({axis, text}) => [`output axis ${axis} has size ${text}`])]),
+    ...list("condition", "Symbolic sizes", sizes.map(({axis, text}) => [`output axis ${axis} has size ${text}`])),
     ...list("warning", "Warnings", told),
     ...resultOf(result), ...tableOf(outputs), el("p", {className: "others"}, others),
   ];

@@ -56,7 +56,8 @@ export function opPicker({input, list, status}, {ops, current, choose}) {
     if (!active) return;
     active.setAttribute("aria-selected", "true");
     input.setAttribute("aria-activedescendant", active.id);
-    active.scrollIntoView({block: "nearest"});
+    if (active === options()[0]) list.scrollTop = 0; // also shows the name of the group
+    else active.scrollIntoView({block: "nearest"});
   };
 
   const open = (text) => {

@@ -174,7 +174,7 @@ function read(text) {
 }
 
 const MAX_CHARACTERS = 65536;
-const PASTE = "You can also paste an error message into a shape.";
+const PASTE = "Or paste an error message into a shape.";
 
 /** Loads the op and the inputs from an error message, or shows an explanation of the error. */
 async function explain(text) {
