@@ -70,6 +70,13 @@ def test_a_hint_has_a_text_and_a_request_that_broadcasts(
     assert (hint.op, hint.inputs) == (other, inputs)
 
 
+def test_only_the_inputs_that_conflict_are_changed() -> None:
+    # Each input (4, 5) could have new axes in 27 places, and none of these changes helps.
+    shapes = ((6, 7, 8, 9, 2, 3, 4, 5), (4, 5), (4, 5), (4, 5), (8, 9, 2))
+    (hint,) = find_hints(MUTUAL, *shapes)
+    assert hint.inputs == [*shapes[:4], (8, 9, 2, 1, 1, 1)]
+
+
 def test_there_is_no_hint_if_no_change_broadcasts() -> None:
     assert find_hints(MUTUAL, (3,), (4,)) == []
 

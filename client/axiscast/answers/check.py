@@ -134,7 +134,7 @@ def conflict_to_dict(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lowe
         "inputs": list(conflict.inputs[:_MAX_LISTED_INPUTS]),
         "sizes": list(conflict.sizes[:_MAX_LISTED_INPUTS]),
         **({"axes": list(conflict.axes[:_MAX_LISTED_INPUTS])} if conflict.axes else {}),
-        "hints": find_hints(op, shapes, lower),
+        "hints": find_hints(op, shapes, lower, conflict=conflict),
     }
 
 

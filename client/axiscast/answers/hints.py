@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
 from ..ops.einsum import LabeledProduct
-from ..plan.alignment import Alignment, RightAlignment, ShapeMismatch
+from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Plan, Shape
 from ..plan.resolution import has_integer_mismatch, try_resolve
 from ..wire.cancellation import checkpoint
@@ -35,8 +35,8 @@ MAX_SYMBOLIC_HINT_TRIES = 8
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
-Candidates = Callable[[Op, tuple[Shape, ...], Shape | None, Try], Iterator[Candidate]]
-"""A function that yields the changed requests that broadcast."""
+Candidates = Callable[[Op, tuple[Shape, ...], Shape | None, Try, Sequence[int]], Iterator[Candidate]]
+"""A function that yields the changed requests that broadcast. Its last argument lists the inputs that may change."""
 
 
 def find_hints(
@@ -45,11 +45,13 @@ def find_hints(
     lower: Lower = lower_integers,
     candidates: Candidates | None = None,
     accepts: Callable[[Alignment], bool] | None = None,
+    conflict: Conflict | None = None,
 ) -> list[dict[str, Any]]:
     """Return up to MAX_HINTS changed requests that broadcast, as plain values in the fields of messages.Hint.
 
     The most likely change is first. `lower` returns the plan of a changed request. By default, all kinds of changes are
-    tried. `accepts` can reject the alignment of a changed request.
+    tried. `accepts` can reject the alignment of a changed request. `conflict` is the reason why the request itself does
+    not broadcast, if that is known.
     """
     target = getattr(op, op.target) if op.target else None
     if not is_small(op, shapes):
@@ -57,6 +59,7 @@ def find_hints(
     of_integers = lower is lower_integers
     tries, symbolic_tries = count(), count()
     found: dict[object, dict[str, Any]] = {}
+    numbers = _opposed_inputs(op, shapes, conflict) if of_integers else range(len(shapes))
 
     def fitting(op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
         if next(tries) >= MAX_HINT_TRIES:
@@ -85,13 +88,27 @@ def find_hints(
         return plan.outputs[0].shape if plan.outputs else ()
 
     try:
-        for text, other, inputs in (candidates or _candidates)(op, shapes, target, fitting):
+        for text, other, inputs in (candidates or _candidates)(op, shapes, target, fitting, numbers):
             found.setdefault((other, inputs), hint_to_dict(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
         pass
     return list(found.values())
+
+
+def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None) -> Sequence[int]:
+    """Return the inputs of which one must change if integer sizes conflict: two inputs if all are right-aligned.
+
+    Right-aligned inputs meet on the same axes, whatever the shapes of the other inputs are.
+    """
+    inputs = [] if conflict is None else [number for number in conflict.inputs[:2] if number is not None]
+    try:
+        if len(inputs) == 2 and isinstance(op.align(shapes), RightAlignment):
+            return inputs
+    except ShapeMismatch:  # the op's rule refuses the shapes before it aligns them
+        pass
+    return range(len(shapes))
 
 
 class _Enough(Exception):
@@ -110,14 +127,16 @@ def hint_to_dict(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]
     return {"text": text, "op": plain_op, "inputs": [list(shape) for shape in shapes]}
 
 
-def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
+def _candidates(
+    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
+) -> Iterator[Candidate]:
     if isinstance(op, LabeledProduct):
         yield from equation_candidates(op, shapes, fitting)
         return
     if not op.has_common_output_axes:
         yield from multiplied_candidates(op, shapes, fitting)
-    yield from swapped_candidates(op, shapes, target, fitting)
-    yield from reshaped_candidates(op, shapes, fitting)
+    yield from swapped_candidates(op, shapes, target, fitting, numbers)
+    yield from reshaped_candidates(op, shapes, fitting, numbers)
     if target is None and op.has_common_output_axes:
         yield from _paired(op, shapes, fitting)
     if target is not None and len(shapes) == 1:
@@ -181,9 +200,12 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
     return (*shapes[:number], shape, *shapes[number + 1 :])
 
 
-def swapped_candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
-    """Yield requests in which two axes of one input are swapped to match another input or the target."""
-    for number, shape in enumerate(shapes):
+def swapped_candidates(
+    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
+) -> Iterator[Candidate]:
+    """Yield requests in which an input in `numbers` swaps two axes to match another input or the target."""
+    for number in numbers:
+        shape = shapes[number]
         partners = [one for one in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(one) == len(shape)]
         for one, other in combinations(range(len(shape)), 2) if partners else ():
             first, second = shape[one], shape[other]
@@ -204,11 +226,12 @@ def swapped_candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, 
                 return
 
 
-def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield requests in which one input has new axes of size 1, or no longer has its leading axes of size 1."""
+def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try, numbers: Sequence[int]) -> Iterator[Candidate]:
+    """Yield requests in which an input in `numbers` has new axes of size 1, or lacks its leading axes of size 1."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
-    for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
+    for number in sorted(numbers, key=ranks.__getitem__):
+        shape = shapes[number]
         for rank in range(len(shape) + 1, room + 1 if shape else 0):
             # A new axis before axis 0 changes nothing. The last axes stay last if they fit there, as those of a mask.
             for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..ops import Op, align
@@ -30,15 +30,17 @@ def find_matching_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> list
     return find_hints(op, shapes, lower, _candidates, accepts)
 
 
-def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
+def _candidates(
+    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
+) -> Iterator[Candidate]:
     if isinstance(op, LabeledProduct):
         return
     if not op.has_common_output_axes:
         yield from multiplied_candidates(op, shapes, fitting)
         return
-    for text, _, inputs in swapped_candidates(op, shapes, target, fitting):
+    for text, _, inputs in swapped_candidates(op, shapes, target, fitting, numbers):
         yield f"{_meetings(op, shapes, inputs)[0]}: {text}", op, inputs
-    for text, _, inputs in reshaped_candidates(op, shapes, fitting):
+    for text, _, inputs in reshaped_candidates(op, shapes, fitting, numbers):
         before, after = _meetings(op, shapes, inputs)
         yield f"{before}: {after}, {text.removesuffix(': the shapes then fit')}", op, inputs
 

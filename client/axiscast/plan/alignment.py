@@ -134,13 +134,32 @@ class RightAlignment(Alignment):
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]  # computed on first use
-        rank = self._rank
-        terms: list[list[Term]] = [[] for _ in range(rank)]
-        for number, shape in enumerate(self._everyone):
-            owner = number if number < len(self.input_shapes) else None
-            for axis, size in enumerate(shape):
-                terms[rank - len(shape) + axis].append(Term(owner, axis, size))
-        return tuple([Axis(self.relation, tuple(meeting)) for meeting in terms])
+        return tuple([self.axis(number) for number in range(self._rank)])
+
+    def axis(self, number: int) -> Axis:
+        """Return one output axis, as in `axes`."""
+        terms, end = [], number - self._rank
+        for owner, shape in enumerate(self._everyone):
+            if len(shape) + end >= 0:
+                terms.append(Term(owner if owner < len(self.input_shapes) else None, len(shape) + end, shape[end]))
+        return Axis(self.relation, tuple(terms))
+
+    def first_conflict(self) -> int | None:
+        """Return the first output axis on which integers do not fit, or None. Only Relation.BROADCAST is compared.
+
+        A conflict needs the terms of this axis only, so `axes` is not computed.
+        """
+        if self.relation is not Relation.BROADCAST:
+            return None
+        everyone, rank = self._everyone, self._rank
+        for end in range(-rank, 0):
+            common = 1
+            for shape in everyone:
+                if len(shape) + end >= 0 and (size := shape[end]) != 1 and size != common:
+                    if common != 1:
+                        return rank + end
+                    common = size
+        return None
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]  # computed on first use

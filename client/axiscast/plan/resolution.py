@@ -22,6 +22,8 @@ def resolve(alignment: Alignment) -> Plan:
 
 def resolve_axes(alignment: Alignment) -> Plan:
     """Return the plan for an alignment as `resolve` does, but without the fast path for right-aligned shapes."""
+    if isinstance(alignment, RightAlignment) and (conflict := alignment.first_conflict()) is not None:
+        check_axis(alignment, conflict, alignment.axis(conflict))
     sizes = [check_axis(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     if alignment.refusal is not None:
         raise alignment.refusal
