@@ -123,6 +123,26 @@ def test_broadcast_reads_several_files_and_may_replace_them(url: list[str], tmp_
     assert np.load(tmp_path / "b.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
+def test_broadcast_without_an_output_file_prints_small_outputs(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(2, dtype=np.int16).reshape(2, 1))
+    np.save(tmp_path / "b.npy", np.array([0.5, 2.0, 3.0]))
+    done = run("broadcast", "a.npy", "b.npy", *url, folder=tmp_path)
+    first, second = "output 0: int16 (2, 3)\n[[0 0 0]\n [1 1 1]]\n", "[[0.5 2.  3. ]\n [0.5 2.  3. ]]\n"
+    assert (done.returncode, done.stdout) == (0, f"{first}output 1: float64 (2, 3)\n{second}")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.npy", "b.npy"}
+
+
+def test_broadcast_without_an_output_file_refuses_large_outputs(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    assert run("broadcast", "in.npy", "--shape", "333,3", folder=tmp_path).stdout.count("[0 1 2]") == 333
+    for words in (["--shape", "334,3"], ["--shape", "9000000000000000,3"]):
+        done = run("broadcast", "in.npy", *words, folder=tmp_path)
+        assert done.returncode == 2
+        assert "too many to print: name an output file with -o" in done.stderr
+    done = run("broadcast", "in.npy", "--shape", "2,3", "--json", folder=tmp_path)
+    assert (done.returncode, "--json describes files: name an output file with -o" in done.stderr) == (2, True)
+
+
 def test_broadcast_handles_empty_inputs_and_outputs(url: list[str], tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.ones((1, 3)))
     done = run("broadcast", "in.npy", "--shape", "0,3", "-o", "out.npy", *url, folder=tmp_path)

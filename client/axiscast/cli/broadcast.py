@@ -20,7 +20,7 @@ from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
 from .arguments import client_for, op_from_options, op_options, option_name, service_options, validated_request
-from .backend import run_check
+from .backend import backend_for, run_check
 from .failures import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, color_answer
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MIN_PROGRESS_BYTES = 64 * 2**20
 """The minimum output size, in bytes, for showing a progress bar. Smaller outputs take less than a second."""
+MAX_PRINTED_ELEMENTS = 1000
+"""The maximum number of elements, in all outputs together, that the command prints if no output file is given."""
 MAX_NPY_HEADER_BYTES = 4096
 """The disk space, in bytes, that is reserved for the header of a .npy file."""
 
@@ -44,9 +46,8 @@ MAX_NPY_HEADER_BYTES = 4096
     "--output",
     "outputs",
     multiple=True,
-    required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The output file. Repeat this option for each output of the op.",
+    help="The output file. Repeat this option for each output of the op. Without it, small outputs are printed.",
 )
 @service_options
 def broadcast_command(
@@ -57,11 +58,12 @@ def broadcast_command(
     as_json: bool,
     **attributes: Any,
 ) -> None:
-    """Broadcast .npy files to .npy files.
+    """Broadcast .npy files to .npy files, or print small outputs.
 
     The files may be larger than memory.
 
     \b
+    axiscast broadcast in.npy --shape 4,3
     axiscast broadcast in.npy --shape 4,3 -o out.npy
     axiscast broadcast a.npy b.npy -o a_out.npy -o b_out.npy
 
@@ -76,16 +78,19 @@ def broadcast_command(
         raise click.UsageError(
             f"{option_name(attribute)} contains {symbol}: only `axiscast check` supports symbolic sizes"
         )
+    arrays = [array if url is None else to_little_endian(array) for array in arrays]
     answer = run_check(request, url)
     if answer.conflict is not None:
         click.echo(color_answer(answer))
         sys.exit(1)
+    if not outputs:
+        _print_outputs(request.op, arrays, answer, url, as_json)
+        return
     if len(outputs) != len(answer.outputs):
         raise click.UsageError(
             f"{request.op.name} has {len(answer.outputs)} outputs here, but -o is given {len(outputs)} times: "
             "write -o once for each output"
         )
-    arrays = [array if url is None else to_little_endian(array) for array in arrays]
     written = _write_outputs(request.op, arrays, answer, outputs, url)
     for path, array in zip(outputs, written, strict=True):
         facts = {"path": str(path), "dtype": str(array.dtype), "shape": list(array.shape), "nbytes": array.nbytes}
@@ -107,6 +112,21 @@ def _open_npy(path: Path) -> Array:
     except Exception as error:  # NumPy raises many types of exceptions for invalid files
         raise click.UsageError(f"{path} is not a usable .npy file: {error}") from None
     return array
+
+
+def _print_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer, url: str | None, as_json: bool) -> None:
+    """Print the elements of the outputs. Raises UsageError if there are too many elements."""
+    import numpy as np
+
+    elements = sum(int(output.elements or 0) for output in answer.outputs)
+    if as_json or elements > MAX_PRINTED_ELEMENTS:
+        reason = "--json describes files" if as_json else f"the outputs have {elements} elements, too many to print"
+        raise click.UsageError(f"{reason}: name an output file with -o")
+    with backend_for(url) as backend:
+        outputs: list[Array] = backend.broadcast(op, *arrays)
+    for number, array in enumerate(outputs):
+        click.echo(f"output {number}: {array.dtype} {format_shape(array.shape)}")
+        click.echo(np.array2string(array, threshold=MAX_PRINTED_ELEMENTS + 1))
 
 
 def _write_outputs(
