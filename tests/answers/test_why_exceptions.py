@@ -96,6 +96,37 @@ def test_the_operands_are_named(name: str) -> None:
     assert message.startswith(start), message
 
 
+wide, mean, std, batch = np.zeros((4, 3)), np.ones(4), np.ones(4), np.ones((4, 1))
+SIBLINGS: dict[str, tuple[Callable[[], object], str]] = {
+    "right": (lambda: (wide - mean) / (std + 1e-8), " Also reshape std + 1e-8 to (4, 1), (std + 1e-8)[:, None]."),
+    "left": (lambda: std * (wide - mean), " Also reshape std to (4, 1), std[:, None]."),
+    "two": (
+        lambda: (wide - mean) / std + mean * 2,
+        " Also reshape std to (4, 1), std[:, None]. Also reshape mean * 2 to (4, 1), (mean * 2)[:, None].",
+    ),
+    "over lines": (
+        lambda: (
+            (wide - mean)
+            / std
+        ),
+        " Also reshape std to (4, 1), std[:, None].",
+    ),
+    "one that fits": (lambda: (wide - mean) / batch, ""),
+    "a number": (lambda: (wide - mean) / 2, ""),
+    "the same name": (lambda: (wide - mean) / mean, ""),
+    "a call between": (lambda: np.sum(wide - mean, axis=1) / std, ""),
+    "a matrix product": (lambda: (wide - mean) @ std, ""),
+    "another line": (lambda: [wide - mean, std], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIBLINGS)
+def test_other_operands_that_need_the_same_reshape_are_named(name: str) -> None:
+    function, sentence = SIBLINGS[name]
+    start = "wide - mean: wide (4, 3) float64, mean (4,) float64. Reshape mean to (4, 1), mean[:, None]."
+    assert answer_of(function) == start + sentence
+
+
 def test_an_exception_gives_the_same_op_inputs_and_check_as_its_text() -> None:
     error = raised(lambda: x + layer.bias)
     answer, text = axiscast.why(error), axiscast.why(str(error))

@@ -46,11 +46,11 @@ CASES: dict[str, tuple[Callable[..., object], tuple[Any, ...], str]] = {
     ),
     "a mask": (
         lambda x, m: x.masked_fill(m, float("-inf")), (z(4, 8, 9, 9), z(4, 9) > 0),
-        "x.masked_fill(m, float('-inf')): x (4, 8, 9, 9) float32, m (4, 9) bool. Reshape m to (4, 1, 1, 9), m[:, ",
+        'x.masked_fill(m, float("-inf")): x (4, 8, 9, 9) float32, m (4, 9) bool. Reshape m to (4, 1, 1, 9), m[:, ',
     ),
     "a mask with a condition": (
         lambda x, m: x.masked_fill(m > 0, -1e9), (z(2, 8, 7, 5), z(2, 7, 5)),
-        "x.masked_fill(m > 0, -1000000000.0): x (2, 8, 7, 5) float32, m > 0 (2, 7, 5). Reshape m > 0 to (2, 1, 7, 5),",
+        "x.masked_fill(m > 0, -1e9): x (2, 8, 7, 5) float32, m > 0 (2, 7, 5). Reshape m > 0 to (2, 1, 7, 5),",
     ),
     "attention": (
         net.attend, (z(2, 8, 7, 16), z(2, 8, 5, 16), z(2, 7, 5)),

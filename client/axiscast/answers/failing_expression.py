@@ -40,6 +40,8 @@ class Expression(NamedTuple):
     """The name of a called function, "matmul" for the operator @, or "add" for any other operator."""
     equation: str | None = None
     """The first argument of a call, if it is a string literal."""
+    siblings: tuple[ExpressionOperand, ...] = ()
+    """The other operands of the operators around the expression, starting with the innermost operator."""
 
 
 def failing_expressions(trace: TracebackType | None) -> list[Expression]:
@@ -68,9 +70,10 @@ def expression_at(frame: FrameType) -> Expression | None:
 def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
     found = [(one.tb_frame, node) for one in traces if (node := _node_at(one.tb_frame, one.tb_lasti)) is not None]
     own = [(frame, node) for frame, node in found if not _is_installed(frame.f_code.co_filename)]
+    instructions = {id(one.tb_frame): one.tb_lasti for one in traces}
     for frame, node in own or found:
         if (expression := _expression(node, frame, None)) is not None:
-            yield expression
+            yield expression._replace(siblings=tuple(_siblings(node, frame, instructions[id(frame)])))
     if own:
         frame, node = own[0]
         names, source = _names(node, frame), _source(node)
@@ -83,10 +86,50 @@ def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
 
 def _node_at(frame: FrameType, instruction: int) -> ast.AST | None:
     """Return the syntax tree of the expression at an instruction, or None if the source is unavailable."""
+    place = next(islice(frame.f_code.co_positions(), instruction // 2, None), None)
+    return None if place is None or None in place else _parsed(frame, place)
+
+
+def _siblings(node: ast.AST, frame: FrameType, instruction: int) -> Iterator[ExpressionOperand]:
+    """Yield the other operands of the operators around an expression, starting with the innermost operator."""
+    places = [*frame.f_code.co_positions()]
+    own = _Span(*places[instruction // 2])  # type: ignore[arg-type]
+    spans = {_Span(*place) for place in places if None not in place} - {own}  # type: ignore[arg-type]
+    around = [span for span in spans if span.start <= own.start and own.end <= span.end]
+    for span in sorted(around, key=lambda span: (span.end, [-part for part in span.start])):
+        outer = _parsed(frame, span)
+        if not isinstance(outer, ast.BinOp) or isinstance(outer.op, ast.MatMult):
+            return
+        left, right = ast.dump(outer.left), ast.dump(outer.right)
+        if ast.dump(node) not in (left, right):
+            return
+        other = outer.right if ast.dump(node) == left else outer.left
+        value = value_of(other, frame)
+        array = shape_of(other, frame) if value is MISSING else array_of(value)
+        yield ExpressionOperand(_source(other), array)
+        node = outer
+
+
+class _Span(NamedTuple):
+    """The position of an expression in a file."""
+
+    first_line: int
+    last_line: int
+    first_column: int
+    last_column: int
+
+    @property
+    def start(self) -> tuple[int, int]:
+        return self.first_line, self.first_column
+
+    @property
+    def end(self) -> tuple[int, int]:
+        return self.last_line, self.last_column
+
+
+def _parsed(frame: FrameType, place: tuple[int | None, ...]) -> ast.AST | None:
+    """Return the syntax tree of the source code at a position, or None if the source is unavailable."""
     code = frame.f_code
-    place = next(islice(code.co_positions(), instruction // 2, None), None)
-    if place is None or None in place:
-        return None
     first, last, start, end = place
     lines = [linecache.getline(code.co_filename, number, frame.f_globals) for number in range(first, last + 1)]  # type: ignore[operator, arg-type]
     if not all(lines) or sum(map(len, lines)) > _MAX_SOURCE:
