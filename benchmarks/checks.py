@@ -5,7 +5,7 @@
 
 Each contender is a server of its own on one core; wrk asks it from the other, in turn with all others, round after
 round: only the ratios within a round are compared. What is asked is never the same twice, but for `zipf` and `again`
-(questions.lua). All contenders but the bare server parse the question and compute its answer; those that speak JSON
+(requests.lua). All contenders but the bare server parse the request and compute the response; those that speak JSON
 alone are asked in JSON where axiscast is asked in MessagePack. Then longer rounds of POST at 64 and 256 connections,
 beside the bare server, and batches of many, of axiscast alone. A response with another status than expected ends the
 benchmark: 200, but for the refusals. Needs wrk; go and node compete if they are installed (Debian's packages). Prints
@@ -36,7 +36,7 @@ import numpy as np
 from harness import Row, cpu_of, destination, free_port, pin, save, spread
 
 FOLDER = Path(__file__).parent
-QUESTION = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
+CHECK = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "axiscast"
 LOGGED, PURE = "axiscast, access log", "axiscast, no msgspec"
@@ -49,7 +49,7 @@ WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from axiscast.cli 
 class Kind(NamedTuple):
     title: str
     asked: str
-    """The kind of request in questions.lua."""
+    """The kind of request in requests.lua."""
     connections: int = 16
     status: int = 200
     """The expected response of axiscast."""
@@ -108,7 +108,7 @@ def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
         preexec_fn=partial(pin, 0),
     )
     try:
-        body, head = json.dumps(QUESTION).encode(), {"Content-Type": JSON}
+        body, head = json.dumps(CHECK).encode(), {"Content-Type": JSON}
         for _ in range(400):
             with suppress(OSError):
                 request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/check", body, head)
@@ -128,7 +128,7 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: float) -> Row:
     before = cpu_of(process)
     command = ["taskset", "-c", "1", "timeout", "--preserve-status", "--signal=INT", str(seconds)]  # wrk takes whole s
     command += ["wrk", "-t1", f"-c{kind.connections}", "-d1h", "--latency"]
-    command += ["-s", str(FOLDER / "questions.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
+    command += ["-s", str(FOLDER / "requests.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     responses = int(re.findall(r"(\d+) requests in", printed)[0])
     errors = re.search(r"Non-2xx or 3xx responses: (\d+)", printed)

@@ -4,7 +4,7 @@
 
 A server on core 0, its client on core 1: a plain socket that throws away what comes, so that an answer may be larger
 than memory. Each group has lines, each line points; a round calls every point once, short ones as often as takes 20 ms
-and never twice with the same question. The first round goes upwards and notes what the server held at the most (VmHWM)
+and never twice with the same request. The first round goes upwards and notes what the server held at the most (VmHWM)
 over what it holds idle.
 """
 
@@ -30,7 +30,7 @@ MIB = 2**20
 LEAST_SECONDS, AGAIN_SECONDS = 0.02, 0.25
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 
-# --- questions: what is asked at each point, never the same for another `number` -------------------------
+# --- requests: the request at each point, never the same for another `number` -------------------------
 
 Ask = Callable[[int, int], bytes]
 

@@ -117,7 +117,7 @@ def asked(kind: str, start: int) -> list[tuple[bytes, bytes]]:
     async def serve() -> None:
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            command = "wrk", "-t1", "-c1", "-d1h", "-s", str(BENCHMARKS / "questions.lua"), url, "--", kind, str(start)
+            command = "wrk", "-t1", "-c1", "-d1h", "-s", str(BENCHMARKS / "requests.lua"), url, "--", kind, str(start)
             process = await asyncio.create_subprocess_exec(*command)
             await enough.wait()
             process.kill()

@@ -85,7 +85,7 @@ def is_uploaded(answer: http.client.HTTPResponse) -> bool:
     return output["strides"] == [0, 1] and (data if isinstance(data, bytes) else b"".join(data)) == UPLOADED
 
 
-class Question(NamedTuple):
+class Request(NamedTuple):
     """What some of the clients ask, and whether an answer to it is right."""
 
     clients: int
@@ -96,12 +96,12 @@ class Question(NamedTuple):
     is_right: Callable[[http.client.HTTPResponse], bool]
 
 
-QUESTIONS = {
-    "check (GET)": Question(4, "GET", "/v1/check?input=8x1x6x1&input=7x1x5", None, JSON, is_checked),
-    "check (POST)": Question(4, "POST", "/v1/check", CHECK, JSON, is_checked),
-    "batch of 1000 rows": Question(2, "POST", "/v1/check/batch", ROWS, JSON, has_all_rows),
-    "upload of 16 MiB": Question(3, "POST", "/v1/broadcast", UPLOAD, MSGPACK, is_uploaded),
-    "stream of 64 MiB": Question(3, "POST", "/v1/broadcast", STREAM, JSON, is_streamed),
+REQUESTS = {
+    "check (GET)": Request(4, "GET", "/v1/check?input=8x1x6x1&input=7x1x5", None, JSON, is_checked),
+    "check (POST)": Request(4, "POST", "/v1/check", CHECK, JSON, is_checked),
+    "batch of 1000 rows": Request(2, "POST", "/v1/check/batch", ROWS, JSON, has_all_rows),
+    "upload of 16 MiB": Request(3, "POST", "/v1/broadcast", UPLOAD, MSGPACK, is_uploaded),
+    "stream of 64 MiB": Request(3, "POST", "/v1/broadcast", STREAM, JSON, is_streamed),
 }
 
 
@@ -113,25 +113,25 @@ class Asked(NamedTuple):
     fault: str
 
 
-def ask(connection: http.client.HTTPConnection, question: Question) -> str:
+def ask(connection: http.client.HTTPConnection, request: Request) -> str:
     """What is wrong with an answer; empty where nothing is."""
-    accept = JSON if question.is_right in (is_checked, has_all_rows) else MSGPACK
-    headers = {"Content-Type": question.encoding, "Accept": accept}
-    connection.request(question.method, question.path, question.body, headers)
+    accept = JSON if request.is_right in (is_checked, has_all_rows) else MSGPACK
+    headers = {"Content-Type": request.encoding, "Accept": accept}
+    connection.request(request.method, request.path, request.body, headers)
     answer = connection.getresponse()
     if answer.status == 200:
-        return "" if question.is_right(answer) else "wrong bytes"
+        return "" if request.is_right(answer) else "wrong bytes"
     answer.read()
     return "no room" if answer.status == 503 and answer.headers["Retry-After"] else f"status {answer.status}"
 
 
-def load(port: int, question: Question, stop: threading.Event, asked: list[Asked]) -> None:
+def load(port: int, request: Request, stop: threading.Event, asked: list[Asked]) -> None:
     """Ask over and over on one connection; after a failure on another."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while not stop.is_set():
         began = time.monotonic()
         try:
-            fault = ask(connection, question)
+            fault = ask(connection, request)
         except (OSError, http.client.HTTPException, ValueError) as error:
             fault = type(error).__name__
         if fault:
@@ -212,9 +212,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         proxy = start_proxy(options.proxy, Path(folder), front, ports)
         clients = [
-            threading.Thread(target=load, args=(front, question, stop, asked[name]))
-            for name, question in QUESTIONS.items()
-            for _ in range(question.clients)
+            threading.Thread(target=load, args=(front, request, stop, asked[name]))
+            for name, request in REQUESTS.items()
+            for _ in range(request.clients)
         ]
         try:
             for client in clients:
@@ -234,7 +234,7 @@ def main() -> int:
     print(f"{options.proxy}, {len(ends)} restarts by {'SIGKILL' if options.kill else 'SIGTERM'}")
     print(f"{'':20}{'right':>8}{'no room':>9}{'failed':>8}{'p50 ms':>8}{'p99 ms':>8}")
     lost = 0
-    for name in QUESTIONS:
+    for name in REQUESTS:
         took = sorted(1000 * (each.ended - each.began) for each in asked[name])
         faults = Counter(each.fault for each in asked[name])
         right, room = faults.pop("", 0), faults.pop("no room", 0)

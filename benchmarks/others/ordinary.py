@@ -9,7 +9,7 @@ from fastapi import FastAPI, Query
 from pydantic import BaseModel
 
 
-class Question(BaseModel):
+class Request(BaseModel):
     inputs: list[list[int]]
 
 
@@ -23,13 +23,13 @@ app = FastAPI()
 
 
 @app.post("/v1/check")
-async def check(question: Question) -> Answer:
+async def check(request: Request) -> Answer:
     try:
-        return Answer(compatible=True, shape=list(np.broadcast_shapes(*map(tuple, question.inputs))))
+        return Answer(compatible=True, shape=list(np.broadcast_shapes(*map(tuple, request.inputs))))
     except ValueError as error:
         return Answer(compatible=False, message=str(error))
 
 
 @app.get("/v1/check")
 async def check_query(texts: Annotated[list[str], Query(alias="input")]) -> Answer:
-    return await check(Question(inputs=[[int(size) for size in text.split("x")] for text in texts]))
+    return await check(Request(inputs=[[int(size) for size in text.split("x")] for text in texts]))

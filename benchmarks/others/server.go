@@ -67,7 +67,7 @@ func check(inputs [][]int) answer {
 }
 
 func handle(writer http.ResponseWriter, request *http.Request) {
-	var question struct {
+	var message struct {
 		Inputs [][]int `json:"inputs"`
 	}
 	if request.Method == "GET" {
@@ -81,13 +81,13 @@ func handle(writer http.ResponseWriter, request *http.Request) {
 				}
 				shape = append(shape, size)
 			}
-			question.Inputs = append(question.Inputs, shape)
+			message.Inputs = append(message.Inputs, shape)
 		}
-	} else if err := json.NewDecoder(request.Body).Decode(&question); err != nil {
+	} else if err := json.NewDecoder(request.Body).Decode(&message); err != nil {
 		http.Error(writer, err.Error(), 400)
 		return
 	}
-	body, _ := json.Marshal(check(question.Inputs))
+	body, _ := json.Marshal(check(message.Inputs))
 	writer.Header().Set("Content-Type", "application/json")
 	writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	writer.Write(body)

@@ -220,7 +220,7 @@ def test_every_op_has_a_link_and_an_example_that_broadcasts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("body", "said"),
     [
         ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},
          "openvino.Broadcast-1 takes pdpd"),
@@ -231,9 +231,9 @@ def test_every_op_has_a_link_and_an_example_that_broadcasts() -> None:
         ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),
     ],
 )  # fmt: skip
-def test_a_problem_has_all_faults_and_suggestions(question: dict[str, object], said: str) -> None:
+def test_a_problem_has_all_faults_and_suggestions(body: dict[str, object], said: str) -> None:
     with pytest.raises(Problem) as caught:
-        answer_check(validate(CheckRequest, question))
+        answer_check(validate(CheckRequest, body))
     assert said in caught.value.detail
 
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import httpx
 import pytest
 from conftest import Served
-from questions import JSON, MSGPACK, pack
+from http_requests import JSON, MSGPACK, pack
 from test_cli import run
 from test_warnings import small_requests, squares_and_stretches
 

@@ -88,10 +88,10 @@ def test_an_invalid_translation_is_a_problem_with_its_location_and_a_suggestion(
 
 
 def test_shapes_that_do_not_broadcast_cannot_be_translated(http: httpx.Client) -> None:
-    question = {"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}
-    answer = http.post("/v1/translate", json=question | {"to": "onnx.Expand"})
+    body = {"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}
+    answer = http.post("/v1/translate", json=body | {"to": "onnx.Expand"})
     assert (answer.status_code, answer.json()["code"]) == (422, "incompatible-shapes")
-    assert answer.json()["conflict"] == http.post("/v1/check", json=question).json()["conflict"]
+    assert answer.json()["conflict"] == http.post("/v1/check", json=body).json()["conflict"]
 
 
 def test_the_client_returns_steps_whose_ops_can_be_sent_again(client: Client) -> None:

@@ -62,8 +62,8 @@ def call_check_batch(client: Client) -> None:
     assert second.error.code == "unknown-op"
 
     columns = [models.Tensor(shape=[2, 2], data=[[3, 1], [5, 4]]), models.Tensor(shape=[2, 1], data=[4, 3])]
-    question = models.CheckBatchRequest(op="numpy.broadcast_arrays", inputs=columns)
-    answer = check_batch.sync(client=client, body=question)
+    body = models.CheckBatchRequest(op="numpy.broadcast_arrays", inputs=columns)
+    answer = check_batch.sync(client=client, body=body)
     assert isinstance(answer, models.CheckBatchAnswer)
     assert isinstance(answer.compatible, models.Tensor)
     assert answer.compatible.data == [True, False]

@@ -8,7 +8,7 @@ import httpx
 import msgpack
 import pytest
 from conftest import Served
-from questions import JSON, post
+from http_requests import JSON, post
 
 
 def test_overlapping_strides_return_the_shared_bytes(http: httpx.Client) -> None:

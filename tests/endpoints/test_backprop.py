@@ -8,7 +8,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
-from questions import JSON, MSGPACK, NGRAPH, ROW, post
+from http_requests import JSON, MSGPACK, NGRAPH, ROW, post
 
 
 def test_a_gradient_is_summed_over_the_broadcast_axes(http: httpx.Client) -> None:

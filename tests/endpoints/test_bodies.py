@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from conftest import Served
-from questions import JSON, MSGPACK, post
+from http_requests import JSON, MSGPACK, post
 from raw_http import answers, connect, read_all
 
 BAD_BODIES = [

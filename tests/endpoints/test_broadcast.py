@@ -8,7 +8,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
-from questions import JSON, NGRAPH, ROW, post
+from http_requests import JSON, NGRAPH, ROW, post
 
 
 def test_json_tensors_in_and_out(http: httpx.Client) -> None:

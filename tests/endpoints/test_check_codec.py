@@ -66,7 +66,7 @@ class Raw(bytes):
     """A value that is encoded unchanged."""
 
 
-def question(rng: random.Random) -> Any:
+def random_check(rng: random.Random) -> Any:
     """Return a request as plain values, some of which are unusual."""
     common = [rng.choice(SIZES) for _ in range(4)]
     inputs = [
@@ -243,7 +243,7 @@ def test_odd_requests_get_the_same_bytes_with_and_without_the_fast_codec(
     rng = random.Random(20261122 + len(media.value))
     plain = refused = 0
     for _ in range(COUNT // 2):
-        value = question(rng)
+        value = random_check(rng)
         body = damaged(rng, as_json(rng, value) if media is Encoding.JSON else as_msgpack(rng, value))
         accept = rng.choice(["", Encoding.JSON.value, Encoding.MSGPACK.value])
         slow = outcome_of_schema(body, media.value, accept)

@@ -8,8 +8,8 @@ from html import unescape
 from pathlib import Path
 
 import httpx
+from http_requests import JSON, MSGPACK, post
 from openapi_examples import example_responses
-from questions import JSON, MSGPACK, post
 
 import axiscast_service
 from axiscast import Client

@@ -107,15 +107,15 @@ def test_all_bytes_arrive_through_tls(pem: Path) -> None:
     tls = ssl.create_default_context(cafile=str(pem / "certificate"))
     with served() as plain, served(tls_certificate=pem / "certificate", tls_key=pem / "key") as encrypted:
         assert httpx.get(encrypted.url + BUNDLE, verify=tls).content == httpx.get(plain.url + BUNDLE).content
-        question = {
+        body = {
             "op": {"name": "numpy.broadcast_to", "shape": [30_000, 3]},
             "inputs": [{"dtype": "int16", "shape": [3], "data": [1, 2, 3]}],
         }
         for accept in ("application/json", "application/vnd.msgpack"):
             headers = {"Accept": accept}
             url = "/v1/broadcast"
-            given = httpx.post(encrypted.url + url, json=question, headers=headers, verify=tls).content
-            assert given == httpx.post(plain.url + url, json=question, headers=headers).content
+            given = httpx.post(encrypted.url + url, json=body, headers=headers, verify=tls).content
+            assert given == httpx.post(plain.url + url, json=body, headers=headers).content
             assert len(given) > 2 * 2**16
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from http_requests import NGRAPH_ANSWER, post
 from msgpack import unpackb
-from questions import NGRAPH_ANSWER, post
 
 import axiscast
 from axiscast.ops import torch

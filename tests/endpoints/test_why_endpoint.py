@@ -7,7 +7,7 @@ import asyncio
 import httpx
 import pytest
 from conftest import Served
-from questions import post
+from http_requests import post
 
 import axiscast
 
@@ -18,8 +18,8 @@ def test_a_message_gives_the_op_the_inputs_and_their_check(http: httpx.Client) -
     answer = http.post("/v1/why", json={"text": TEXT}).json()
     assert list(answer) == ["op", "inputs", "sizes", "check", "message"]
     assert (answer["op"], answer["inputs"], answer["sizes"]) == ({"name": "numpy.add"}, [[2, 64, 7, 7], [64]], [7, 64])
-    question = {"op": answer["op"], "inputs": answer["inputs"], "explain": True}
-    assert answer["check"] == http.post("/v1/check", json=question).json()
+    body = {"op": answer["op"], "inputs": answer["inputs"], "explain": True}
+    assert answer["check"] == http.post("/v1/check", json=body).json()
 
 
 def test_messagepack_has_the_same_fields(http: httpx.Client) -> None:

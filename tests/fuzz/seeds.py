@@ -36,8 +36,8 @@ def _made(target: str) -> list[bytes]:
         case "msgpack":
             return [bytes([endpoint]) + msgpack.packb(_packed(value)) for endpoint, value in _requests()]
         case "query":
-            questions = [value for endpoint, value in _requests() if endpoint == 0]
-            return [urlencode(_pairs(value)).encode() for value in questions] + [b"input=8x1&input=7,N&explain"]
+            bodies = [value for endpoint, value in _requests() if endpoint == 0]
+            return [urlencode(_pairs(value)).encode() for value in bodies] + [b"input=8x1&input=7,N&explain"]
         case "shape":
             return [b"8,1,6,1", b"8x1x6x1", b"()", b"[ 8 , N , ?, 2..4 , 3..,]", b"-1,_a"]
         case "connection":
@@ -74,8 +74,8 @@ def _requests() -> list[tuple[int, Any]]:
             kind = (vector["op"]["name"], str(vector.get("compatible")), len(vector["inputs"]))
             if kind not in seen:
                 seen.add(kind)
-                question = {"op": vector["op"], "inputs": vector["inputs"]}
-                found.append((0, question | ({"assume": vector["assume"]} if vector.get("assume") else {})))
+                body = {"op": vector["op"], "inputs": vector["inputs"]}
+                found.append((0, body | ({"assume": vector["assume"]} if vector.get("assume") else {})))
     return found
 
 
@@ -91,10 +91,10 @@ def _packed(value: Any) -> Any:
     return {key: _packed(part) for key, part in value.items()}
 
 
-def _pairs(question: dict[str, Any]) -> list[tuple[str, str]]:
-    op = question.get("op", {})
+def _pairs(body: dict[str, Any]) -> list[tuple[str, str]]:
+    op = body.get("op", {})
     op = {"name": op} if isinstance(op, str) else op
-    pairs = [("input", ",".join(map(str, shape))) for shape in question["inputs"]]
+    pairs = [("input", ",".join(map(str, shape))) for shape in body["inputs"]]
     pairs += [("op", op["name"])] if "name" in op else []
     for name, value in op.items():
         if name != "name":

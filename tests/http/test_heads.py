@@ -198,7 +198,7 @@ def test_an_upgrade_header_is_ignored(gate: Served, protocol: str) -> None:
 
 # --- how long the parts may be
 
-QUESTION = b'{"inputs": [[3]]}'
+CHECK = b'{"inputs": [[3]]}'
 
 
 def status(service: Served, *pieces: bytes) -> int:
@@ -222,7 +222,7 @@ def test_a_header_block_has_at_most_its_limits_of_bytes_and_fields(service: Serv
 
 def test_trailer_fields_have_the_same_limits(service: Served) -> None:
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    body = b"%x\r\n%b\r\n0" % (len(QUESTION), QUESTION)
+    body = b"%x\r\n%b\r\n0" % (len(CHECK), CHECK)
     padding = grammar.HEAD_BYTES - len(b"\r\nA: \r\n\r\n")
     assert status(service, head + body + b"\r\nA: " + b"a" * padding + b"\r\n\r\n") == 200
     assert status(service, head + body + b"\r\nA: " + b"a" * (padding + 1) + b"\r\n\r\n") == 431
@@ -230,7 +230,7 @@ def test_trailer_fields_have_the_same_limits(service: Served) -> None:
 
 def test_a_chunk_line_in_parts_has_its_limit_of_bytes(service: Served) -> None:
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    first = head + b"1\r\n" + QUESTION[:1]
+    first = head + b"1\r\n" + CHECK[:1]
     for length, expected in (grammar.CHUNK_LINE_BYTES, 200), (grammar.CHUNK_LINE_BYTES + 1, 400):
-        line = (b"\r\n%x;" % (len(QUESTION) - 1)).ljust(length, b"x")
-        assert status(service, first + line, b"\r\n" + QUESTION[1:] + b"\r\n0\r\n\r\n") == expected
+        line = (b"\r\n%x;" % (len(CHECK) - 1)).ljust(length, b"x")
+        assert status(service, first + line, b"\r\n" + CHECK[1:] + b"\r\n0\r\n\r\n") == expected

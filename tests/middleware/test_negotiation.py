@@ -8,7 +8,7 @@ import httpx
 import msgpack
 import pytest
 from conftest import Served
-from questions import JSON, MSGPACK, NGRAPH, NGRAPH_ANSWER, pack, post
+from http_requests import JSON, MSGPACK, NGRAPH, NGRAPH_ANSWER, pack, post
 
 
 def test_the_contracts_example_in_json_and_in_messagepack(http: httpx.Client) -> None:

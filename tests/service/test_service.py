@@ -7,7 +7,7 @@ import time
 
 import httpx
 from conftest import PATIENCE, served, unhurried
-from questions import JSON
+from http_requests import JSON
 from raw_http import BROADCAST
 
 

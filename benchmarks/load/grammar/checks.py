@@ -1,4 +1,4 @@
-"""Questions about shapes alone: checks, batches of them, translations, comparisons."""
+"""Requests about shapes alone: checks, batches of them, translations, comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- The requests that wrk sends: wrk -s questions.lua URL -- KIND START
+-- The requests that wrk sends: wrk -s requests.lua URL -- KIND START
 --
 -- post, msgpack, get    a check of 3 or 4 shapes of rank 4 that fit, never the same twice
 -- op                    one in JSON that names its op, by turns one of three frameworks', with attributes or without
@@ -13,7 +13,7 @@
 -- all of them come before one comes again (the generator of Park and Miller), so two runs ask the same only where the
 -- one begins within the other: checks.py lets them begin 2^20 numbers apart.
 
-local QUESTIONS = 10000
+local REQUESTS = 10000
 local number, text, packed = 1, {}, {}
 for size = 0, 999 do
   text[size] = tostring(size)
@@ -113,7 +113,7 @@ end
 local function zipf()
   local bodies, upto, total = {}, {}, 0
   number = 1
-  for k = 1, QUESTIONS do
+  for k = 1, REQUESTS do
     bodies[k] = json(fitting())
     total = total + 1 / k
     upto[k] = total
@@ -122,7 +122,7 @@ local function zipf()
     return string.format("%0" .. digits .. "x", math.random(0, 16 ^ math.min(digits, 12) - 1))
   end
   return function()
-    local drawn, low, high = math.random() * total, 1, QUESTIONS
+    local drawn, low, high = math.random() * total, 1, REQUESTS
     while low < high do
       local middle = math.floor((low + high) / 2)
       if upto[middle] < drawn then low = middle + 1 else high = middle end
