@@ -138,7 +138,7 @@ def test_a_comparison_lists_only_the_products_that_broadcast() -> None:
         assert not [name for name in found if OPS[name].has_common_output_axes]
     assert products((2, 3), (4, 3)) == {}
     written = CliRunner().invoke(main, ["compare", "1,3,4", "2,4,5"]).output
-    assert re.search(r"^yes  \(2, 3, 5\)\n     numpy\.matmul; ", written, re.MULTILINE)
+    assert re.search(r"^yes  matrix product: \(2, 3, 5\)\n     numpy\.matmul; ", written, re.MULTILINE)
 
 
 # --- conflicts, drawings and hints

@@ -22,7 +22,7 @@ from conftest import served, wait_for
 
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import pages
-from axiscast_service.endpoints.problem_page import EXAMPLES
+from axiscast_service.endpoints.problem_page import PROBLEM_EXAMPLES
 from axiscast_service.middleware.caching import StaticContent
 from axiscast_service.settings import Settings
 
@@ -168,9 +168,11 @@ def send(http: httpx.Client, text: str) -> httpx.Response:
     return http.request(method, path, content=brace + body, headers=json_type | named)
 
 
-@pytest.mark.parametrize("code", [code for code in EXAMPLES if code != "unauthenticated"])  # needs a service with keys
+@pytest.mark.parametrize(
+    "code", [code for code in PROBLEM_EXAMPLES if code != "unauthenticated"]
+)  # needs a service with keys
 def test_the_example_of_a_problem_has_this_problem_and_its_fix_does_not(http: httpx.Client, code: str) -> None:
-    example = EXAMPLES[code]
+    example = PROBLEM_EXAMPLES[code]
     problem = send(http, example.request).json()
     assert (problem["code"], problem["detail"]) == (code, example.detail)
     assert send(http, example.fixed).status_code == 200

@@ -60,7 +60,7 @@ class TrialSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """The check result for one operation that broadcasts. Its string is the message for this operation."""
+    """The check result for one operation that broadcasts."""
 
     node: str
     """The name of the node in the model. For a node in a subgraph, the path of the subgraph comes before the name."""
@@ -85,14 +85,10 @@ class Finding:
     contradiction: str = ""
     """A sentence about a shape in the file that contradicts the inferred shape, or "" if there is no such shape."""
 
-    def __str__(self) -> str:
-        from .formats.finding_message import describe_finding
-
-        return describe_finding(self)
-
     def __repr__(self) -> str:
         where = f" at {self.file}:{self.line}" if self.file else f" at {self.node}" if self.node else ""
-        return f"<Finding {self.op}{where}: {self}>"
+        shapes = " and ".join(f"{operand.name} {operand.shape}".lstrip() for operand in self.operands)
+        return f"<Finding {self.op}{where}: {shapes} give {self.output}, {', '.join(self.kinds) or self.verdict}>"
 
     @property
     def verdict(self) -> Verdict:

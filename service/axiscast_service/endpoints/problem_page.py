@@ -22,7 +22,7 @@ class ProblemExample(NamedTuple):
 _CHECK = 'POST /v1/check\n{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}'
 _TENSOR = '{"dtype": "int32", "shape": [3], "data": [1, 2, 3]}'
 _BROADCAST = 'POST /v1/broadcast\n{"op": {"name": "numpy.broadcast_to", "shape": [%s]}, "inputs": [%s]%s}'
-EXAMPLES: dict[str, ProblemExample] = {
+PROBLEM_EXAMPLES: dict[str, ProblemExample] = {
     "malformed-body": ProblemExample(
         _CHECK[:-2],
         "the body is not JSON: it ends before all brackets and quotes are closed, so it may be truncated "
@@ -112,7 +112,7 @@ def problem_page(code: str, docs: bool) -> str:
 
 
 def _example(code: str) -> str:
-    example = EXAMPLES.get(code)
+    example = PROBLEM_EXAMPLES.get(code)
     document = {"type": f"/problems/{code}", "title": PROBLEM_KINDS[code].title, "status": PROBLEM_KINDS[code].status}
     if example is None:
         return _code("Response", json.dumps(document | {"code": code}, indent=2))

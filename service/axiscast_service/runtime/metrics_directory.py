@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PREFIX = "axiscast-metrics-"
+FOLDER_PREFIX = "axiscast-metrics-"
 LOCK = "lock"
 """A file in the directory. The supervisor and its workers hold a shared lock on it until they end, however they end."""
 
@@ -19,7 +19,7 @@ LOCK = "lock"
 def metrics_directory() -> Iterator[str]:
     """Create a directory, lock it, and finally remove it. First remove the directories of services that were killed."""
     _remove_unused()
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as path:
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as path:
         new = Path(path, "new")
         new.touch(mode=0o600)
         lock = _lock(new, exclusive=False)
@@ -38,7 +38,7 @@ def lock_directory(path: str) -> None:
 
 def _remove_unused() -> None:
     """Remove the directories of this user that no process uses."""
-    for file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
+    for file in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*/{LOCK}"):
         lock = _lock(file, exclusive=True)
         if lock is not None:
             shutil.rmtree(file.parent, ignore_errors=True)
