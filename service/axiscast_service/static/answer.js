@@ -1,10 +1,10 @@
 /* Functions that show responses of the service as HTML elements: the verdict, lists and tables. */
 
 import {el, tuple, words} from "./elements.js";
-import {askedOf, comparisonOf, hinted, queryOf, questionOf} from "./question.js";
+import {questionWithOp, comparisonOf, hinted, queryOf, questionOf} from "./question.js";
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
-const linkTo = (asked, ...content) => el("a", {href: `?${queryOf(asked)}`}, ...content);
+const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}, ...content);
 const reachedBy = ({outputs = [], result}) =>
   [...new Set((result ? [result] : outputs).map(({shape}) => tuple(shape)))].join(" and ");
 
@@ -20,22 +20,22 @@ export function verdictOf({compatible, outputs, result, conditions = [], conflic
 }
 
 /** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
-export function fixesOf({conflict, hints: matching = [], warnings = []}, asked) {
+export function fixesOf({conflict, hints: matching = [], warnings = []}, question) {
   const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
-    const next = hinted(hint, asked), text = el("span", {}, ...words(hint.text));
+    const next = hinted(hint, question), text = el("span", {}, ...words(hint.text));
     const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${hint.text}`}, "Apply");
     return apply ? [text, apply] : [text];
   }));
 }
 
 /** Returns the elements below the drawing: symbolic sizes, warnings, outputs and a link to the comparison. */
-export function detailsOf({outputs = [], result, axis_sizes: sizes = [], warnings = []}, asked) {
-  const others = linkTo(comparisonOf(asked, outputs), "Compare all frameworks");
-  const told = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
+export function detailsOf({outputs = [], result, axis_sizes: sizes = [], warnings = []}, question) {
+  const others = linkTo(comparisonOf(question, outputs), "Compare all frameworks");
+  const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
   return [
     ...list("condition", "Symbolic sizes", sizes.map(({axis, text}) => [`output axis ${axis} has size ${text}`])),
-    ...list("warning", "Warnings", told),
+    ...list("warning", "Warnings", messages),
     ...resultOf(result), ...tableOf(outputs), el("p", {className: "others"}, others),
   ];
 }
@@ -111,8 +111,8 @@ export function comparisonText({results, left_out: absent = []}) {
 }
 
 /** Returns a table with a row for each group of ops that have the same output or conflict. Each op is a link. */
-export function comparisonTable({results, left_out: absent = []}, asked) {
-  const linked = (op) => linkTo(askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values}), written(op));
+export function comparisonTable({results, left_out: absent = []}, question) {
+  const linked = (op) => linkTo(questionWithOp(op.name, {...question, values: questionOf({op, inputs: []}).values}), written(op));
   const rows = groupsOf(results).map(([, answer, ops]) =>
     el("tr", {}, el("th", {scope: "row"}, ...verdictCell(answer)), el("td", {}, ...listed(ops.map(linked)))));
   if (absent.length) rows.push(el("tr", {}, el("th", {scope: "row"}, help("span", LEFT_OUT)), el("td", {}, absent.join(", "))));

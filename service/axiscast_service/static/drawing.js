@@ -24,10 +24,10 @@ export function named(input, text = letterOf(input)) {
 }
 
 /** Returns the drawing for a response. `resize(input, axis, size)` requests a new size; `input` is null for the target. */
-export function drawingOf(answer, asked, resize) {
-  const sentence = el("p", {className: "say"}), scenes = scenesOf(answer, asked);
+export function drawingOf(answer, question, resize) {
+  const sentence = el("p", {className: "say"}), scenes = scenesOf(answer, question);
   const say = (...words) => sentence.replaceChildren(...words);
-  const drawn = scenes.map(sceneOf), table = axesTable(answer, asked, resize);
+  const drawn = scenes.map(sceneOf), table = axesTable(answer, question, resize);
   const summary = answer.conflict ? [] : scenes.flatMap((scene) => [...summaryOf(scene), " "]);
   const below = drawn.length ? [sentence, table.node] : [table.node, sentence];
   const node = el("div", {className: "drawing"}, ...drawn.map(({figure}) => figure), ...below);
@@ -36,8 +36,8 @@ export function drawingOf(answer, asked, resize) {
     for (const cell of table.node.querySelectorAll("[data-column]")) {
       cell.classList.toggle("on", cell.dataset.column === column);
     }
-    const told = drawn.map(({light}) => light(target, Number(column ?? -1))).find(Boolean);
-    say(...(told ?? table.sentences[column] ?? summary));
+    const parts = drawn.map(({light}) => light(target, Number(column ?? -1))).find(Boolean);
+    say(...(parts ?? table.sentences[column] ?? summary));
   };
   node.onpointerover = show;
   node.addEventListener("focusin", show);
@@ -48,9 +48,9 @@ export function drawingOf(answer, asked, resize) {
 
 function summaryOf({layers, shape, factors, names}) {
   if (shape.includes(0)) return ["An axis of size 0 has no elements, so nothing is repeated."];
-  const told = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
+  const axesByInput = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
     .map(([input, axes], place) => [named(input), place ? " " : " is repeated ", along(axes, names)]);
-  const always = told((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1)), sometimes = told((kinds) => axesOf(kinds, "maybe"));
+  const always = axesByInput((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1)), sometimes = axesByInput((kinds) => axesOf(kinds, "maybe"));
   const none = layers.length === 1 ? [named(layers[0].input), " is not repeated."] : ["Nothing is repeated."];
   const sentence = always.length ? [...listed(always), "."] : sometimes.length ? [] : none;
   return sometimes.length ? [...sentence, " For some sizes ", ...listed(sometimes), "."] : sentence;
@@ -228,11 +228,11 @@ function legendOf(cells) {
 // ---- The table of axes
 
 /** Returns {node, sentences}: the table with the sizes on each output axis, and a sentence about each column. */
-function axesTable(answer, asked, resize) {
+function axesTable(answer, question, resize) {
   const {rows, more, heads: titles, blamed} = rowsOf(answer), {outputs = [], result} = answer;
   const count = rows[0]?.cells.length ?? 0, last = result ? rows.at(-1).cells : [];
   const [first = {}] = outputs, dims = outputs.findLast(({dims: names}) => names?.length === count)?.dims;
-  const [names, spans] = (outputs.length && headingsOf(asked, count)) || [dims, Array(count).fill(1)];
+  const [names, spans] = (outputs.length && headingsOf(question, count)) || [dims, Array(count).fill(1)];
   let column = 0;
   const heads = spans.map((span, axis) => {
     const button = el("button", {type: "button"}, count === spans.length && titles[axis] ? titles[axis] : `axis ${axis}`);
@@ -261,7 +261,7 @@ function axesTable(answer, asked, resize) {
     const title = row.input === null ? row.name : [named(row.input), el("span", {className: "help"}, ` ${row.name}`)];
     return el("tr", {className: row.output ? "output" : ""}, el("th", {scope: "row"}, ...[title].flat()), ...cells);
   });
-  const attributes = attributesAt(asked, first, count).map(([name, marks]) =>
+  const attributes = attributesAt(question, first, count).map(([name, marks]) =>
     el("tr", {className: "attribute"}, el("th", {scope: "row"}, el("code", {}, name)),
        ...marks.map((mark, place) => el("td", {"data-column": place}, mark))));
   const at = body.findIndex(({className}) => className === "output");
@@ -276,13 +276,13 @@ function axesTable(answer, asked, resize) {
 
 function sentenceAt(place, rows, name, blamed) {
   const stretched = {"*": ", which is stretched", "~": ", which is stretched for some sizes"};
-  const told = rows.filter(({output}) => !output).flatMap(({input, letter, cells}) => {
+  const parts = rows.filter(({output}) => !output).flatMap(({input, letter, cells}) => {
     const {size, mark} = cells[place], who = named(input, letter);
     return mark === "+" ? [[who, " gets a new axis"]]
       : size === "" ? [] : [[who, ` has ${size}${stretched[mark] ?? ""}`]];
   });
   const verdict = blamed[place] ? ": these sizes conflict." : name.startsWith("sum") ? ": the product is summed along it." : ".";
-  const words = told.flatMap((part, number) => [number ? "; " : "", ...part]);
+  const words = parts.flatMap((part, number) => [number ? "; " : "", ...part]);
   const head = name.startsWith("sum") ? `Summed${name.slice(3)}` : /^axis \d+/.test(name) ? `A${name.slice(1)}` : `Axis ${place} (${name})`;
   return [`${head}: `, ...words, verdict];
 }

@@ -6,7 +6,7 @@ import {el, words} from "./elements.js";
 import {opPicker} from "./op_picker.js";
 import {letterOf} from "./picture.js";
 import {
-  COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
+  COMPARE, WARNINGS, questionWithOp, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
   misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
@@ -212,19 +212,19 @@ function showProblem({title, detail = title ?? "", pointer}) {
   if (!id) return showVerdict("", "No result", detail);
   const [first] = detail.split(/; (?=[\w/]+: )/);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
-  const told = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
+  const message = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
   const label = place === "inputs" ? `shape${path.length ? ` ${letterOf(Number(path[0]))}` : "s"}` : place;
   showVerdict("", `Invalid ${label}`, "Correct the marked field.");
-  errorSlotOf(id).textContent = told.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+  errorSlotOf(id).textContent = message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
 }
 
 async function showAnswer(answer) {
-  const told = JSON.stringify([question, answer]), again = told === shown; // true if only the code below the result must change
+  const key = JSON.stringify([question, answer]), again = key === shown; // true if only the code below the result must change
   showVerdict(...verdictOf(answer, question));
   if (!again) showResult(fixesOf(answer, question), drawingOf(answer, question, resize), detailsOf(answer, question));
   await showCode(answer);
-  shown = told;
+  shown = key;
 }
 
 async function showComparison(answer) {
@@ -296,7 +296,7 @@ opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
   current: () => question.op,
   choose(op) { // the new op's example replaces an unchanged example, but not typed text
     const untouched = queryOf(question) === queryOf(exampleHere(question.op));
-    start(untouched ? exampleHere(op) : askedOf(op, question));
+    start(untouched ? exampleHere(op) : questionWithOp(op, question));
   },
 });
 $("as").onchange = () => askSoon(0);
@@ -316,11 +316,11 @@ document.onclick = (event) => { // a link to another question does not reload th
 /** Returns the example of an op, with the currently enabled warnings. */
 const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
-async function start(asked) {
-  question = asked;
+async function start(next) {
+  question = next;
   $("answer").setAttribute("aria-busy", "true");
-  if (!ops.has(asked.op)) await learn(asked.op);
-  if (question !== asked) return; // the question has changed in the meantime
+  if (!ops.has(next.op)) await learn(next.op);
+  if (question !== next) return; // the question has changed in the meantime
   showForm();
   askSoon(0);
 }

@@ -45,9 +45,9 @@ export function attributesAt({values}, {axes = []}, count) {
  * A scene has the drawn `shape`, whether this is the shape of an operand of a product, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
  * {input, letter, shape, kinds, at} for each input. A kind says how the input fills a factor: "" (with its own elements),
  * "stretch", "new" or "maybe". `at(place)` returns the element at a position in the scene: {index, copy}. */
-export function scenesOf({drawing, outputs = [], result}, asked) {
+export function scenesOf({drawing, outputs = [], result}, question) {
   return (drawing ?? NOTHING).scenes.map(({shape, groups, layers, omitted_layers: more}) => {
-    const factors = groups.flat(), headings = headingsOf(asked, factors.length);
+    const factors = groups.flat(), headings = headingsOf(question, factors.length);
     const split = (place) => groups.flatMap((group, axis) => (group.length === 1 ? place[axis] : unravel(place[axis], group)));
     const names = outputs.find((output) => `${output.shape}` === `${shape}`)?.dims ?? (headings && spokenOf(...headings));
     const merged = groups.some(({length}) => length !== 1);

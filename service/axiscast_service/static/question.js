@@ -66,20 +66,20 @@ export function fromLink(search) {
 }
 
 /** Returns the question for another op. Typed values are kept if possible, and the target moves to the op's field. */
-export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
-  const values = {...asked.values}, mode = attributesOf(op).mode;
+export function questionWithOp(op, question, target = question.values[targetOf(question.op)]) {
+  const values = {...question.values}, mode = attributesOf(op).mode;
   if (mode && !mode.enum.includes(values.mode)) delete values.mode;
   if (target && targetOf(op)) values[targetOf(op)] = target;
-  return {...asked, op, values, extras: []};
+  return {...question, op, values, extras: []};
 }
 
 const targetOf = (op) => ops.get(op)?.target; // the attribute that holds the target shape, if the op has one
 
 /** Returns the comparison for a question. If the op has no target, the shape of a single output is the target. */
-export function comparisonOf(asked, outputs) {
-  const reached = asked.inputs.length === 1 && outputs.length === 1 ? typed(outputs[0].shape) : undefined;
-  const values = {assume: asked.values.assume};
-  return askedOf(COMPARE.name, {...asked, values}, asked.values[targetOf(asked.op)] ?? reached);
+export function comparisonOf(question, outputs) {
+  const reached = question.inputs.length === 1 && outputs.length === 1 ? typed(outputs[0].shape) : undefined;
+  const values = {assume: question.values.assume};
+  return questionWithOp(COMPARE.name, {...question, values}, question.values[targetOf(question.op)] ?? reached);
 }
 
 /** Returns the question in a hint, with the options of the current question, or null if the hint's op is unknown. */
@@ -115,15 +115,15 @@ export function valueIn({values}, {name, schema}) {
   return text === typed(schema.default, schema) ? "" : text;
 }
 
-const given = (asked) =>
-  fieldsOf(asked).map((field) => [field, valueIn(asked, field)]).filter(([, text]) => text);
+const given = (question) =>
+  fieldsOf(question).map((field) => [field, valueIn(question, field)]).filter(([, text]) => text);
 
 /** Returns the query string for GET /v1/check and for this page. All shapes are written in the form 8,1. */
-export function queryOf(asked) {
+export function queryOf(question) {
   const encode = (text) => encodeURIComponent(text).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
   const plain = (text) => { const sizes = sizesOf(text); return sizes ? typed(sizes) : text.trim(); };
-  const values = given(asked).map(([{name, schema}, text]) => [name, listsIntegers(schema) ? plain(text) : text]);
-  return [["op", asked.op], ...asked.inputs.map((text) => ["input", plain(text)]), ...values, ...asked.warn.map((word) => ["warn", word])]
+  const values = given(question).map(([{name, schema}, text]) => [name, listsIntegers(schema) ? plain(text) : text]);
+  return [["op", question.op], ...question.inputs.map((text) => ["input", plain(text)]), ...values, ...question.warn.map((word) => ["warn", word])]
     .map(([name, text]) => `${encode(name)}=${encode(text).replace(/%3D/g, "=")}`).join("&");
 }
 
@@ -137,10 +137,10 @@ function invalidShape(text) {
 }
 
 /** Returns the first invalid field as {pointer, detail}, like a problem of the service, or null if all are valid. */
-export function misreading(asked) {
-  const input = asked.inputs.findIndex((text) => !text.trim() || !sizesOf(text));
-  if (input >= 0) return {pointer: `/inputs/${input}`, detail: invalidShape(asked.inputs[input])};
-  for (const [{name, schema}, text] of given(asked)) {
+export function misreading(question) {
+  const input = question.inputs.findIndex((text) => !text.trim() || !sizesOf(text));
+  if (input >= 0) return {pointer: `/inputs/${input}`, detail: invalidShape(question.inputs[input])};
+  for (const [{name, schema}, text] of given(question)) {
     if (listsIntegers(schema) && !sizesOf(text)) return {pointer: `/${name}`, detail: invalidShape(text)};
     if (schema === ASSUME.schema && !assumptionsIn(text)) {
       return {pointer: `/${name}`, detail: "Write a name and its sizes, such as N=2.., N=1..8 or N=3"};
@@ -197,9 +197,9 @@ function assumeOf(text) {
 }
 
 /** Returns whether a shape or an attribute has a symbolic size. */
-export function hasSymbols(asked) {
-  const attributes = given(asked).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
-  return [...asked.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
+export function hasSymbols(question) {
+  const attributes = given(question).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
+  return [...question.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
 }
 
 // ---- Source code
@@ -212,27 +212,27 @@ const listOf = (text) => `[${sizesOf(text).map(sizeIn).join(", ")}]`;
 const mapOf = (text) => object(assumptionsIn(text).map(([name, size]) => [name, sizeIn(size)]));
 
 /** Returns [name, JSON] for each attribute of the op, or for each field that is not an attribute. */
-function literals(asked, ofAttributes) {
+function literals(question, ofAttributes) {
   const literal = (schema, text) => {
     if (listsIntegers(schema)) return listOf(text);
     if (schema === ASSUME.schema) return mapOf(text);
     const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // a string instead of a list
     return isText ? JSON.stringify(text) : text; // integers and JSON are not changed
   };
-  return given(asked).filter(([{name}]) => name in attributesOf(asked.op) === ofAttributes)
+  return given(question).filter(([{name}]) => name in attributesOf(question.op) === ofAttributes)
     .map(([{name, schema}, text]) => [name, literal(schema, text)]);
 }
 
 /** Returns the body of a POST request for a question: the op, the inputs and additional fields, each as JSON. */
-export function bodyOf(asked, {inputs = `[${asked.inputs.map(listOf).join(", ")}]`, ...more} = {}) {
-  const op = object([["name", JSON.stringify(asked.op)], ...literals(asked, true)]);
+export function bodyOf(question, {inputs = `[${question.inputs.map(listOf).join(", ")}]`, ...more} = {}) {
+  const op = object([["name", JSON.stringify(question.op)], ...literals(question, true)]);
   return object(Object.entries({op, inputs, ...more}));
 }
 
 /** Returns the body of a POST request for a comparison. */
-export function comparisonBodyOf(asked) {
-  const fields = [...literals(asked, true), ...literals(asked, false), ...warnOf(asked)];
-  return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
+export function comparisonBodyOf(question) {
+  const fields = [...literals(question, true), ...literals(question, false), ...warnOf(question)];
+  return object([["inputs", `[${question.inputs.map(listOf).join(", ")}]`], ...fields]);
 }
 
 /** Returns a list with the field for the requested warnings as [name, JSON], or an empty list if none are requested. */
@@ -243,18 +243,18 @@ const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(
 /** Returns the number of elements of a shape. */
 export const volume = (shape) => shape.reduce((product, size) => product * size, 1);
 
-export function curl(asked) {
+export function curl(question) {
   const url = (path) => new URL(path, location.href).href;
-  if (asked.op !== COMPARE.name) return `curl '${url(`v1/check?${queryOf(asked)}&format=text`)}'`;
-  return `curl ${url("v1/compare")} -H 'Content-Type: application/json' -d '${comparisonBodyOf(asked)}'`;
+  if (question.op !== COMPARE.name) return `curl '${url(`v1/check?${queryOf(question)}&format=text`)}'`;
+  return `curl ${url("v1/compare")} -H 'Content-Type: application/json' -d '${comparisonBodyOf(question)}'`;
 }
 
-export function python(asked) {
+export function python(question) {
   const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
-  const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(asked, true));
-  const others = named([...literals(asked, false), ...warnOf(asked)]);
-  const shapes = asked.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
-  if (asked.op === COMPARE.name) {
+  const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(question, true));
+  const others = named([...literals(question, false), ...warnOf(question)]);
+  const shapes = question.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
+  if (question.op === COMPARE.name) {
     return `from axiscast import Client
 
 with Client(${url}) as client:
@@ -262,7 +262,7 @@ with Client(${url}) as client:
 for result in results:
     print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
   }
-  const words = [JSON.stringify(asked.op), ...shapes, ...attributes, ...others];
+  const words = [JSON.stringify(question.op), ...shapes, ...attributes, ...others];
   return `from axiscast import Client
 
 with Client(${url}) as client:
