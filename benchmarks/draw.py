@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -19,6 +20,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 COLOURS = ["#1f77b4", "#ff7f0e", "#7f7f7f", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#bcbd22"]
 LABELS, WIDTH, LINE, PANEL = 330, 560, 13, 220
 """The widths of labels and bars, and the heights of a bar and a panel, in pixels."""
+
+SOAKS = {
+    "attackers": "An hour of one service, with attackers",
+    "reloads": "An hour of two workers that reload keys and a certificate, with attackers",
+    "restarts": "An hour of two replicas that restart in turn behind HAProxy, with attackers",
+}
+"""The scenarios of the soak test, and the titles of their plots."""
 
 Spread = Sequence[float]
 """The median, the smallest and the largest value."""
@@ -62,19 +70,34 @@ def bars(title: str, found: Sequence[Bar], goal: float = 1.0) -> str:
     return _svg(title, drawn, LABELS + WIDTH + 40, y + 12)
 
 
-def curve(title: str, points: Sequence[tuple[float, float]], across: str, up: str) -> str:
-    """Return a line through points, on an axis that begins at 0."""
-    right, top = max(x for x, _ in points), max(y for _, y in points) * 1.05
-    path = " ".join(f"{60 + 800 * x / right:.1f},{340 - 290 * y / top:.1f}" for x, y in points)
-    drawn = [
-        f'<polyline points="{path}" fill="none" stroke="{COLOURS[0]}"/>',
-        '<path d="M60 340H860M60 340V50" stroke="#222"/>',
-    ]
-    for part in range(5):
-        height = 344 - 290 * part / 4
-        drawn.append(f'<text x="55" y="{height:.0f}" text-anchor="end">{top * part / 4:.0f}</text>')
-    drawn.append(f'<text x="860" y="358" text-anchor="end">{right:.0f} {escape(across)}</text>')
-    return _svg(f"{title}, {up}", drawn, 900, 370)
+def timeline(title: str, panels: dict[str, dict[str, list[tuple[float, float]]]]) -> str:
+    """Return a panel for each unit, with a line for each name through its points (minute, value)."""
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    drawn = []
+    for number, name in enumerate(names):
+        drawn.append(f'<rect x="{10 + 110 * number}" y="32" width="10" height="10" fill="{COLOURS[number]}"/>')
+        drawn.append(f'<text x="{24 + 110 * number}" y="41">{escape(name)}</text>')
+    for number, (unit, lines) in enumerate(panels.items()):
+        coloured = [(COLOURS[names.index(name)], points) for name, points in lines.items()]
+        drawn += _time_panel(76 + (PANEL + 44) * number, unit, coloured)
+    return _svg(title, drawn, 930, 60 + (PANEL + 44) * len(panels))
+
+
+def _time_panel(top: float, unit: str, lines: Sequence[tuple[str, list[tuple[float, float]]]]) -> Iterator[str]:
+    """Return a line of each colour through its points. Both axes begin at 0."""
+    right, high = (max(values) for values in zip(*itertools.chain(*(points for _, points in lines)), strict=True))
+    step = next(
+        step for power in range(-3, 9) for step in (10**power, 2 * 10**power, 5 * 10**power) if high <= 6 * step
+    )
+    for part in range(math.floor(high / step) + 1):
+        y = top + PANEL - PANEL * part * step / high
+        yield f'<path d="M60 {y:.0f}H900" stroke="#ddd"/>'
+        yield f'<text x="55" y="{y + 4:.0f}" text-anchor="end">{part * step:g}</text>'
+    yield f'<text x="60" y="{top - 6}">{escape(unit)}</text>'
+    yield f'<text x="900" y="{top + PANEL + 14}" text-anchor="end">{right:.0f} minutes</text>'
+    for colour, points in lines:
+        path = " ".join(f"{60 + 840 * x / right:.1f},{top + PANEL - PANEL * y / high:.1f}" for x, y in points)
+        yield f'<polyline points="{path}" fill="none" stroke="{colour}"/>'
 
 
 def growth(title: str, across: str, lines: dict[str, list[dict[str, Any]]]) -> str:
@@ -175,9 +198,24 @@ def plots() -> Iterator[tuple[str, str]]:
     ]:
         if found_group := _figures("scale").get(group):
             yield f"scale-{group}", growth(title, **found_group)
-    if samples := _figures("soak").get("samples"):
-        points = [(sample["second"] / 60, sample["rss"] / 2**20) for sample in samples]
-        yield "soak", curve("Resident memory in an hour of traffic and attacks", points, "minutes", "MiB")
+    for scenario, title in SOAKS.items():
+        if found_soak := _figures("soak").get(scenario):
+            yield f"soak-{scenario}", timeline(title, soak_panels(found_soak))
+
+
+def soak_panels(row: dict[str, Any]) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """Return the memory and the open files of each process, and the latency, as points (minute, value)."""
+
+    def points(lists: dict[str, list[float]], figure: str, unit: float = 1) -> list[tuple[float, float]]:
+        return [(second / 60, value / unit) for second, value in zip(lists["second"], lists[figure], strict=True)]
+
+    return {
+        "resident memory, MiB": {name: points(lists, "rss", 2**20) for name, lists in row["processes"].items()},
+        "open files": {name: points(lists, "files") for name, lists in row["processes"].items()},
+        "latency in each five seconds, ms": {
+            f"latency {name}": points(row["latency"], name) for name in ("p99", "p50")
+        },
+    }
 
 
 def tables() -> Iterator[tuple[str, list[list[str]]]]:
@@ -207,6 +245,8 @@ def tables() -> Iterator[tuple[str, list[list[str]]]]:
         figures = ["import CPU ms", "import and first call CPU ms", "call us"]
         rows = [[name, *(spread(row[figure]) for figure in figures), row["loads"]] for name, row in calls.items()]
         yield "library", [["", *figures, "of NumPy, httpx and click it loads"], *rows]
+    if soaks := {name: row for name in SOAKS if (row := _figures("soak").get(name))}:
+        yield "soak", [SOAK_COLUMNS, *([name, *soak_row(row)] for name, row in soaks.items())]
     if fresh := _figures("fresh").get("fresh"):
         rows = [
             [
@@ -217,6 +257,21 @@ def tables() -> Iterator[tuple[str, list[list[str]]]]:
             for name, row in fresh["contenders"].items()
         ]
         yield "fresh", [["", "checks a second", "fresh `/livez`: median s", "p90", "most"], *rows]
+
+
+SOAK_COLUMNS = ["", "seconds", "verified", "attacks", "reloads or restarts", "refused", "errors", "p50 ms", "p99 ms"]
+
+
+def soak_row(row: dict[str, Any]) -> Iterator[str]:
+    """Yield the figures of a scenario of the soak test. Latencies are the medians over the samples."""
+    counts = dict(row["outcomes"])
+    attacks = sum(counts.pop(name, 0) for name in ("attack answered", "abandoned", "slow"))
+    disturbed = sum(counts.pop(name, 0) for name in ("reloaded", "restarted"))
+    figures = (row["seconds"], counts.pop("good", 0), attacks, disturbed, counts.pop("refused", 0))
+    yield from (f"{figure:,}" for figure in (*figures, sum(counts.values())))
+    for name in ("p50", "p99"):
+        values = row["latency"][name]
+        yield spread([statistics.median(values), min(values), max(values)])
 
 
 def spread(values: Spread | None) -> str:
