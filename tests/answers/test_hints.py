@@ -31,6 +31,13 @@ BIDIRECTIONAL = openvino.Broadcast3(mode="bidirectional", target_shape=(2, 1))
 HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
     (MUTUAL, [(1, 40, 23), (1, 23, 40)],
      "swap axes 1 and 2 of input 0: (1, 23, 40) fits", MUTUAL, [(1, 23, 40), (1, 23, 40)]),
+    (MUTUAL, [(2, 3), (3, 1)], "swap axes 0 and 1 of input 1: (1, 3) fits", MUTUAL, [(2, 3), (1, 3)]),
+    (MUTUAL, [(3, 3, 2), (2, 3)],
+     "swap axes 1 and 2 of input 0: (3, 2, 3) fits", MUTUAL, [(3, 2, 3), (2, 3)]),
+    (MUTUAL, [(2, 64, 7, 9), (1, 1, 1, 64)],
+     "swap axes 1 and 3 of input 1: (1, 64, 1, 1) fits", MUTUAL, [(2, 64, 7, 9), (1, 64, 1, 1)]),
+    (numpy.broadcast_to(shape=(5, 2, 3)), [(3, 2)],
+     "swap axes 0 and 1 of input 0: (2, 3) fits", numpy.broadcast_to(shape=(5, 2, 3)), [(2, 3)]),
     (MUTUAL, [(2, 64, 7, 7), (64,)],
      "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit", MUTUAL, [(2, 64, 7, 7), (64, 1, 1)]),
     (MUTUAL, [(2, 12, 9), (2, 4, 12, 9)],

@@ -60,7 +60,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "a comparison": (lambda: y > four, "y > four: y (2, 3) float64, four (4,) int8. On output axis 1, y of shape"),
     "a call": (lambda: np.hypot(y, four), "np.hypot(y, four): y (2, 3) float64, four (4,) int8. "),
     "entries": (lambda: pair["a"][0] * pair["a"][1], 'pair["a"][0] * pair["a"][1]: pair["a"][0] (5,) float64, pair'),
-    "an index": (lambda: y + four[None, :3].T, "y + four[None, :3].T: y (2, 3) float64, four[None, :3].T (3, 1). On"),
+    "an index": (lambda: y + four[None, :3].T, "y + four[None, :3].T: y (2, 3) float64, four[None, :3].T (3, 1). "),
     "a product": (
         lambda: y @ four,
         "y @ four: y (2, 3) float64, four (4,) int8. Axis 1 of y of shape (2, 3) has size 3 ",

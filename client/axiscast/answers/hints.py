@@ -133,6 +133,17 @@ def _candidates(
     if isinstance(op, LabeledProduct):
         yield from equation_candidates(op, shapes, fitting)
         return
+    is_found = False
+    for candidate in _likely_candidates(op, shapes, target, fitting, numbers):
+        is_found = True
+        yield candidate
+    if not is_found:
+        yield from swapped_candidates(op, shapes, target, fitting, numbers, exact=False)
+
+
+def _likely_candidates(
+    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
+) -> Iterator[Candidate]:
     if not op.has_common_output_axes:
         yield from multiplied_candidates(op, shapes, fitting)
     yield from swapped_candidates(op, shapes, target, fitting, numbers)
@@ -201,20 +212,20 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
 
 
 def swapped_candidates(
-    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
+    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int], exact: bool = True
 ) -> Iterator[Candidate]:
-    """Yield requests in which an input in `numbers` swaps two axes to match another input or the target."""
+    """Yield requests in which an input in `numbers` swaps two axes to match another input or the target.
+
+    If `exact` is true, the other shape has the same rank, and both sizes are equal. Otherwise, the other shape is
+    right-aligned, and one of the swapped sizes can be 1.
+    """
     for number in numbers:
         shape = shapes[number]
-        partners = [one for one in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(one) == len(shape)]
+        partners = [*shapes[:number], *shapes[number + 1 :], target or ()]
+        partners = [partner for partner in partners if len(partner) == len(shape) or not exact]
         for one, other in combinations(range(len(shape)), 2) if partners else ():
             first, second = shape[one], shape[other]
-            if first == second:
-                continue
-            for partner in partners:
-                if partner[one] == second and partner[other] == first:
-                    break
-            else:
+            if first == second or not any(_is_swapped(shape, partner, one, other, exact) for partner in partners):
                 continue
             if op.names_axis(number, (one, other), len(shape)):
                 continue
@@ -224,6 +235,13 @@ def swapped_candidates(
             if fitting(op, inputs) is not None:
                 yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits", op, inputs
                 return
+
+
+def _is_swapped(shape: Shape, partner: Shape, one: int, other: int, exact: bool) -> bool:
+    if len(partner) < len(shape) - one:
+        return False  # the partner lacks the first of the two axes
+    pairs = (shape[one], partner[other - len(shape)]), (shape[other], partner[one - len(shape)])
+    return all(size == wanted or (size == 1 and not exact) for size, wanted in pairs)
 
 
 def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try, numbers: Sequence[int]) -> Iterator[Candidate]:

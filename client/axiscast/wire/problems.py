@@ -65,7 +65,8 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "incompatible-shapes": ProblemKind(
         422,
         "The shapes do not broadcast",
-        "Read the `conflict` field: it contains the axis, the sizes that differ on this axis, and corrected requests.",
+        "Read the `conflict` field: it contains the axis and the sizes that differ on this axis. Its `hints` field "
+        "contains corrected requests, if any were found.",
     ),
     "invalid-tensor": ProblemKind(
         422, "A tensor is not valid", "Make dtype, shape, strides and data match each other."
