@@ -84,9 +84,11 @@ class Metrics:
 
     def watch_memory(self, held: Callable[[], float], budget: float) -> None:
         """Create the metrics for the memory that requests in flight have reserved, and for the memory budget."""
-        self._gauge("axiscast_memory_budget_bytes", "The memory budget of the requests in flight, in bytes.").set(
-            budget
-        )
+        self._gauge(
+            "axiscast_memory_budget_bytes",
+            "The bytes that requests may reserve: three quarters of the memory budget, or half with TLS, summed over "
+            "all workers.",
+        ).set(budget)
         self._memory = self._gauge("axiscast_memory_bytes", "Bytes that requests in flight have reserved.")
         self._ratio = self._gauge(
             "axiscast_memory_held_ratio",

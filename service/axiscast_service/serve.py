@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from contextlib import ExitStack
+from importlib.util import find_spec
 from multiprocessing import parent_process
 
 import uvicorn
@@ -20,7 +21,7 @@ from .http.tls import Certificate
 from .http.uvicorn_interface import verify_uvicorn
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .runtime.metrics_directory import lock_directory, metrics_directory
-from .settings import Settings, unknown_variables, variable_of
+from .settings import NO_PROMETHEUS, Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
 """The time, in seconds, for which idle connections stay open. It is longer than the timeout of common proxies (60 s),
@@ -40,6 +41,9 @@ def verify_settings(settings: Settings) -> None:
         ApiKeys(settings.api_keys_file)
     if settings.tls_certificate or settings.tls_key:
         Certificate(settings.tls_certificate, settings.tls_key)
+    variable = variable_of("metrics")
+    if os.environ.get(variable, "").strip() and _lacks_prometheus(settings):
+        raise ValueError(f"{variable} is true, but {NO_PROMETHEUS}, or set {variable}=false")
     if _needs_metrics_directory(settings):
         try:
             tempfile.gettempdir()
@@ -84,6 +88,8 @@ def serve(settings: Settings) -> None:
         access_log(settings.log_format)(
             "WARNING", f"{settings.host} is not a loopback address, and no API key is required", {}
         )
+    if _lacks_prometheus(settings):
+        access_log(settings.log_format)("WARNING", f"/metrics is unavailable: {NO_PROMETHEUS}", {})
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
         scheme = "https" if settings.tls_certificate else "http"
@@ -139,6 +145,11 @@ def _shut_down_after_supervisor() -> None:
     assert supervisor is not None
     supervisor.join()
     signal.raise_signal(signal.SIGTERM)
+
+
+def _lacks_prometheus(settings: Settings) -> bool:
+    """Return whether the settings enable metrics, but the metrics extra is not installed."""
+    return settings.metrics and find_spec("prometheus_client") is None
 
 
 def _needs_metrics_directory(settings: Settings) -> bool:

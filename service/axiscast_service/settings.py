@@ -13,6 +13,8 @@ PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"
 """The environment variable for a client's API key. Other commands read this variable, so it is not an unknown
 setting."""
+NO_PROMETHEUS = "the package prometheus-client is missing: pip install prometheus-client"
+"""The reason why a service without the metrics extra has no metrics."""
 
 
 def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] = ()) -> Any:

@@ -6,6 +6,8 @@ import asyncio
 import io
 import json
 import logging
+import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,38 @@ def test_an_incomplete_response_is_logged() -> None:
         (line,) = lines(log_of(running), "incomplete response")
     assert (line["route"], line["status"]) == ("/v1/broadcast", 200)
     assert 0 < line["bytes"] < 2**33
+
+
+HEAD = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n"
+
+
+def test_an_upload_that_the_connection_refuses_is_logged_with_the_status_that_the_client_received() -> None:
+    """The shutdown cancels the application, so the connection sends the response."""
+    with served(access_log="true", log_format="json", finish_seconds=1, request_seconds=600) as running:
+        with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as upload:
+            upload.sendall(HEAD % 10**7 + bytes(300_000))
+            assert wait_for(lambda: in_flight(running) == 2)  # the upload, and GET /metrics
+            running.process.terminate()
+            assert upload.recv(12) == b"HTTP/1.1 503"
+        (line,) = lines(log_of(running))[-1:]
+    assert (line["route"], line["status"], line["code"]) == ("/v1/broadcast", 503, "shutting-down")
+    assert (line["level"], "bytes" in line) == ("warning", False)
+
+
+def test_an_upload_that_is_too_slow_is_logged_with_the_status_408() -> None:
+    with served(access_log="true", log_format="json", request_seconds=1) as running:
+        with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as upload:
+            upload.sendall(HEAD % 10**7 + bytes(300_000))
+            assert upload.recv(12) == b"HTTP/1.1 408"
+        (line,) = lines(log_of(running))
+    assert (line["route"], line["status"], line["code"]) == ("/v1/broadcast", 408, "request-timeout")
+
+
+def in_flight(running: Served) -> float:
+    """Return the number of requests in flight."""
+    text = httpx.get(f"{running.url}/metrics").text
+    values = re.findall(r"(?m)^http_server_active_requests\{.*\} (\S+)$", text)
+    return sum(map(float, values))
 
 
 def test_without_an_access_log_requests_are_not_logged() -> None:

@@ -233,6 +233,30 @@ def test_disabled_or_missing_metrics_respond_404_at_no_cost(monkeypatch: pytest.
     assert "pip install prometheus-client" in ask().json()["detail"]
 
 
+def test_without_prometheus_client_the_service_warns() -> None:
+    with served("prometheus_client", command=True) as running:
+        assert httpx.get(f"{running.url}/metrics").status_code == 404
+    (line,) = (line for line in running.log.splitlines() if "prometheus-client" in line)
+    assert line.startswith("WARNING:  /metrics is unavailable: the package prometheus-client is missing")
+    with served("prometheus_client", command=True, metrics="false") as running:
+        pass
+    assert "prometheus-client" not in running.log
+
+
+def test_explicit_metrics_without_prometheus_client_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from axiscast_service import serve
+
+    monkeypatch.setattr(serve, "find_spec", lambda name: None)
+    monkeypatch.delenv("AXISCAST_METRICS", raising=False)
+    serve.verify_settings(Settings())
+    monkeypatch.setenv("AXISCAST_METRICS", "true")
+    expected = "AXISCAST_METRICS is true, but the package prometheus-client is missing: pip install prometheus-client"
+    with pytest.raises(ValueError, match=expected):
+        serve.verify_settings(Settings())
+    monkeypatch.setenv("AXISCAST_METRICS", "false")
+    serve.verify_settings(Settings(metrics=False))
+
+
 @pytest.mark.parametrize("word", ["yes", "1", "maybe"])
 def test_a_switch_is_true_or_false(word: str) -> None:
     with pytest.raises(ValueError, match="AXISCAST_METRICS must be true or false, not"):

@@ -6,9 +6,12 @@ import socket
 import time
 
 import httpx
+import msgpack
 from conftest import PATIENCE, served, unhurried
 from http_requests import JSON
 from raw_http import BROADCAST
+
+from axiscast_service.http.protocol import PARTIAL_REQUEST_SECONDS
 
 
 def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:
@@ -64,3 +67,16 @@ def test_after_sigterm_it_is_not_ready_but_answers_until_the_drain_ends() -> Non
             assert draining.process.wait(timeout=PATIENCE) in (0, -15)
 
     unhurried(drain, 2)
+
+
+def test_an_upload_may_end_until_the_finish_time_after_sigterm() -> None:
+    """A short request has PARTIAL_REQUEST_SECONDS for its rest, a body above 64 KiB has finish_seconds."""
+    body = msgpack.packb({"inputs": [{"dtype": "uint8", "shape": [300_000], "data": bytes(300_000)}]})
+    head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n"
+    with served(finish_seconds=60) as ending, socket.create_connection(("127.0.0.1", ending.port)) as upload:
+        upload.sendall(head % len(body) + body[:100_000])
+        assert httpx.get(f"{ending.url}/readyz").status_code == 200
+        ending.process.terminate()
+        time.sleep(PARTIAL_REQUEST_SECONDS + 1)
+        upload.sendall(body[100_000:])
+        assert upload.recv(12) == b"HTTP/1.1 200"

@@ -17,6 +17,7 @@ from axiscast.wire.shapes import format_shape, parse_shape
 from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.caching import StaticContent, etag_of
+from ..settings import NO_PROMETHEUS
 from ..static_files import PARTS, POLICY
 from .html_page import html_page
 from .problem_page import problem_page
@@ -147,7 +148,7 @@ async def get_metrics(request: Request) -> Response:
     """Return the metrics of all workers in the Prometheus format."""
     metrics = request.app.state.metrics
     if metrics is None:
-        why = "the package prometheus-client is missing: pip install prometheus-client"
+        why = NO_PROMETHEUS
         if not request.app.state.settings.metrics:
             why = "the setting AXISCAST_METRICS disables them"
         raise Problem("not-found", f"metrics are unavailable: {why}")

@@ -337,7 +337,7 @@ class HTTPProtocol(ReceivingConnection):
         """Send a problem response and close the connection. For the application, the client has disconnected."""
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
-            cycle.disconnect()
+            cycle.refuse(problem)
             if cycle.has_sent:  # a part of another response was already sent
                 self.cut(problem.code)
                 return

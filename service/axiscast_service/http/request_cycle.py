@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
+from axiscast.wire.problems import Problem
+
 logger = logging.getLogger("axiscast")
 
 JOINED_BYTES = 16 * 2**10
@@ -136,6 +138,12 @@ class RequestCycle:
         """Mark the client as disconnected. Afterwards, the application can't send or receive any more data."""
         self.disconnected = True
         self.wake()
+
+    def refuse(self, problem: Problem) -> None:
+        """End the request with a problem response of the connection, which the access log reads from the scope."""
+        if not self.has_sent:
+            self.scope["state"]["refusal"] = problem.code
+        self.disconnect()
 
     async def receive(self) -> Message:
         """Return the next ASGI message: a part of the body, or `http.disconnect` after the response or a disconnect."""

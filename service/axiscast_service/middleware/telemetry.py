@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from axiscast.wire.problems import PROBLEM_KINDS
 
 from ..logs import trace_ids_of
 
@@ -53,25 +56,38 @@ class TelemetryMiddleware:
         start = perf_counter()
         if self.metrics is not None:
             self.metrics.began(method)
+
+        def record() -> None:
+            self._record(scope, method, status, sent, complete, perf_counter() - start)
+
         try:
             await self.app(scope, receive, send_counted)
         finally:
-            seconds = perf_counter() - start
-            # The router and other middleware have stored the route, the problem and the layout in this ASGI scope.
-            route, state = getattr(scope.get("route"), "path", ""), scope["state"]
-            code, layout = state.get("problem"), state.get("layout")
-            if (metrics := self.metrics) is not None:
-                metrics.ended(method, route, status, seconds)
-                if code is not None:
-                    metrics.problem(code)
-                if layout is not None:
-                    metrics.output(layout, sent)
-                if not complete:
-                    metrics.unfinished()
-            if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
-                facts = {"method": method, "route": route, "status": status, "code": code}
-                facts |= {"bytes": 0 if method == "HEAD" else sent, "seconds": round(seconds, 6)}
-                facts |= {"request_id": state.get("request_id")} | trace_ids_of(scope)
-                facts["key"] = state.get("key_name")
-                level = "WARNING" if status >= 500 else "INFO"
-                self.log(level, "answered" if complete else "incomplete response", facts)
+            if complete:
+                record()
+            else:  # wait until the connection has refused the request, if the application was cancelled
+                asyncio.get_running_loop().call_soon(record)
+
+    def _record(self, scope: Scope, method: str, status: int, sent: int, complete: bool, seconds: float) -> None:
+        """Count and log a request that has ended."""
+        # The router and other middleware have stored the route, the problem and the layout in this ASGI scope.
+        route, state = getattr(scope.get("route"), "path", ""), scope["state"]
+        code, layout = state.get("problem"), state.get("layout")
+        refusal = state.get("refusal")  # the code of a problem that the connection has sent and counted
+        if refusal is not None:
+            status = PROBLEM_KINDS[refusal].status
+        if (metrics := self.metrics) is not None:
+            metrics.ended(method, route, status, seconds)
+            if code is not None:
+                metrics.problem(code)
+            if layout is not None:
+                metrics.output(layout, sent)
+            if not (complete or refusal):
+                metrics.unfinished()
+        if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
+            facts = {"method": method, "route": route, "status": status, "code": refusal or code}
+            facts |= {"bytes": None if refusal else 0 if method == "HEAD" else sent, "seconds": round(seconds, 6)}
+            facts |= {"request_id": state.get("request_id")} | trace_ids_of(scope)
+            facts["key"] = state.get("key_name")
+            level = "WARNING" if status >= 500 else "INFO"
+            self.log(level, "answered" if complete or refusal else "incomplete response", facts)
