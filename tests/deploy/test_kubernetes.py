@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from typing import Any
 
 import httpx
 import pytest
@@ -76,19 +77,31 @@ def test_a_rolling_update_never_has_fewer_replicas() -> None:
     assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
-def test_pods_are_spread_over_nodes_within_one_revision() -> None:
+def test_pods_are_spread_over_nodes_and_zones_within_one_revision() -> None:
     """During a rollout, the pods of the old revision would otherwise count, and the new pods could share a node."""
-    (spread,) = POD["spec"]["topologySpreadConstraints"]
-    assert spread["topologyKey"] == "kubernetes.io/hostname"
-    assert spread["matchLabelKeys"] == ["pod-template-hash"]
+    spreads = POD["spec"]["topologySpreadConstraints"]
+    assert [spread["topologyKey"] for spread in spreads] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    for spread in spreads:
+        assert spread["matchLabelKeys"] == ["pod-template-hash"]
+        assert spread["whenUnsatisfiable"] == "ScheduleAnyway", "a cluster with one zone must run all pods"
+
+
+def test_a_pod_never_uses_more_memory_than_it_requests() -> None:
+    resources = CONTAINER["resources"]
+    assert resources["requests"]["memory"] == resources["limits"]["memory"]
+
+
+def test_a_pod_that_is_not_ready_does_not_block_the_drain_of_a_node() -> None:
+    assert MANIFEST["PodDisruptionBudget"]["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
 COMPONENTS = {
     path.parent.name: yaml.safe_load(path.read_text())
-    for name in ("autoscaler", "ingress", "monitor", "policy")
+    for name in ("autoscaler", "ingress", "keys", "monitor", "policy")
     for path in sorted((KUBERNETES / "components").glob(f"*/{name}.yaml"))
 }
-OVERLAYS = {
+OVERLAYS: dict[str, set[str]] = {
+    "api-keys": set(),
     "hpa-cpu": {"HorizontalPodAutoscaler"},
     "hpa-custom": {"HorizontalPodAutoscaler"},
     "ingress": {"Ingress"},
@@ -97,8 +110,13 @@ OVERLAYS = {
 }
 
 
+PRODUCTION = {"HorizontalPodAutoscaler", "Ingress", "NetworkPolicy", "PodMonitor"}
+"""The kinds that the overlay `production` adds to the base."""
+
+
 def test_every_component_has_an_overlay_of_the_base() -> None:
     assert COMPONENTS.keys() == OVERLAYS.keys()
+    assert {path.name for path in (KUBERNETES / "overlays").iterdir()} == {*OVERLAYS, "production"}
     for name in OVERLAYS:
         overlay = yaml.safe_load((KUBERNETES / "overlays" / name / "kustomization.yaml").read_text())
         assert overlay == {"resources": ["../../base"], "components": [f"../../components/{name}"]}
@@ -147,7 +165,10 @@ def test_the_network_policy_lets_in_what_asks_the_services_port_and_nothing_out(
     spec = COMPONENTS["network-policy"]["spec"]
     assert spec["podSelector"]["matchLabels"].items() <= POD["metadata"]["labels"].items()
     assert spec["policyTypes"] == ["Ingress", "Egress"]
-    assert spec["ingress"] == [{"ports": [{"port": CONTAINER["ports"][0]["name"], "protocol": "TCP"}]}]
+    (rule,) = spec["ingress"]
+    assert rule["ports"] == [{"port": CONTAINER["ports"][0]["name"], "protocol": "TCP"}]
+    labels = {"matchLabels": {"axiscast-client": "true"}}
+    assert rule["from"] == [{"podSelector": labels}, {"namespaceSelector": labels}]
     assert spec["egress"] == []
 
 
@@ -196,18 +217,59 @@ def test_the_ingress_treats_requests_as_the_shipped_nginx_does() -> None:
     assert annotations["nginx.ingress.kubernetes.io/proxy-body-size"] == f"{Settings().max_body_bytes // 2**20}m"
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-@pytest.mark.parametrize("name", ["base", *OVERLAYS])
-def test_kustomize_renders_it_and_the_schemas_admit_it(name: str) -> None:
-    folder = KUBERNETES / ("base" if name == "base" else f"overlays/{name}")
-    done = run(["kubectl", "kustomize", str(folder)])
+def test_the_keys_component_mounts_the_keys_file_of_the_setting_for_the_user_of_the_image() -> None:
+    pod = COMPONENTS["api-keys"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["name"] == CONTAINER["name"]
+    given = Settings.from_environment({one["name"]: one["value"] for one in container["env"]})
+    (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
+    (item,) = volume["secret"]["items"]
+    assert given.api_keys_file == f"{mount['mountPath']}/{item['path']}"
+    assert (mount["name"], mount["readOnly"]) == (volume["name"], True)
+    assert pod["securityContext"]["fsGroup"] == POD["spec"]["securityContext"]["runAsGroup"]
+    assert volume["secret"]["defaultMode"] == 0o440
+
+
+def rendered_overlay(name: str) -> dict[str, dict[str, Any]]:
+    """Return the manifests that kubectl renders, by their kinds."""
+    done = run(["kubectl", "kustomize", str(KUBERNETES / name)])
     assert (done.returncode, done.stderr) == (0, "")
-    rendered = {part["kind"]: part for part in yaml.safe_load_all(done.stdout)}
-    assert rendered.keys() == MANIFEST.keys() | OVERLAYS.get(name, set())
-    scaled = "HorizontalPodAutoscaler" in rendered
-    assert ("replicas" in rendered["Deployment"]["spec"]) is not scaled, "each apply would undo what it scaled"
-    assert rendered["Deployment"]["spec"]["template"] == POD
+    return {part["kind"]: part for part in yaml.safe_load_all(done.stdout)}
+
+
+def validate(rendered: dict[str, dict[str, Any]]) -> None:
+    """Validate manifests with the schemas of Kubernetes."""
     schemas = pytest.importorskip("kubernetes_validate")
     own_kinds = rendered.keys() - {"PodMonitor"}  # the Prometheus Operator defines it, not Kubernetes
     for part in (rendered[kind] for kind in own_kinds):
         schemas.validate(part, schemas.latest_version(), strict=True)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.parametrize("name", ["api-keys", "production"])
+def test_the_overlays_with_keys_require_keys_and_keep_the_restrictions(name: str) -> None:
+    rendered = rendered_overlay(f"overlays/{name}")
+    pod = rendered["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert {one["name"] for one in container["env"]} == {*ENVIRONMENTS["kubernetes"], "AXISCAST_API_KEYS_FILE"}
+    assert container["securityContext"] == CONTAINER["securityContext"]
+    assert pod["securityContext"] == {**POD["spec"]["securityContext"], "fsGroup": 10001}
+    if name == "production":
+        assert rendered.keys() == MANIFEST.keys() | PRODUCTION
+        assert "replicas" not in rendered["Deployment"]["spec"]
+        assert container["image"] == "registry.example.org/axiscast:0.1.0"
+        (endpoint,) = rendered["PodMonitor"]["spec"]["podMetricsEndpoints"]
+        assert endpoint["authorization"] == {"credentials": {"name": "axiscast-keys", "key": "prometheus"}}
+        assert endpoint["authorization"]["credentials"]["name"] == pod["volumes"][0]["secret"]["secretName"]
+    validate(rendered)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.parametrize("name", ["base", *(name for name in OVERLAYS if name != "api-keys")])
+def test_kustomize_renders_it_and_the_schemas_admit_it(name: str) -> None:
+    rendered = rendered_overlay("base" if name == "base" else f"overlays/{name}")
+    assert rendered.keys() == MANIFEST.keys() | OVERLAYS.get(name, set())
+    scaled = "HorizontalPodAutoscaler" in rendered
+    assert ("replicas" in rendered["Deployment"]["spec"]) is not scaled, "each apply would undo what it scaled"
+    assert rendered["Deployment"]["spec"]["template"] == POD
+    validate(rendered)
