@@ -15,7 +15,10 @@
     if (!data.trim() || !isShown(node) || ancestors(node).some(isClipped) || node.closest("option, script")) continue;
     const range = document.createRange();
     range.selectNodeContents(walker.currentNode);
-    for (const rect of range.getClientRects()) if (rect.width > 1) texts.push([node, rect]);
+    const line = node.closest(".line")?.getBoundingClientRect(); // a text in one line, which ends with an ellipsis
+    for (const {left, right, top, bottom, width} of range.getClientRects()) {
+      if (width > 1 && left < (line?.right ?? Infinity)) texts.push([node, {left, right: Math.min(right, line?.right ?? right), top, bottom}]);
+    }
   }
   const controls = [...document.querySelectorAll("button, input, select, .apply, .cell[role=gridcell], #gallery a")]
     .filter((node) => isShown(node) && !ancestors(node).some(isClipped)).map((node) => [node, node.getBoundingClientRect()]);
@@ -43,6 +46,8 @@
     boxes.forEach(([node, rect], place) => {
       for (const [other, below] of boxes.slice(place + 1)) {
         if (below.top > rect.bottom) break;
+        const line = node.closest(".line");
+        if (line && line === other.closest(".line")) continue; // the hidden end of a line has a rectangle too
         if (overlap(rect, below)) faults.push(`${named(node)} overlaps ${named(other)}`);
       }
     });

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,8 +18,8 @@ def test_an_emptied_field_is_not_a_scalar(page: Page) -> None:
     assert page.text("#verdict") == "✓ Broadcasts to (3,)"
     page.tab.fill("#inputs-1", "")
     page.settle()
-    assert page.text("#verdict") == "Invalid shape b"
-    assert page.text("#error-inputs").startswith("Write a shape as 8,1,6,1")
+    assert page.text("#verdict") == "✗ Invalid shape b"
+    assert page.text("#error-inputs-1").startswith("Write a shape as 8,1,6,1")
 
 
 def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> None:
@@ -57,7 +56,8 @@ def test_a_shape_is_read_here_as_in_a_terminal_and_a_link_holds_it_in_one_form(p
 def test_what_is_known_of_names_is_asked_of_one_op_and_of_all(page: Page) -> None:
     page.ask('input=N,1&input=M,3&assume={"N":"2..", "M": 4}')
     assert page.tab.get_by_label("assume").input_value() == "N=2.., M=4"
-    assert page.text("#message") == "Only if N == 4."
+    assert page.text("#verdict") == "Broadcasts to (4, 3) only if N == 4"
+    assert page.text("#message") == "Assumed: N=2.., M=4"
     page.tab.select_option("#as", "Python")
     page.settle()
     assert 'assume={"N": "2..", "M": 4}' in page.text("#code")
@@ -72,7 +72,7 @@ def test_what_is_known_of_names_is_asked_of_one_op_and_of_all(page: Page) -> Non
 MISTAKES = {
     "input=8,1&input=8,a!": (
         "inputs-1",
-        "'a!' is not a size. Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N,?,2..8",
+        "'a!' is not a size. Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N, ? or 2..8",
     ),
     "input=8,1&input=3,-1": ("inputs-1", "Axis 1 must not be negative: a size is 0 or more"),
     "input=N&assume=M=2..": ("field-assume", "No shape contains this name: the names are N"),
@@ -88,12 +88,44 @@ MISTAKES = {
 def test_an_error_is_said_once_beside_its_field(page: Page) -> None:
     for query, (field, words) in MISTAKES.items():
         page.ask(query)
-        slot = re.sub(r"inputs-\d", "inputs", f"#error-{field}")  # all shapes share a slot
+        slot = f"#error-{field}"
         assert page.text(slot).startswith(words)
         assert page.tab.eval_on_selector_all("[aria-invalid]", "all => all.map(one => one.id)") == [field]
         assert words not in page.text("#answer")
-        assert [text for text in page.texts(".error") if text] == [page.text(slot)]
+        assert [text for text in page.texts("form .error") if text] == [page.text(slot)]
+        assert page.tab.locator("#verdict").get_attribute("class") == "error"
     page.complaints.clear()  # the browser's own, of answers that are problems
+
+
+@pytest.mark.parametrize(("width", "height", "most"), [(1280, 800, 300), (390, 844, 420)])
+def test_the_form_leaves_room_for_the_verdict_and_its_errors_stand_below_their_fields(
+    page: Page, width: int, height: int, most: int
+) -> None:
+    page.tab.set_viewport_size({"width": width, "height": height})
+    box = "selector => document.querySelector(selector).getBoundingClientRect().toJSON()"
+    for query in (
+        "input=8,1,6,1&input=7,1,5",
+        "op=torch.add&input=2,64,7,7&input=64",
+        "op=numpy.matmul&input=2,3&input=3,4",
+    ):
+        page.ask(query)
+        assert page.tab.evaluate(box, "#verdict")["top"] < most, query
+    page.ask("input=8,1&input=8,a!")
+    field, error = page.tab.evaluate(box, "#inputs-1"), page.tab.evaluate(box, "#error-inputs-1")
+    assert 0 <= error["top"] - field["bottom"] < 12
+    assert error["left"] == field["left"]
+
+
+def test_a_short_shape_or_index_does_not_break_across_lines(page: Page) -> None:
+    page.tab.set_viewport_size({"width": 390, "height": 844})
+    page.ask("op=torch.add&input=2,64,7,7&input=64")
+    assert page.texts(".hint .short") == ["b[:, None, None]", "(64, 1, 1)", "(2, 64, 7, 7)"]
+    assert "(2, 64, 7, 7)" in page.texts("#message .short")
+    assert page.text("#message").startswith(
+        "On output axis 3, a of shape (2, 64, 7, 7) has size 7 but b of shape (64,)"
+    )
+    lines = "all => all.map(one => one.getClientRects().length)"
+    assert set(page.tab.eval_on_selector_all(".short", lines)) == {1}
 
 
 def test_a_link_may_name_an_alias(page: Page) -> None:
@@ -132,7 +164,7 @@ def test_an_error_message_in_place_of_a_shape_becomes_its_question(page: Page, w
     assert page.query() == "op=numpy.add&input=2,64,7,7&input=64"
     page.tab.fill("#inputs-1", "64,1,1")
     page.settle()
-    assert page.text("#why") == "Or paste an error message into a shape."
+    assert page.text("#why") == ""
 
 
 def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> None:
@@ -148,4 +180,4 @@ def test_several_lines_of_shapes_are_still_several_inputs(page: Page) -> None:
     page.tab.evaluate(PASTED, "torch.Size([8, 1])\nx: (1, 3)\n")
     page.settle()
     assert page.tab.input_value("#inputs-0") == "torch.Size([8, 1])"
-    assert page.text("#why") == "Or paste an error message into a shape."
+    assert page.text("#why") == ""

@@ -36,7 +36,7 @@ def test_tab_reaches_the_shapes_the_examples_and_then_the_fix(page: Page) -> Non
     stops = tab_stops(page.tab)
     assert stops[:7] == ["Skip to the result", "All ops", "API", "OpenAPI", "inputs-0", "inputs-1", "example"]
     rest = iter(stops[7:])
-    fix = "Apply: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"
+    fix = "Apply: b[:, None, None] has shape (64, 1, 1): the output is (2, 64, 7, 7)"
     wanted = ["op", "Bias on NCHW", "Compare frameworks", fix, "Shrink input 0 axis 0", "as", "copy", "code"]
     assert [name for name in wanted if name in rest] == wanted  # in this order
 

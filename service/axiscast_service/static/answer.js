@@ -1,21 +1,39 @@
 /* Functions that show responses of the service as HTML elements: the verdict, lists and tables. */
 
 import {el, tuple, words} from "./elements.js";
-import {questionWithOp, comparisonOf, hinted, queryOf, questionOf} from "./question.js";
+import {letterOf} from "./picture.js";
+import {questionWithOp, commonShapeOf, comparisonOf, hinted, queryOf, questionOf, sizesOf} from "./question.js";
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}, ...content);
 const reachedBy = ({outputs = [], result}) =>
   [...new Set((result ? [result] : outputs).map(({shape}) => tuple(shape)))].join(" and ");
 
+const MOST_CONDITION = 48; // the maximum number of characters of a condition in the headline
 const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
 
+/** Returns a message of the service with the names of inputs on the page: a instead of input 0. */
+const lettered = (text) => text
+  .replace(/\binputs (\d+) and (\d+)\b/gi, (_, one, other) => `${letterOf(Number(one))} and ${letterOf(Number(other))}`)
+  .replace(/\binput (\d+)\b/gi, (_, input) => letterOf(Number(input)));
+const RESHAPE = /^reshape input (\d+) to (\([^)]*\)), x(\[[^\]]*\]): the shapes then fit$/;
+
+/** Returns the text of a hint. The text of a new axis contains the shape of the output, if the page knows it. */
+function textOf({text, op, inputs}) {
+  const [, input, shape, index] = RESHAPE.exec(text) ?? [];
+  if (!index) return lettered(text);
+  const reached = commonShapeOf(op, inputs), outcome = reached ? `the output is ${tuple(reached)}` : "the shapes then fit";
+  return `\`${letterOf(Number(input))}${index}\` has shape ${shape}: ${outcome}`;
+}
+
 /** Returns [kind, headline, ...message] for the response to a check. The headline warns of an accidental outer product. */
-export function verdictOf({compatible, outputs, result, conditions = [], conflict, warnings}) {
+export function verdictOf({compatible, outputs, result, conditions = [], conflict, warnings}, {values: {assume}}) {
   const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
-  if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflict.message)];
-  if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(square.message)];
-  if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`, `Only if ${conditions.map(({text}) => text).join(", and ")}.`];
+  if (compatible === false) return ["no", "✗ Does not broadcast", ...words(lettered(conflict.message))];
+  if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(lettered(square.message))];
+  const only = `only if ${conditions.map(({text}) => text).join(", and ")}`, given = assume ? words(`Assumed: \`${assume}\``) : [];
+  if (compatible === null && only.length > MOST_CONDITION) return ["maybe", `Broadcasts${reached} for some sizes`, `O${only.slice(1)}. `, ...given];
+  if (compatible === null) return ["maybe", `Broadcasts${reached} ${only}`, ...given];
   return ["yes", result ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
 }
 
@@ -23,8 +41,8 @@ export function verdictOf({compatible, outputs, result, conditions = [], conflic
 export function fixesOf({conflict, hints: matching = [], warnings = []}, question) {
   const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
-    const next = hinted(hint, question), text = el("span", {}, ...words(hint.text));
-    const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${hint.text}`}, "Apply");
+    const next = hinted(hint, question), said = textOf(hint), text = el("span", {}, ...words(said));
+    const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${said.replaceAll("`", "")}`}, "Apply");
     return apply ? [text, apply] : [text];
   }));
 }
@@ -32,7 +50,7 @@ export function fixesOf({conflict, hints: matching = [], warnings = []}, questio
 /** Returns the elements below the drawing: symbolic sizes, warnings, outputs and a link to the comparison. */
 export function detailsOf({outputs = [], result, axis_sizes: sizes = [], warnings = []}, question) {
   const others = linkTo(comparisonOf(question, outputs), "Compare all frameworks");
-  const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
+  const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(lettered(message)));
   return [
     ...list("condition", "Symbolic sizes", sizes.map(({axis, text}) => [`output axis ${axis} has size ${text}`])),
     ...list("warning", "Warnings", messages),
@@ -93,7 +111,7 @@ function groupsOf(results) {
     const shown = [result && "matrix product:", reached].filter(Boolean).join(" ");
     const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${shown || "True"}`
       : ["if ", conditions.map(({text}) => text).join(", and "), shown].filter(Boolean).join("  ");
-    const codes = answer.warnings?.map(({code}) => code), key = [text, replicationOf(outputs), codes].join();
+    const codes = answer.warnings?.map(({code}) => code), key = [text, copiesOf(outputs), codes].join();
     const group = groups.get(key) ?? [text, answer, []];
     groups.set(key, group);
     group[2].push(op, ...also);
@@ -113,8 +131,9 @@ export function comparisonText({results, left_out: absent = []}) {
 /** Returns a table with a row for each group of ops that have the same output or conflict. Each op is a link. */
 export function comparisonTable({results, left_out: absent = []}, question) {
   const linked = (op) => linkTo(questionWithOp(op.name, {...question, values: questionOf({op, inputs: []}).values}), written(op));
+  const kept = sizesOf(question.values.shape ?? "")?.includes("-1") ? " (-1 keeps the input's size)" : "";
   const rows = groupsOf(results).map(([, answer, ops]) =>
-    el("tr", {}, el("th", {scope: "row"}, ...verdictCell(answer)), el("td", {}, ...listed(ops.map(linked)))));
+    el("tr", {}, el("th", {scope: "row"}, ...verdictCell(answer, kept)), el("td", {}, ...listed(ops.map(linked)))));
   if (absent.length) rows.push(el("tr", {}, el("th", {scope: "row"}, help("span", LEFT_OUT)), el("td", {}, absent.join(", "))));
   const head = ["output or conflict", "ops"].map((name) => el("th", {scope: "col"}, name));
   return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
@@ -122,17 +141,17 @@ export function comparisonTable({results, left_out: absent = []}, question) {
 
 const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : [link]);
 
-/** Returns the content of a table cell that shows a result of a comparison. */
-function verdictCell({compatible, outputs = [], result, conditions = [], conflict, warnings = []}) {
+/** Returns the content of a table cell that shows a result of a comparison. `kept` explains -1 in the target. */
+function verdictCell({compatible, outputs = [], result, conditions = [], conflict, warnings = []}, kept) {
   const reached = reachedBy({outputs, result}), codes = warnings.map(({code}) => help("span", ` ${code}`));
-  if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(conflict.message), ...codes];
+  if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(lettered(conflict.message)), ...codes];
   const label = result ? "matrix product " : "";
-  if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", replicationOf(outputs)), ...codes];
+  if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", copiesOf(outputs) + kept), ...codes];
   return [el("span", {className: "maybe"}, label + reached), ...conditions.map(({text}) => help("p", `if ${text}`)), ...codes];
 }
 
-/** Returns the replicated axes of a single output, because different rules may replicate along different axes. */
-function replicationOf(outputs = []) {
+/** Returns the axes along which a single output has copies, because different rules may copy along different axes. */
+function copiesOf(outputs = []) {
   const axes = outputs.length === 1 ? outputs[0].broadcast_axes : [];
-  return axes.length ? ` replicated along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";
+  return axes.length ? ` copied along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";
 }

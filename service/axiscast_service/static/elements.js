@@ -10,7 +10,11 @@ export function el(tag, properties, ...children) {
   return node;
 }
 
+const BRACKETS = /([([][^()[\]]{1,22}[)\]])/; // a short shape, which must not break across lines
+const unbroken = (part) => part.split(BRACKETS).map((text, place) => (place % 2 ? el("span", {className: "short"}, text) : text));
+
 /** Returns the parts of a sentence, with `<code>` elements for the parts between backticks. */
-export const words = (text = "") => text.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
+export const words = (text = "") => text.split("`").flatMap((part, place) =>
+  (place % 2 ? el("code", {className: part.length < 28 ? "short" : ""}, part) : unbroken(part)));
 
 export const tuple = (sizes) => `(${sizes.join(", ")}${sizes.length === 1 ? "," : ""})`;

@@ -24,10 +24,11 @@ function showForm() {
   const op = ops.get(question.op);
   while (question.inputs.length < (op?.inputs.min ?? 1)) question.inputs.push("");
   $("op").value = question.op;
-  const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}.` : "";
+  const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}` : "";
   const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
   const more = op?.link && $("docs") ? [" ", el("a", {href: `ops#${op.name}`}, "Rule and examples")] : [];
-  $("doc").replaceChildren(...words(op?.doc), " ", linked, ...more);
+  const about = el("span", {className: "line", title: (op?.doc ?? "").replaceAll("`", "")}, ...words(op?.doc));
+  $("doc").replaceChildren(about, " ", el("span", {className: "links"}, linked, ...more));
   $("example").hidden = !op;
   $("warn").checked = question.warn.length > 0;
   showInputs();
@@ -39,7 +40,7 @@ function showInputs(focused) {
   $("add").hidden = max !== null && question.inputs.length >= max;
   $("rows").replaceChildren(...question.inputs.map((value, number) => {
     const id = `inputs-${number}`;
-    const control = textInput({id, value, placeholder: "8,1,6,1", "aria-describedby": "error-inputs"});
+    const control = textInput({id, value, placeholder: "8,1,6,1", "aria-describedby": `error-${id} error-inputs`});
     control.oninput = () => {
       question.inputs[number] = control.value;
       control.closest(".shape").style.setProperty("--characters", control.value.length);
@@ -57,8 +58,8 @@ function showInputs(focused) {
     const remove = el("button", {type: "button", "aria-label": `Remove input ${number}`}, "×");
     remove.hidden = question.inputs.length <= min;
     remove.onclick = () => changeInputs(number, 1);
-    const label = el("label", {htmlFor: id}, named(number), el("span", {className: "help"}, ` input ${number}`));
-    const shape = el("div", {className: "shape"}, label, el("div", {className: "row"}, control, remove));
+    const label = el("label", {htmlFor: id}, named(number), el("span", {className: "spoken"}, ` input ${number}`));
+    const shape = el("div", {className: "shape"}, label, el("div", {className: "row"}, control, remove), errorSlot(`error-${id}`));
     shape.style.setProperty("--characters", value.length);
     return shape;
   }));
@@ -73,7 +74,7 @@ function changeInputs(place, removed, ...added) {
 
 const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
 const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
-const errorSlotOf = (id) => $(`error-${id.startsWith("inputs") ? "inputs" : id}`); // all shapes share a slot
+const errorSlotOf = (id) => $(`error-${id}`);
 
 const OPTIONS = ["assume", "dtype"]; // the fields that every op has, which are optional
 
@@ -103,8 +104,9 @@ function fieldRow(field) {
     askSoon();
   };
   return el("div", {className: "field"},
-    el("label", {htmlFor: id}, name), el("span", {className: "help"}, required ? "" : " optional"), control,
-    errorSlot(error), el("p", {className: "help", id: help}, ...words(schema.description)));
+    el("div", {className: "about"}, el("label", {htmlFor: id}, name), el("span", {className: "help"}, required ? "" : "optional"),
+       el("span", {className: "help line", id: help, title: (schema.description ?? "").replaceAll("`", "")}, ...words(schema.description))),
+    control, errorSlot(error));
 }
 
 // ---- Requests
@@ -114,7 +116,7 @@ class Problem extends Error {
 }
 
 function askSoon(wait = 200) {
-  $("why").textContent = PASTE;
+  $("why").textContent = "";
   request.abort(); // the result of the previous request would be outdated
   $("answer").setAttribute("aria-busy", "true");
   clearTimeout(timer);
@@ -174,7 +176,6 @@ function read(text) {
 }
 
 const MAX_CHARACTERS = 65536;
-const PASTE = "Or paste an error message into a shape.";
 
 /** Loads the op and the inputs from an error message, or shows an explanation of the error. */
 async function explain(text) {
@@ -184,7 +185,7 @@ async function explain(text) {
     const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
     if (op && inputs) await start({...questionOf({op, inputs}), warn: question.warn});
     else showVerdict("", "An error message", message);
-    $("why").textContent = op && inputs ? `Read from the error: ${message}` : PASTE;
+    $("why").textContent = op && inputs ? `Read from the error: ${message}` : "";
   }, {pointer: "/inputs"});
 }
 
@@ -194,9 +195,9 @@ function showVerdict(kind, verdict, ...message) {
   for (const slot of document.querySelectorAll(".error")) slot.textContent = "";
   for (const control of document.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
   $("verdict").className = kind;
-  $("verdict").textContent = verdict;
+  $("verdict").replaceChildren(...words(verdict));
   $("message").replaceChildren(...message);
-  for (const id of ["fixes", "picture", "result"]) $(id).inert = !kind; // the old result stays visible, but faded, until the next result
+  for (const id of ["fixes", "picture", "result"]) $(id).inert = !["yes", "maybe", "no"].includes(kind); // the old result stays visible, but faded, until the next result
 }
 
 function showMissing(fields) {
@@ -214,7 +215,7 @@ function showProblem({title, detail = title ?? "", pointer}) {
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
   const message = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
   const label = place === "inputs" ? `shape${path.length ? ` ${letterOf(Number(path[0]))}` : "s"}` : place;
-  showVerdict("", `Invalid ${label}`, "Correct the marked field.");
+  showVerdict("error", `✗ Invalid ${label}`, "Correct the marked field.");
   errorSlotOf(id).textContent = message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
 }

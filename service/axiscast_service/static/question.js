@@ -89,6 +89,14 @@ export function hinted({op, inputs}, {values: {dtype, assume}, warn}) {
   return {...next, values: {...next.values, dtype, assume}, warn};
 }
 
+/** Returns the shape of the output, if it follows from the inputs alone, because the op has no attributes. Otherwise, null. */
+export function commonShapeOf(op, inputs) {
+  if (!op || Object.keys(attributesOf(op.name)).some((name) => name !== "name") || !/^as many/.test(ops.get(op.name)?.outputs)) return null;
+  const rank = Math.max(...inputs.map(({length}) => length));
+  const sizes = [...Array(rank).keys()].map((axis) => new Set(inputs.map((shape) => shape.at(axis - rank) ?? 1).filter((size) => size !== 1)));
+  return sizes.every(({size}) => size < 2) ? sizes.map((axis) => [...axis][0] ?? 1) : null;
+}
+
 /** Returns the page title for a question. */
 export function titleOf({op, inputs}) {
   const shapes = inputs.map(sizesOf);
@@ -127,7 +135,7 @@ export function queryOf(question) {
     .map(([name, text]) => `${encode(name)}=${encode(text).replace(/%3D/g, "=")}`).join("&");
 }
 
-const FORMS = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N,?,2..8";
+const FORMS = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N, ? or 2..8";
 
 /** Returns the message about a string that is not a shape. The message contains the first part that is not a size. */
 function invalidShape(text) {
