@@ -24,20 +24,20 @@ def test_each_cell_of_the_output_says_what_it_reads_and_lights_it(page: Page) ->
     assert cells(page, 1) == ["a0"] * 4 + ["a1"] * 4 + ["a2"] * 4
     assert cells(page, 2) == ["b0", "b1", "b2", "b3"] * 3
     assert cells(page, 3) == [f"a{row} b{column}" for row in range(3) for column in range(4)]
-    assert page.text(".say") == "a is repeated along axis 1 and b along axis 0."
-    page.tab.locator(".output td").nth(6).hover()
+    assert page.text(".say") == "a is copied along axis 1 and b along axis 0."
+    page.tab.locator(".panel.output td").nth(6).hover()
     assert page.text(".say") == "Output [1, 2] reads a[1, 0] and b[0, 2]."
     lit = page.tab.eval_on_selector_all("td.lit", "all => all.map(one => one.innerText.trim().split(/\\s+/).join(' '))")
     assert lit == ["a1", "a1", "b2", "b2", "a1 b2"]  # each element, and its copy where it is read
-    page.tab.locator(".output td").first.focus()
+    page.tab.locator(".panel.output td").first.focus()
     page.tab.keyboard.press("ArrowDown")
     page.tab.keyboard.press("ArrowRight")
     assert page.text(".say") == "Output [1, 1] reads a[1, 0] and b[0, 1]."
     page.tab.locator(".joined td").nth(5).click()  # a copy: those that share its element
-    assert page.text(".say") == "a[1, 0] again, repeated along axis 1: 4 outputs read it."
+    assert page.text(".say") == "a[1, 0] again, copied along axis 1: 4 outputs read it."
     assert page.tab.locator(".output .lit").count() == 4
     page.tab.get_by_role("button", name="axis 1", exact=True).focus()
-    assert page.text(".say") == "Axis 1: a has 1, which is stretched; b has 4."
+    assert page.text(".say") == "Axis 1: a has 1, which is copied; b has 4."
     assert cells_lit(page, ".output") == ["a0 b0", "a0 b1", "a0 b2", "a0 b3"]
 
 
@@ -48,7 +48,7 @@ def cells_lit(page: Page, where: str) -> list[str]:
 def test_planes_of_merged_axes_are_chosen_and_named(page: Page) -> None:
     page.ask(EINOPS)
     assert page.texts(".axes .name") == ["h", "2", "w", "c"]
-    assert page.text(".say") == "a is repeated along the 2 of axis 0 and c."
+    assert page.text(".say") == "a is copied along the 2 of axis 0 and c."
     assert cells(page, 1) == ["a00"] * 3 + ["a01"] * 3 + ["a02"] * 3  # w down, c to the right
     page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="1").click()
     assert cells(page, 1) == ["a00"] * 3 + ["a01"] * 3 + ["a02"] * 3  # the second copy of the same h
@@ -58,9 +58,9 @@ def test_planes_of_merged_axes_are_chosen_and_named(page: Page) -> None:
 
 
 NUMBERS = {
-    "a b -> a 2 b 2": "a is repeated along the 2 of axis 1 and the 2 of axis 3.",
-    "a b -> (2 a 2) b": "a is repeated along the first 2 of axis 0 and the second 2 of axis 0.",
-    "a b -> a b 1": "a is not repeated.",
+    "a b -> a 2 b 2": "a is copied along the 2 of axis 1 and the 2 of axis 3.",
+    "a b -> (2 a 2) b": "a is copied along the first 2 of axis 0 and the second 2 of axis 0.",
+    "a b -> a b 1": "a is not copied.",
 }
 
 
@@ -82,6 +82,53 @@ def test_a_conflict_shows_its_column_and_its_fix_above_the_drawing(page: Page) -
     page.settle()
     assert page.text("#verdict") == "✓ Broadcasts to (2, 64, 7, 7)"
     assert page.tab.eval_on_selector("#inputs-1", "control => control.value") == "64,1,1"
+
+
+def test_the_sentence_and_the_table_come_before_the_pictures(page: Page) -> None:
+    page.ask("input=8,1,6,1&input=7,1,5")
+    assert page.tab.eval_on_selector_all(".drawing > *", "all => all.map(one => one.classList[0])") == [
+        "say",
+        "wide",
+        "scene",
+    ]
+    assert page.text(".say") == "a is copied along axes 1 and 3 and b along axes 0 and 2."
+    for width, height in ((1280, 800), (390, 844)):
+        page.tab.set_viewport_size({"width": width, "height": height})
+        assert page.tab.evaluate(BOTTOM, ".axes") < height
+
+
+def test_a_product_shows_only_copied_operands_with_one_picker_for_each_axis(page: Page) -> None:
+    page.ask("op=numpy.matmul&input=5,2,3&input=3,4")
+    assert page.texts(".scene figcaption") == ["b (3, 4)", "operand (5, 3, 4)"]
+    assert page.text(".say") == "b is copied along axis 0."
+    page.ask("op=numpy.matmul&input=2,3&input=3,4")
+    assert page.texts(".scene") == []
+    assert page.text(".say") == "Nothing is copied."
+    page.ask("op=numpy.matmul&input=4,1,2,3&input=5,3,2")
+    assert len(page.texts(".scene")) == 2
+    assert page.texts(".chooser .help") == ["show axis 0 =", "show axis 1 ="]
+    page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="3").click()
+    assert cells(page, 1)[0] == "a300"  # in the first scene
+    page.ask("op=numpy.matmul&input=4,1,2,3&input=1,5,3,2")
+    page.tab.get_by_role("group", name="Place on output axis 1").get_by_role("button", name="2").click()
+    assert page.texts(".scene:last-child .joined:first-child [role=grid] td")[0] == "b200"  # and in the second
+
+
+def test_an_axis_of_symbolic_size_says_when_it_is_copied(page: Page) -> None:
+    page.ask("op=numpy.add&input=N,3&input=M,3&assume=N=2..")
+    assert page.text("#verdict") == "Broadcasts to (N, 3) only if N == M or M == 1"
+    assert page.text("#message") == "Assumed: N=2.."
+    assert page.text(".say") == "b is copied along axis 0 if M == 1."
+    assert page.text(".legend").strip() == "b10 is b00 if M == 1"
+    labels = page.tab.eval_on_selector_all("td.maybe", "all => all.map(one => one.ariaLabel)")
+    assert labels == [f"b1{place}, or b0{place} if M == 1" for place in range(3)]
+    page.tab.get_by_role("button", name="axis 0", exact=True).focus()
+    assert page.text(".say") == "Axis 0: a has N; b has M, which is copied if M == 1."
+    page.ask("op=numpy.add&input=N&input=N,1")
+    assert page.text(".say") == "a is copied along axis 0 and b along axis 1."
+
+
+BOTTOM = "selector => document.querySelector(selector).getBoundingClientRect().bottom"
 
 
 def test_sizes_step_in_the_drawing_and_attributes_stand_where_they_act(page: Page) -> None:

@@ -28,9 +28,10 @@ export function drawingOf(answer, question, resize) {
   const sentence = el("p", {className: "say"}), scenes = scenesOf(answer, question);
   const say = (...words) => sentence.replaceChildren(...words);
   const drawn = scenes.map(sceneOf), table = axesTable(answer, question, resize);
-  const summary = answer.conflict ? [] : scenes.flatMap((scene) => [...summaryOf(scene), " "]);
-  const below = drawn.length ? [sentence, table.node] : [table.node, sentence];
-  const node = el("div", {className: "drawing"}, ...drawn.map(({figure}) => figure), ...below);
+  addChoosers(drawn);
+  const summary = answer.conflict ? [] : scenes.length ? scenes.flatMap((scene) => [...summaryOf(scene), " "]) : answer.result && answer.drawing.scenes.length ? ["Nothing is copied."] : [];
+  const above = summary.length ? [sentence, table.node] : [table.node, sentence];
+  const node = el("div", {className: "drawing"}, ...above, ...drawn.map(({figure}) => figure));
   const show = ({target}) => {
     const column = target.closest?.("[data-column]")?.dataset.column;
     for (const cell of table.node.querySelectorAll("[data-column]")) {
@@ -47,19 +48,22 @@ export function drawingOf(answer, question, resize) {
 }
 
 function summaryOf({layers, shape, factors, names}) {
-  if (shape.includes(0)) return ["An axis of size 0 has no elements, so nothing is repeated."];
+  if (shape.includes(0)) return ["An axis of size 0 has no elements, so nothing is copied."];
   const axesByInput = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
-    .map(([input, axes], place) => [named(input), place ? " " : " is repeated ", along(axes, names)]);
-  const always = axesByInput((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1)), sometimes = axesByInput((kinds) => axesOf(kinds, "maybe"));
-  const none = layers.length === 1 ? [named(layers[0].input), " is not repeated."] : ["Nothing is repeated."];
-  const sentence = always.length ? [...listed(always), "."] : sometimes.length ? [] : none;
-  return sometimes.length ? [...sentence, " For some sizes ", ...listed(sometimes), "."] : sentence;
+    .map(([input, axes], place) => [named(input), place ? " " : " is copied ", along(axes, names)]);
+  const always = axesByInput((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1));
+  const sometimes = layers.flatMap(({input, kinds, sizes}) => axesOf(kinds, "maybe").map((axis) =>
+    [named(input), ` is copied ${along([axis], names)} ${ifOne(sizes[axis])}`]));
+  const none = layers.length === 1 ? [named(layers[0].input), " is not copied."] : ["Nothing is copied."];
+  const sentence = always.length ? [...listed(always), ". "] : sometimes.length ? [] : none;
+  return sometimes.length ? [...sentence, ...listed(sometimes), "."] : sentence;
 }
 
 // ---- Scenes
 
-/** Returns {figure, light} for a scene. `light(target, axis)` highlights the cells that share an element with the cell
- * `target`, or the cells along an axis. It returns a sentence about the cell. */
+/** Returns {figure, light, slots, choose} for a scene. `light(target, axis)` highlights the cells that share an element
+ * with the cell `target`, or the cells along an axis. It returns a sentence about the cell. `slots` are the positions on
+ * the axes of which one plane is drawn at a time, and `choose(axis, place)` shows another plane. */
 function sceneOf(scene) {
   const {shape, layers} = scene, slots = shape.map((size) => slotsOf(size));
   const chosen = slots.slice(0, -2).map(([first]) => first), cells = new Map();
@@ -77,17 +81,13 @@ function sceneOf(scene) {
     figure.style.setProperty(`--${name}`, value);
   }
   render();
-  if (chosen.length) {
-    const choose = (axis) => (place) => {
-      chosen[axis] = place;
-      figure.classList.add("still");
-      render();
-    };
-    const choosers = chosen.map((place, axis) => (slots[axis].length > 1 ? chooserOf(axis, slots[axis], place, choose(axis)) : ""));
-    figure.prepend(el("div", {className: "choosers"}, ...choosers));
-  }
+  const choose = (axis, place) => {
+    chosen[axis] = place;
+    figure.classList.add("still");
+    render();
+  };
   if (scene.more) figure.append(el("figcaption", {className: "help"}, `and ${scene.more} more inputs`));
-  figure.append(legendOf(cells));
+  figure.append(legendOf(cells, scene));
   const light = (target, axis) => {
     const own = cells.get(target.closest?.("td"));
     for (const [node, cell] of cells) node.classList.toggle("lit", own ? meets(cell, own) : isAlong(cell.place, axis));
@@ -96,7 +96,18 @@ function sceneOf(scene) {
   const base = () => [...chosen, 0, 0];
   const isAlong = (place, axis) => axis >= 0 && axis < place.length
     && place.every((slot, other) => other === axis || slot === base()[other]);
-  return {figure, light};
+  return {figure, light, slots: slots.slice(0, -2), choose};
+}
+
+/** Adds the buttons that choose planes. Scenes with the same leading axes share the buttons above the first of them. */
+function addChoosers(drawn) {
+  const groups = Map.groupBy(drawn, ({slots}) => JSON.stringify(slots));
+  for (const scenes of groups.values()) {
+    const [{figure, slots}] = scenes;
+    const choose = (axis) => (place) => { for (const scene of scenes) scene.choose(axis, place); };
+    const choosers = slots.map((places, axis) => (places.length > 1 ? chooserOf(axis, places, choose(axis)) : ""));
+    if (choosers.some(Boolean)) figure.prepend(el("div", {className: "choosers"}, ...choosers));
+  }
 }
 
 /** Returns whether a cell is highlighted together with the selected cell `own`. Both show or read the same element. */
@@ -117,13 +128,13 @@ function sentenceOf({layer, place, parts, copy}, {layers, factors, names}) {
   const count = axes.reduce((product, axis) => product * factors[axis], 1);
   const who = element(layer, part.index), readers = Number.isInteger(count) ? count : "many";
   if (!axes.length) return [who, " is read once."];
-  return [who, copy ? " again, repeated " : " is repeated ", along(axes, names), `: ${readers} outputs read it.`];
+  return [who, copy ? " again, copied " : " is copied ", along(axes, names), `: ${readers} outputs read it.`];
 }
 
-function chooserOf(axis, places, first, choose) {
+function chooserOf(axis, places, choose) {
   const buttons = places.map((place) => {
     if (place === "…") return el("span", {}, place);
-    const button = el("button", {type: "button", "aria-pressed": place === first}, place);
+    const button = el("button", {type: "button", "aria-pressed": place === places[0]}, place);
     button.onclick = () => {
       for (const other of buttons) other.ariaPressed &&= String(other === button);
       choose(place);
@@ -131,7 +142,7 @@ function chooserOf(axis, places, first, choose) {
     return button;
   });
   return el("div", {className: "chooser", role: "group", "aria-label": `Place on output axis ${axis}`},
-            el("span", {className: "help", "data-column": axis}, `axis ${axis}`), ...buttons);
+            el("span", {className: "help", "data-column": axis}, `show axis ${axis} =`), ...buttons);
 }
 
 /** Returns a panel that shows the output, or an input in the output's shape. The plane that the user chose is in front. */
@@ -204,7 +215,10 @@ function cellOf(scene, layer, place, cells, label) {
   else if (texts.length <= MOST_LINES) node.append(...texts);
   else node.ariaLabel = texts.map(({textContent}) => textContent).join(" ");
   node.style.setProperty("--lines", Math.max(2, texts.length));
-  if (label && copy) node.ariaLabel = `copy of ${texts[0]?.textContent ?? layer.letter}`;
+  if (label && copy) {
+    const text = texts[0]?.textContent ?? layer.letter;
+    node.ariaLabel = copy === "maybe" ? `${text}, or ${sourceOf(layer, parts[0].index)}` : `copy of ${text}`;
+  }
   const inks = shown.filter(({input}) => input !== null).map(({input}) => tint(input));
   const step = 100 / inks.length, stops = inks.map((ink, number) => `${ink} ${number * step}% ${(number + 1) * step}%`);
   if (inks.length) node.style.setProperty("--fill", `linear-gradient(135deg, ${stops.join(", ")})`);
@@ -217,12 +231,23 @@ function cellOf(scene, layer, place, cells, label) {
   return node;
 }
 
-function legendOf(cells) {
-  const kinds = {stretch: "a copy along an axis of size 1", new: "a copy along a new axis", maybe: "a copy for some sizes"};
-  const nodes = [...cells.keys()];
-  const there = Object.entries(kinds).filter(([kind]) => nodes.some((node) => node.classList.contains(kind)));
+const ifOne = (size) => (size === "?" || size === undefined ? "if its size is 1" : `if ${size} == 1`);
+
+/** Returns the name of the element that a cell shows if the symbolic sizes of its layer are 1, and this condition. */
+function sourceOf({letter, shape, kinds, axes, sizes}, index) {
+  const isSource = axes.length === shape.length;
+  const source = index.map((one, axis) => (isSource && kinds[axes[axis]] === "maybe" ? 0 : one));
+  const crossed = axesOf(kinds, "maybe").filter((axis) => index[axes.indexOf(axis)] > 0);
+  return `${labelOf({letter, shape}, source)} ${crossed.map((axis) => ifOne(sizes[axis])).join(" and ")}`;
+}
+
+function legendOf(cells, {layers}) {
+  const kinds = {stretch: "a copy along an axis of size 1", new: "a copy along a new axis"}, drawn = [...cells];
+  const known = Object.entries(kinds).filter(([kind]) => drawn.some(([, {copy}]) => copy === kind));
+  const examples = layers.map((layer) => drawn.find(([, cell]) => cell.layer === layer && cell.copy === "maybe")?.[1]).filter(Boolean)
+    .map(({layer, parts: [{index}]}) => ["maybe", `${labelOf(layer, index)} is ${sourceOf(layer, index)}`]);
   return el("p", {className: "help legend"},
-            ...there.map(([kind, meaning]) => el("span", {}, el("i", {className: `cell ${kind}`}), ` ${meaning}`)));
+            ...[...known, ...examples].map(([kind, meaning]) => el("span", {}, el("i", {className: `cell ${kind}`}), ` ${meaning}`)));
 }
 
 // ---- The table of axes
@@ -275,11 +300,11 @@ function axesTable(answer, question, resize) {
 }
 
 function sentenceAt(place, rows, name, blamed) {
-  const stretched = {"*": ", which is stretched", "~": ", which is stretched for some sizes"};
+  const copied = (size, mark) => (mark === "*" ? ", which is copied" : mark === "~" ? `, which is copied ${size === "1" ? "" : ifOne(size)}`.trimEnd() : "");
   const parts = rows.filter(({output}) => !output).flatMap(({input, letter, cells}) => {
     const {size, mark} = cells[place], who = named(input, letter);
     return mark === "+" ? [[who, " gets a new axis"]]
-      : size === "" ? [] : [[who, ` has ${size}${stretched[mark] ?? ""}`]];
+      : size === "" ? [] : [[who, ` has ${size}${copied(size, mark)}`]];
   });
   const verdict = blamed[place] ? ": these sizes conflict." : name.startsWith("sum") ? ": the product is summed along it." : ".";
   const words = parts.flatMap((part, number) => [number ? "; " : "", ...part]);

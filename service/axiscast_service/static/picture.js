@@ -40,13 +40,16 @@ export function attributesAt({values}, {axes = []}, count) {
 
 // ---- Scenes
 
-/** Returns a scene for each shape of the outputs. A conflict has no scene, because the table of axes shows the conflict.
+/** Returns a scene for each shape of the outputs. A conflict has no scene, because the table of axes shows the conflict. An
+ * operand of a product that is not copied has no scene.
  *
  * A scene has the drawn `shape`, whether this is the shape of an operand of a product, its `factors` (equal to `shape` unless axes are merged) and their names, and a layer
- * {input, letter, shape, kinds, at} for each input. A kind says how the input fills a factor: "" (with its own elements),
+ * {input, letter, shape, axes, kinds, sizes, at} for each input. `axes` and `sizes` are the factor of each axis of the
+ * input, and its size on each factor. A kind says how the input fills a factor: "" (with its own elements),
  * "stretch", "new" or "maybe". `at(place)` returns the element at a position in the scene: {index, copy}. */
 export function scenesOf({drawing, outputs = [], result}, question) {
-  return (drawing ?? NOTHING).scenes.map(({shape, groups, layers, omitted_layers: more}) => {
+  const isDrawn = ({layers}) => !result || layers.some(({kinds}) => kinds.some(Boolean));
+  return (drawing ?? NOTHING).scenes.filter(isDrawn).map(({shape, groups, layers, omitted_layers: more}) => {
     const factors = groups.flat(), headings = headingsOf(question, factors.length);
     const split = (place) => groups.flatMap((group, axis) => (group.length === 1 ? place[axis] : unravel(place[axis], group)));
     const names = outputs.find((output) => `${output.shape}` === `${shape}`)?.dims ?? (headings && spokenOf(...headings));
@@ -55,7 +58,9 @@ export function scenesOf({drawing, outputs = [], result}, question) {
   });
 }
 
-function layerOf({input, shape, factors, axes, kinds}, split) {
+function layerOf({input, shape, factors, axes, kinds: given}, split) {
+  const sizes = given.map((_, axis) => factors[axes.indexOf(axis)]);
+  const kinds = given.map((kind, axis) => (kind === "maybe" && sizes[axis] === 1 ? "stretch" : kind)); // also right for size 1
   const splits = `${factors}` !== `${shape}` && integers(factors) && integers(shape);
   const at = (place) => {
     const along = split(place), axis = axes.map((one) => (kinds[one] === "stretch" ? 0 : along[one]));
@@ -63,7 +68,7 @@ function layerOf({input, shape, factors, axes, kinds}, split) {
     const copy = ["new", "stretch", "maybe"].find((kind) => crossed.includes(kind)) ?? "";
     return {index: splits ? unravel(ravel(axis, factors), shape) : axis, copy};
   };
-  return {input, letter: letterOf(input), shape, kinds, at};
+  return {input, letter: letterOf(input), shape, axes, kinds, sizes, at};
 }
 
 const ravel = (index, shape) => index.reduce((flat, part, axis) => flat * shape[axis] + part, 0);
