@@ -53,6 +53,12 @@ INVALID = {
         "dtype is missing",
         "it can be omitted only for lists of booleans or numbers, so send a dtype such as float32",
     ),
+    "bytes in base64 that are too short": (
+        {"dtype": "int8", "shape": [4], "base64": "AAAA"},
+        "base64 has 3 bytes",
+        "int8 needs 4",
+    ),
+    "a bool byte 2 in base64": ({"dtype": "bool", "shape": [1], "base64": "Ag=="}, "bool must be a byte from 0 to 1"),
     "data and base64": (FLOATS | {"base64": "AAAAAAAAAAA="}, "data or base64, but not both"),
     "neither data nor base64": ({"dtype": "float32", "shape": [2]}, "data or base64, but not both"),
     "base64 of other characters": ({"dtype": "int8", "shape": [3], "base64": "A*AA"}, "are invalid in base64"),
@@ -142,13 +148,34 @@ INVALID = {
 }
 
 
+FIELDS = {
+    "dtype": [
+        *(fault for fault in INVALID if fault.endswith(" dtype")),
+        "str of 2^31 characters",
+        "str of 2 MiB",
+        "datetime of no time",
+    ],
+    "shape": [*(fault for fault in INVALID if "2^63-1 bytes" in fault), "virtual bytes beyond 2^63-1", "rank 65"],
+    "strides": ["too few strides", "too many strides", "strides of a scalar", "negative stride"],
+    "base64": [
+        *(fault for fault in INVALID if fault.startswith("base64 ")),
+        "bytes in base64 that are too short",
+        "a bool byte 2 in base64",
+    ],
+    None: ["data and base64", "neither data nor base64"],
+}
+"""The invalid field, if it is not `data`."""
+
+
 @pytest.mark.parametrize("fault", INVALID)
 def test_an_invalid_tensor_is_refused_with_a_message(fault):
     tensor, *said = INVALID[fault]
     with pytest.raises(Problem) as refused:
         Tensor.model_validate(tensor).to_array("/inputs/3")
     problem, place = refused.value.document(), "inputs/3/base64" if fault.startswith("base64 ") else "inputs/3"
-    assert (problem["code"], problem["status"], problem["pointer"]) == ("invalid-tensor", 422, f"/{place}")
+    field = next((field for field, faults in FIELDS.items() if fault in faults), "data")
+    pointer = "/inputs/3" if field is None else f"/inputs/3/{field}"
+    assert (problem["code"], problem["status"], problem["pointer"]) == ("invalid-tensor", 422, pointer)
     assert problem["detail"].startswith(f"{place}: ")
     assert [words for words in said if words not in problem["detail"]] == []
     assert len(problem["detail"]) < 300

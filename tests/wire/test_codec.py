@@ -343,6 +343,22 @@ def test_values_need_at_most_the_reserved_memory_and_80_times_the_body(item):
     assert peak <= 80 * len(body)
 
 
+@pytest.mark.parametrize("media", [JSON, MSGPACK])
+def test_the_problem_of_too_many_values_states_the_limit_and_what_to_send(media):
+    # A batch has a map, the key "requests", a list, and for each row a map, the key "inputs", 3 lists and 9 sizes.
+    batch = {"requests": [{"inputs": [[1] * 5, [1] * 4]}] * 10_000}
+    body = json.dumps(batch).encode() if media is JSON else msgpack.packb(batch)
+    with pytest.raises(Problem) as refused:
+        decode(body, media)
+    problem = refused.value.document()
+    assert (problem["code"], problem["status"], problem["limit"]) == ("malformed-body", 400, 131_072)
+    found = " (about 140003)" if media is JSON else ""
+    assert problem["detail"] == (
+        f"the body has more than 131072 values{found}: send a batch of shapes in several requests, or as columns. "
+        f"Send tensors in MessagePack, or as base64"
+    )
+
+
 @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b"[", b'{"":'], ids=bytes.decode)
 def test_json_with_too_many_values_is_refused_before_it_is_parsed(item):
     body = b"[" + item * (prescan.MAX_VALUES + 1)

@@ -36,7 +36,14 @@ _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 
 
 class InvalidData(ValueError):
-    """The data or the layout of a tensor is not valid. The caller puts the tensor's location before the message."""
+    """The data or the layout of a tensor is not valid. The caller puts the tensor's location before the message.
+
+    `field` is the invalid field of the tensor, or None if the fault is in the tensor as a whole.
+    """
+
+    def __init__(self, message: str, field: str | None = "data") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size: int | None = None) -> Array:
@@ -123,12 +130,13 @@ def _inferred_element(value: Any) -> str:
             return "uint64"
         raise InvalidData(
             "dtype is missing, and an integer in data fits neither int64 nor uint64: write it as a float (1e20), or "
-            "send a dtype such as float64"
+            "send a dtype such as float64",
+            "dtype",
         )
     if type(value) is float or (isinstance(value, str) and value in _SPECIAL_FLOATS):
         return "float64"
     reason = "dtype is missing: it can be omitted only for lists of booleans or numbers"
-    raise InvalidData(f"{reason}, so send a dtype such as {DTYPE_EXAMPLES}")
+    raise InvalidData(f"{reason}, so send a dtype such as {DTYPE_EXAMPLES}", "dtype")
 
 
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:

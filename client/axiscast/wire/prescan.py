@@ -73,6 +73,11 @@ def malformed_body(detail: str) -> Problem:
     return Problem("malformed-body", detail)
 
 
+def _too_many_values(limit: int, remark: str = "") -> Problem:
+    remedy = "send a batch of shapes in several requests, or as columns. Send tensors in MessagePack, or as base64"
+    return Problem("malformed-body", f"the body has more than {limit} values{remark}: {remedy}", limit=limit)
+
+
 # --- MessagePack ---------------------------------------------------------------------------------
 
 _NUMBERS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9} | {
@@ -136,7 +141,7 @@ def prescan_msgpack(body: Buffer, is_answer: bool = False, max_values: int | Non
                 values += item_values * size
                 left += item_values * size
                 if values > max_values:
-                    raise malformed_body(f"the body has more than {max_values} values")
+                    raise _too_many_values(max_values)
                 if left > len(body) - position:  # each value has at least one byte
                     raise IndexError
                 continue
@@ -205,9 +210,9 @@ def prescan_json(body: Buffer) -> tuple[int, int]:
         plain = plain and piece.isascii() and b"\\" not in piece
     # Each value except the first follows one of these characters. Their number therefore limits the number of values.
     commas, colons, lists, maps, quotes = counts.values()
-    if commas + colons + lists + maps > MAX_VALUES:
-        remedy = "send tensors as base64 or as MessagePack"
-        raise malformed_body(f"the body may have more than {MAX_VALUES} values; {remedy}")
+    values = commas + colons + lists + maps
+    if values > MAX_VALUES:
+        raise _too_many_values(MAX_VALUES, f" (about {values + 1})")  # strings can contain such characters
     nbytes = 2 * len(view) * (1 if plain else MEMORY_PER_TEXT_BYTE) + quotes * STRING_BYTES // 2
     nbytes += commas * NUMBER_BYTES + nulls * NULL_BYTES + lists * LIST_BYTES + maps * MAP_BYTES
     return nbytes, lists + maps

@@ -46,6 +46,9 @@ A call takes about 2 ms.
 class InvalidBase64(InvalidData):
     """The base64 string of a tensor is not valid. The caller puts the location of the field before the message."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "base64")
+
 
 class Tensor(BaseModel):
     """A tensor in a request or a response.
@@ -92,33 +95,38 @@ class Tensor(BaseModel):
     def to_array(self, pointer: str) -> Array:
         """Return the tensor as a read-only array. If the data field holds bytes, the array is a view of these bytes.
 
-        Raises Problem (invalid-tensor) with the tensor's `pointer`, which locates the tensor in the request.
+        Raises Problem (invalid-tensor). `pointer` locates the tensor in the request, and the problem's pointer locates
+        the invalid field.
         """
         try:
             return self._to_array()
         except (UnknownDtype, InvalidData) as error:
-            place = f"{pointer}/base64" if isinstance(error, InvalidBase64) else pointer
-            raise Problem("invalid-tensor", f"{place[1:]}: {error}", pointer=place) from None
+            field = error.field if isinstance(error, InvalidData) else "dtype"
+            place = pointer if field is None else f"{pointer}/{field}"
+            named = place if isinstance(error, InvalidBase64) else pointer  # the other messages name the field
+            raise Problem("invalid-tensor", f"{named[1:]}: {error}", pointer=place) from None
 
     def _to_array(self) -> Array:
         if len(self.shape) > MAX_AXES:
-            raise InvalidData(f"a tensor can have at most {MAX_AXES} axes, but this tensor has {len(self.shape)}")
+            fault = f"a tensor can have at most {MAX_AXES} axes, but this tensor has {len(self.shape)}"
+            raise InvalidData(fault, "shape")
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise InvalidData(
                 f"strides has {count_of(len(self.strides), 'entry', 'entries')} for "
-                f"{count_of(len(self.shape), 'axis', 'axes')}: give one for each axis"
+                f"{count_of(len(self.shape), 'axis', 'axes')}: give one for each axis",
+                "strides",
             )
         if self.strides is not None and min(self.strides, default=0) < 0:
-            raise InvalidData("strides can't be negative: reverse the axis before you send it")
+            raise InvalidData("strides can't be negative: reverse the axis before you send it", "strides")
         if ("data" in self.model_fields_set) + (self.base64 is not None) != 1:
-            raise InvalidData("send data or base64, but not both")
+            raise InvalidData("send data or base64, but not both", None)
         raw = self._raw()
         if raw is None:
             wanted = None if self.strides is None else strided_size(self.shape, self.strides)
             listed = list_to_array(self.data, self.dtype, self.shape, wanted)
             return tensor_view(listed.view(np.uint8), dtype_name(listed.dtype), self.shape, self.strides)
         if self.dtype is None:
-            raise InvalidData(f"dtype is missing: send the dtype of the bytes, such as {DTYPE_EXAMPLES}")
+            raise InvalidData(f"dtype is missing: send the dtype of the bytes, such as {DTYPE_EXAMPLES}", "dtype")
         return tensor_view(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
 
     def _dense_bytes(self) -> int | None:
@@ -200,15 +208,15 @@ def tensor_view(
     data = np.frombuffer(raw, np.uint8)
     size = math.prod(shape)
     if math.prod(max(size, 1) for size in shape) * dtype.itemsize > MAX_SIZE:
-        raise InvalidData(f"the shape {format_shape(shape)} of {name} exceeds 2^63-1 bytes")
+        raise InvalidData(f"the shape {format_shape(shape)} of {name} exceeds 2^63-1 bytes", "shape")
     reach = size if strides is None else strided_size(shape, strides)
     if data.size != reach * dtype.itemsize:
         wanted = f"the shape {format_shape(shape)} of {name} needs"
         if strides is not None:
             wanted = f"the shape and strides {format_shape(shape)} {format_shape(strides)} of {name} need"
-        raise InvalidData(f"{field} has {count_of(data.size, 'byte')}, and {wanted} {reach * dtype.itemsize}")
+        raise InvalidData(f"{field} has {count_of(data.size, 'byte')}, and {wanted} {reach * dtype.itemsize}", field)
     if wrong := find_invalid_element(name, data):
-        raise InvalidData(wrong)
+        raise InvalidData(wrong, field)
     if size:
         # The stride of an axis of size 1 is never used and may have any value, so it is replaced by 0.
         pairs = zip(shape, strides or (), strict=False)
