@@ -104,6 +104,53 @@ def _is_ready(url: str) -> bool:
     return False  # it has not begun to listen
 
 
+def filled(query: str) -> str:
+    """Return a query of the dashboard with the values that Grafana would insert for its variables."""
+    variables = {variable["name"]: variable.get("allValue") for variable in DASHBOARD["templating"]["list"]}
+    for name, value in {**variables, "__rate_interval": "1m"}.items():
+        query = query.replace(f"${name}", value or "")
+    return query
+
+
+def test_each_panel_shows_the_selected_namespaces_and_instances() -> None:
+    names = [variable["name"] for variable in DASHBOARD["templating"]["list"]]
+    assert names == ["datasource", "namespace", "instance"]
+    for panel in DASHBOARD["panels"]:
+        for target in panel["targets"]:
+            assert 'job="axiscast", namespace=~"$namespace", instance=~"$instance"' in target["expr"]
+            assert "$" not in filled(target["expr"])
+
+
+def test_a_panel_with_metrics_of_one_process_says_so() -> None:
+    of_one = [panel for panel in DASHBOARD["panels"] if "process_" in panel["targets"][0]["expr"]]
+    assert len(of_one) == 2
+    for panel in of_one:
+        assert panel["title"].endswith("(one worker)")
+        assert panel["description"].startswith("Only a service with one worker reports this metric.")
+
+
+def test_each_alert_names_the_section_that_says_what_to_do() -> None:
+    for rule in ALERTS:
+        path, _, section = rule["annotations"]["runbook"].partition("#")
+        assert f"\n## {section.capitalize()}\n" in (ROOT / path).read_text()
+
+
+def test_the_alert_for_slow_requests_covers_every_route_once(http: httpx.Client) -> None:
+    (rule,) = (rule for rule in ALERTS if rule["alert"] == "AxiscastSlow")
+    selectors = re.findall(r"\{[^}]*\}", rule["expr"])
+    assert len(selectors) == 2
+    sized = {"/v1/broadcast", "/v1/backprop", "/v1/check/batch"}
+    for route in (path for path in http.get("/openapi.json").json()["paths"] if path.startswith("/v1/")):
+        matching = [
+            all(
+                bool(re.fullmatch(pattern, route)) is (operator == "=~")
+                for operator, pattern in re.findall(r'http_route(=~|!~)"([^"]*)"', selector)
+            )
+            for selector in selectors
+        ]
+        assert matching == [route not in sized, route in sized], route
+
+
 def test_a_panel_says_what_it_shows_and_stands_alone() -> None:
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in DASHBOARD["panels"]]
     assert len(set(places)) == len(places) == 10
@@ -125,7 +172,7 @@ def test_a_real_prometheus_answers_each_query_of_the_dashboard(tmp_path: Path) -
             with socket.create_connection(("127.0.0.1", service.port)) as connection:
                 connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
                 connection.recv(100)
-            answer = prometheus.get("/api/v1/query", params={"query": query.replace("$__rate_interval", "1m")})
+            answer = prometheus.get("/api/v1/query", params={"query": filled(query)})
             assert answer.status_code == 200, answer.text
             return [float(series["value"][1]) for series in answer.json()["data"]["result"]]
 
