@@ -98,3 +98,11 @@ def test_every_action_has_a_commit_and_its_version() -> None:
     for path in FOLDER.glob("*.yml"):
         for line in re.findall(r"uses: (.*)", path.read_text()):
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\$/\S+ # .*", line), line
+
+
+def test_a_workflow_of_this_repository_exists_and_can_be_called() -> None:
+    """`$/` is the repository of the workflow, at the commit that runs."""
+    called = [job["uses"] for *_, job in jobs() if "uses" in job]
+    assert called == ["$/.github/workflows/gate.yml"]
+    for path in called:
+        assert "workflow_call" in yaml.safe_load((ROOT / path.removeprefix("$/")).read_text())[True]
