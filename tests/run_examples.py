@@ -53,7 +53,7 @@ def test_every_command_prints_the_documented_output(command: str, output: str, s
 def test_every_program_is_run() -> None:
     patterns = ("node/*.mjs", "curl/*.sh", "go/*.go", "typescript/check.ts", "dask/*.py")
     programs = [path for pattern in patterns for path in EXAMPLES.glob(pattern)]
-    assert len(programs) == 8
+    assert len(programs) == 10
     for program in programs:
         assert any(str(program.relative_to(EXAMPLES)) in command for command, _ in COMMANDS), program
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks whether shapes broadcast. If they do not, this sends the first hint that is a complete request:
+# Checks whether shapes broadcast. If they do not, this sends the first hint that is a complete request. If there is no
+# such hint, the exit status is 1:
 # follow_hint.sh URL '{"inputs": [[2, 64, 7, 7], [64]]}'
 set -eu
 ask() { curl -sS --fail-with-body "$1/v1/check" -H 'Content-Type: application/json' -d "$2"; }
@@ -7,6 +8,9 @@ ask() { curl -sS --fail-with-body "$1/v1/check" -H 'Content-Type: application/js
 answer=$(ask "$1" "$2")
 printf '%s\n' "$answer" | jq -r 'if .compatible == false then .conflict.message else "fits: \(.outputs[0].shape)" end'
 hint=$(printf '%s\n' "$answer" | jq -c 'first(.conflict.hints[]? | select(.op)) // empty')
-[ -n "$hint" ] || exit 0
+if [ -z "$hint" ]; then
+    printf '%s\n' "$answer" | jq -e '.compatible != false' >/dev/null
+    exit
+fi
 printf '%s\n' "$hint" | jq -r '"hint: \(.text)"'
 ask "$1" "$(printf '%s\n' "$hint" | jq -c '{op, inputs}')" | jq -r '"then: \(.outputs[0].shape)"'
