@@ -106,8 +106,22 @@ class Full(Wire):
             self.protocol.pause_writing()
 
 
-async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) -> dict[str, bytes]:
-    """Return the data that is sent on each connection, if all these requests arrive in one turn."""
+async def responses(wires: dict[str, Wire], counts: dict[str, int]) -> None:
+    """Wait until each connection has sent its number of responses, for at most 30 s, and then for further data."""
+    async with asyncio.timeout(30):
+        while any(wires[name].written.count(b"HTTP/1.1 ") < count for name, count in counts.items()):
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)
+
+
+async def in_one_turn(
+    turns: dict[str, list[bytes]], kind: type[Wire] = Wire, counts: dict[str, int] | None = None
+) -> dict[str, bytes]:
+    """Return the data that is sent on each connection, if all these requests arrive in one turn.
+
+    `counts` has the number of responses of each connection.
+    """
+    counts = dict.fromkeys(turns, 1) if counts is None else counts
     app: Any = create_app()
     config = uvicorn.Config(app, log_config=None, access_log=False)
     config.load()
@@ -134,10 +148,10 @@ async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) ->
                             wires[name].close()
                     else:
                         receive(protocols[name], piece)
-            await asyncio.sleep(0.2)
+            await responses(wires, counts)
             for name, protocol in protocols.items():
                 receive(protocol, NEXT if name in FOLLOWED else b"")
-            await asyncio.sleep(0.2)
+            await responses(wires, {name: count + (name in FOLLOWED) for name, count in counts.items()})
             for protocol in protocols.values():
                 protocol.connection_lost(None)
             return {name: wire.written for name, wire in wires.items()}
@@ -145,7 +159,8 @@ async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) ->
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, bytes]:
-    return asyncio.run(in_one_turn({name: pieces for name, (pieces, _) in TURNS.items()}))
+    counts = {name: len(ids) for name, (_, ids) in TURNS.items()}
+    return asyncio.run(in_one_turn({name: pieces for name, (pieces, _) in TURNS.items()}, counts=counts))
 
 
 @pytest.mark.parametrize("name", TURNS)
@@ -180,7 +195,7 @@ def test_a_long_body_of_small_chunks_reaches_an_application_that_waits_for_it() 
 
 def test_a_client_that_disconnects_before_its_response_causes_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
     waiting = short(1).replace(b"\r\n", b"\r\nExpect: 100-continue\r\n", 1).removesuffix(BODY)
-    asyncio.run(in_one_turn({"waiting": [waiting[:20], waiting[20:], LOST]}))
+    asyncio.run(in_one_turn({"waiting": [waiting[:20], waiting[20:], LOST]}, counts={}))
     assert "failed" not in caplog.text
 
 
@@ -196,7 +211,7 @@ def test_a_connection_that_was_reset_may_be_refused(monkeypatch: pytest.MonkeyPa
 def test_no_connection_with_a_received_request_is_closed_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_CONNECTIONS", limits.CONNECTIONS.total + 2)
     pieces = {"asks": [short(1)], "idle": [], "new": [MADE, short(2)]}
-    written = asyncio.run(in_one_turn(pieces))
+    written = asyncio.run(in_one_turn(pieces, counts={"asks": 1, "new": 1}))
     assert [re.findall(rb"x-request-id: (\d+)", written[name]) for name in pieces] == [[b"1"], [], [b"2"]]
 
 
