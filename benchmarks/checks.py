@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -127,7 +128,7 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: float) -> Row:
     """Return the requests per second, the CPU time for each in microseconds, and latencies in ms."""
     before = cpu_of(process)
     command = ["taskset", "-c", "1", "timeout", "--preserve-status", "--signal=INT", str(seconds)]  # wrk takes whole s
-    command += ["wrk", "-t1", f"-c{kind.connections}", "-d1h", "--latency"]
+    command += ["wrk", "-t1", f"-c{kind.connections}", f"-d{math.ceil(seconds) + 1}s", "--latency"]
     command += ["-s", str(FOLDER / "requests.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     responses = int(re.findall(r"(\d+) requests in", printed)[0])

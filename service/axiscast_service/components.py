@@ -71,7 +71,7 @@ class Components:
         )
 
     def __post_init__(self) -> None:
-        self._malformed = RateLimitedWarning("refused {count} malformed requests since the last such message")
+        self._malformed = RateLimitedWarning("malformed requests refused since the last such message: {count}")
 
     @property
     def guards(self) -> list[Callable[[Scope], None]]:

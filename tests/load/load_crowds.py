@@ -146,7 +146,7 @@ def test_malformed_requests_are_one_line_in_the_log(absent: str) -> None:
             with connect(running.port) as connection:
                 connection.sendall(SECRET + b" %d\r\n\r\n" % number)
                 connection.recv(2**16)
-    assert running.log.count("malformed requests since") == 1
+    assert running.log.count("malformed requests refused since") == 1
     assert SECRET.decode() not in running.log
     assert "Invalid HTTP" not in running.log
 

@@ -32,7 +32,7 @@ _ONE_HOT = {
     "numpy": "use numpy.eye({classes})[{labels}]",
     "tensorflow": "use tf.one_hot({labels}, {classes})",
 }
-"""For each framework, the code for class labels in place of numbers."""
+"""For each framework, the advice for an operand `labels` that contains class indices."""
 _INPUT = re.compile(r"\binput (\d{1,4})\b")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 

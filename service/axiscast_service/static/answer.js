@@ -26,12 +26,16 @@ function textOf({text, op, inputs}) {
   return `\`${letterOf(Number(input))}${index}\` has shape ${shape}: ${outcome}`;
 }
 
+/** Returns the assumed sizes as comparisons: `N=2..` as `N >= 2`, and `N=2..8` as `2 <= N <= 8`. */
+const bounds = (assume) => assume.replace(/(\w+)=(\d*)\.\.(\d*)/g, (_, name, least, most) =>
+  (most ? `${least && `${least} <= `}${name} <= ${most}` : `${name} >= ${least || 0}`));
+
 /** Returns [kind, headline, ...message] for the response to a check. The headline warns of an accidental outer product. */
 export function verdictOf({compatible, outputs, result, conditions = [], conflict, warnings}, {values: {assume}}) {
   const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
   if (compatible === false) return ["no", "✗ Does not broadcast", ...words(lettered(conflict.message))];
   if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(lettered(square.message))];
-  const only = `only if ${conditions.map(({text}) => text).join(", and ")}`, given = assume ? words(`Assumed: \`${assume}\``) : [];
+  const only = `only if ${conditions.map(({text}) => text).join(", and ")}`, given = assume ? words(`Assumed: \`${bounds(assume)}\``) : [];
   if (compatible === null && only.length > MOST_CONDITION) return ["maybe", `Broadcasts${reached} for some sizes`, `O${only.slice(1)}. `, ...given];
   if (compatible === null) return ["maybe", `Broadcasts${reached} ${only}`, ...given];
   return ["yes", result ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];

@@ -272,8 +272,8 @@ function axesTable(answer, question, resize) {
     const step = (next) => resize(input, axis, next);
     const content = [steps ? stepper(Number(size), `${name} axis ${axis}`, step) : size];
     if (mark === "+") content.push(el("span", {className: "new"}, "new"));
-    if (mark === "~") content.push(el("span", {className: "maybe"}, " ~"));
-    if (reached !== undefined && /[+*]/.test(mark)) content.push(el("span", {className: "to"}, ` → ${reached}`));
+    const condition = mark === "~" && size !== "1" ? ` ${ifOne(size)}` : "";
+    if (reached !== undefined && mark) content.push(el("span", {className: "to"}, ` → ${reached}${condition}`));
     return content;
   };
   const body = rows.map((row) => {
