@@ -88,6 +88,8 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      "/inputs/0/base64",
      "base64 has 11 bytes, and the shape (3,) of float32 needs 12",
      {"op": TO, "inputs": [{"dtype": "float32", "shape": [3], "base64": "AACAPwAAAEAAAEBA"}]}),
+    (BROADCAST, {"op": TO, "inputs": [{**T, "shape": [[3]]}]}, "/inputs/0/shape/0", "must be an integer, not a list",
+     {"op": TO, "inputs": [{**T, "shape": [3]}]}),
     (BROADCAST, {"op": TO, "inputs": [{**T, "shape": 3}]}, "/inputs/0/shape", '"shape": [3]',
      {"op": TO, "inputs": [T]}),
     ("/v1/backprop", {"op": TO, "inputs": [T], "gradients": [{**T, "shape": [2, 3], "data": [1] * 6}]}, "/inputs/0",

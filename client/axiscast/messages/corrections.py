@@ -224,6 +224,8 @@ def _unnested(fault: InvalidField) -> str | None:
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
     inputs = [shape for shape in fault.request["inputs"] if isinstance(shape, list)]
+    if not inputs:
+        return None  # the shape of a tensor is nested
     if max(len(fault.request["inputs"]), *map(len, inputs)) > MAX_SHOWN_SIZES:
         return None
     inner = [item for shape in inputs for item in shape]
