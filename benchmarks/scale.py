@@ -2,10 +2,10 @@
 
     python benchmarks/scale.py [GROUP ...] [--rounds 5] [--mib 512] [--points N] [-o benchmarks/results/scale.json]
 
-A server on core 0, its client on core 1: a plain socket that throws away what comes, so that an answer may be larger
-than memory. Each group has lines, each line points; a round calls every point once, short ones as often as takes 20 ms
-and never twice with the same request. The first round goes upwards and notes what the server held at the most (VmHWM)
-over what it holds idle.
+The server runs on core 0. Its client runs on core 1, and discards the received data, so that a response may be larger
+than memory. Each group consists of curves, and each curve consists of points. A round measures every point once, and
+repeats short requests for 20 ms. All requests differ. The first round measures the points in ascending order, and
+records the peak memory of the server (VmHWM), minus the memory of the idle server.
 """
 
 from __future__ import annotations

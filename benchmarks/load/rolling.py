@@ -33,7 +33,7 @@ MIB = 2**20
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 
 
-# --- what is asked --------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 CHECK = json.dumps({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}).encode()
 ROWS = json.dumps({"requests": [{"inputs": [[row + 1, 1], [7]]} for row in range(1000)]}).encode()
@@ -105,8 +105,8 @@ REQUESTS = {
 }
 
 
-class Asked(NamedTuple):
-    """A request: when it began and ended, and what came of it; nothing where the answer was right."""
+class Attempt(NamedTuple):
+    """A request: when it began and ended, in seconds, and its fault, which is empty if the response was right."""
 
     began: float
     ended: float
@@ -125,7 +125,7 @@ def ask(connection: http.client.HTTPConnection, request: Request) -> str:
     return "no room" if answer.status == 503 and answer.headers["Retry-After"] else f"status {answer.status}"
 
 
-def load(port: int, request: Request, stop: threading.Event, asked: list[Asked]) -> None:
+def load(port: int, request: Request, stop: threading.Event, attempts: list[Attempt]) -> None:
     """Ask over and over on one connection; after a failure on another."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while not stop.is_set():
@@ -136,7 +136,7 @@ def load(port: int, request: Request, stop: threading.Event, asked: list[Asked])
             fault = type(error).__name__
         if fault:
             connection.close()
-        asked.append(Asked(began, time.monotonic(), fault))
+        attempts.append(Attempt(began, time.monotonic(), fault))
     connection.close()
 
 
@@ -206,13 +206,13 @@ def main() -> int:
     ports = [free_port(), free_port()]
     services = [start_service(port) for port in ports]
     front = free_port()
-    asked: dict[str, list[Asked]] = defaultdict(list)
+    attempts: dict[str, list[Attempt]] = defaultdict(list)
     stop = threading.Event()
     ends: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         proxy = start_proxy(options.proxy, Path(folder), front, ports)
         clients = [
-            threading.Thread(target=load, args=(front, request, stop, asked[name]))
+            threading.Thread(target=load, args=(front, request, stop, attempts[name]))
             for name, request in REQUESTS.items()
             for _ in range(request.clients)
         ]
@@ -235,8 +235,8 @@ def main() -> int:
     print(f"{'':20}{'right':>8}{'no room':>9}{'failed':>8}{'p50 ms':>8}{'p99 ms':>8}")
     lost = 0
     for name in REQUESTS:
-        took = sorted(1000 * (each.ended - each.began) for each in asked[name])
-        faults = Counter(each.fault for each in asked[name])
+        took = sorted(1000 * (each.ended - each.began) for each in attempts[name])
+        faults = Counter(each.fault for each in attempts[name])
         right, room = faults.pop("", 0), faults.pop("no room", 0)
         shown = f"{took[len(took) // 2]:8.0f}{took[len(took) * 99 // 100]:8.0f}  {dict(faults) or ''}"
         print(f"{name:20}{right:8}{room:9}{faults.total():8}{shown}")
@@ -244,7 +244,7 @@ def main() -> int:
         lost += sum(
             each.fault not in ("", "no room")
             and not any(each.began <= ended and began <= each.ended for began, ended in excused)
-            for each in asked[name]
+            for each in attempts[name]
         )
     print(f"failed{', and not in work when a service was killed' if options.kill else ''}: {lost}")
     return 1 if lost else 0

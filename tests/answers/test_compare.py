@@ -175,8 +175,8 @@ def test_ops_with_the_same_result_are_printed_together() -> None:
 
 def test_each_requested_op_that_is_not_compared_is_listed_with_the_reason(client: Client, http: httpx.Client) -> None:
     def skipped(*shapes: tuple[int, ...], ops: list[str], shape: tuple[int, ...] | None = None) -> dict[str, str]:
-        asked = {"inputs": shapes, "ops": ops} | ({} if shape is None else {"shape": shape})
-        answer = http.post("/v1/compare", json=asked).json()
+        request = {"inputs": shapes, "ops": ops} | ({} if shape is None else {"shape": shape})
+        answer = http.post("/v1/compare", json=request).json()
         for results in (client.compare(*shapes, shape=shape, ops=ops), axiscast.compare(*shapes, shape=shape, ops=ops)):
             assert isinstance(results, Comparisons)
             assert [each.model_dump() for each in results.skipped] == answer.get("skipped", [])

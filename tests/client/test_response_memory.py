@@ -45,7 +45,7 @@ GREEDY_TENSORS: dict[str, Callable[[], bytes]] = {
     "tensors without end": lambda: b"\x81\xa7outputs" + listed(2**32 - 1) + b"\x81\xa4data\xc4\0" * MIB,
     "bins without end": lambda: WANTED + listed(2**32 - 1) + b"\xc4\0" * 4 * MIB,
     "a bin that is too long": lambda: WANTED + b"\xc6\xff\xff\xff\xff" + bytes(8 * MIB),
-    "a tensor that was not asked for": lambda: FIRST + msgpack.packb(tensor(np.zeros(8 * MIB, np.uint8))),
+    "a tensor that was not requested": lambda: FIRST + msgpack.packb(tensor(np.zeros(8 * MIB, np.uint8))),
     "lists after the data": lambda: FIRST + b"\x84" + msgpack.packb(tensor(WIDE))[1:] + b"\xa1n" + LISTS * 4,
 }  # fmt: skip
 

@@ -109,11 +109,11 @@ def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | Non
     """Return a table row that shows a request and the result of an op for this request."""
     if result.conflict is None:
         shapes = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
-        told = f'<span class="yes">✓ {" and ".join(shapes) or "yes"}</span>'
+        verdict = f'<span class="yes">✓ {" and ".join(shapes) or "yes"}</span>'
     else:
-        told = f'<span class="no">✗ {result.conflict.code}</span>'
+        verdict = f'<span class="no">✗ {result.conflict.code}</span>'
     differs = "".join(f"<p>{marked_text(one.message)}</p>" for one in result.warnings if one.code == "release-differs")
-    return f"<tr><th scope=row>{_link(op, inputs)}</th><td>{told}{differs}</td></tr>"
+    return f"<tr><th scope=row>{_link(op, inputs)}</th><td>{verdict}{differs}</td></tr>"
 
 
 def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
@@ -135,10 +135,10 @@ def _paragraphs(text: str) -> Iterator[str]:
     for paragraph in text.split("\n\n"):
         rows = [re.split("  +", line) for line in paragraph.splitlines()]
         if all(len(row) == 2 for row in rows):
-            yield f"<dl>{''.join(_term(f'<code>{term}</code>', told) for term, told in rows)}</dl>"
+            yield f"<dl>{''.join(_term(f'<code>{term}</code>', description) for term, description in rows)}</dl>"
         else:
             yield f"<p>{marked_text(paragraph)}</p>"
 
 
-def _term(term: str, told: str) -> str:
-    return f"<dt>{term}</dt><dd>{marked_text(told)}</dd>"
+def _term(term: str, description: str) -> str:
+    return f"<dt>{term}</dt><dd>{marked_text(description)}</dd>"

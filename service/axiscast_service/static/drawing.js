@@ -63,7 +63,7 @@ function summaryOf({layers, shape, factors, names}) {
 
 /** Returns {figure, light, slots, choose} for a scene. `light(target, axis)` highlights the cells that share an element
  * with the cell `target`, or the cells along an axis. It returns a sentence about the cell. `slots` are the positions on
- * the axes of which one plane is drawn at a time, and `choose(axis, place)` shows another plane. */
+ * the axes along which only one plane is drawn, and `choose(axis, place)` shows another plane. */
 function sceneOf(scene) {
   const {shape, layers} = scene, slots = shape.map((size) => slotsOf(size));
   const chosen = slots.slice(0, -2).map(([first]) => first), cells = new Map();
