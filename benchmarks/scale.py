@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", choices=[[], *groups(1)])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--mib", type=int, default=512, help="of an upload, and of each stream; answers go to 16 times")
-    parser.add_argument("--points", type=int, default=64, help="so many of each line, from below")
+    parser.add_argument("--points", type=int, default=64, help="the number of points of each curve, from the smallest")
     parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     pin(1)

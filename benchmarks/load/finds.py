@@ -21,7 +21,7 @@ class Round:
     """What became of requests that were in flight together."""
 
     wait: float
-    """Seconds that a probe waited, at the most, those not counted in which it was queued for a core."""
+    """The longest time, in seconds, that a probe waited, without the time in which it was queued for a core."""
     raw: float
     """All of them."""
     seconds: float

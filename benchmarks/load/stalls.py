@@ -207,7 +207,7 @@ class Search:
         return chosen
 
     def confirm(self, finds: Sequence[Find], repeats: int, end: float) -> None:
-        """Each again so many times, and once more to see where the service is."""
+        """Repeat each request this number of times, and once more to sample where the service spends the time."""
         for find in finds:
             if time.monotonic() > end:
                 return
@@ -350,8 +350,8 @@ def searching(options: argparse.Namespace, folder: Path) -> Iterator[Search]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--rounds", type=int, default=10**9, help="requests to try, at the most")
-    parser.add_argument("--bytes", type=int, default=2**16, help="of a request, at the most")
+    parser.add_argument("--rounds", type=int, default=10**9, help="the maximum number of requests")
+    parser.add_argument("--bytes", type=int, default=2**16, help="the maximum size of a request")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--seconds", type=float, default=ANSWER_SECONDS, help="that a caller waits for an answer")
     parser.add_argument("--kinds", nargs="+", choices=list(grammar.KINDS), default=list(grammar.KINDS))

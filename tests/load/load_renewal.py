@@ -1,4 +1,4 @@
-"""Keys and certificates that change while the service answers: nobody's connection or answer is lost."""
+"""Keys and certificates that change while the service is in use: no connection and no response is lost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def keys(*each: str) -> bytes:
 def asked(
     callers: int, connect: Callable[[], http.client.HTTPConnection], ask: Callable[[http.client.HTTPConnection], None]
 ) -> Iterator[Counter[str]]:
-    """What comes of so many callers who ask over and over, each on one connection, counted."""
+    """Count the outcomes of several clients that repeat requests, each on one connection."""
     seen: Counter[str] = Counter()
     stop = threading.Event()
 

@@ -76,7 +76,7 @@ def test_the_workers_of_a_killed_supervisor_finish_their_requests_and_end() -> N
 
 def test_a_killed_worker_loses_only_its_own_requests_and_is_replaced() -> None:
     with served(workers=2) as service:
-        assert wait_for(lambda: listeners_of(service) == 2)  # else nobody may be left to answer
+        assert wait_for(lambda: listeners_of(service) == 2)  # otherwise no worker may be left
         seen: Counter[str] = Counter()
         stop = threading.Event()
 

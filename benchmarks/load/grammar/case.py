@@ -102,7 +102,7 @@ def a_size(rng: Rng) -> int:
 
 
 def names(count: int, width: int = 1) -> list[str]:
-    """So many names, as short as can be, or of so many characters."""
+    """Return this number of names, as short as possible or with this number of characters."""
     listed, number = [], 0
     while len(listed) < count:
         text, rest = LETTERS[number % 26], number // 26
