@@ -55,11 +55,11 @@ def check_changelog(root: Path, version: str, today: date) -> Iterator[str]:
     headings = [*_HEADING.finditer(text)]
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
     sections = {heading[1]: text[heading.end() : end] for heading, end in zip(headings, ends, strict=True)}
-    if re.search(r"^[-*#]", sections.pop("Unreleased", ""), re.MULTILINE):
-        yield f"fix CHANGELOG.md: move the changes of [Unreleased] to [{version}]"
     dates = {heading[1]: heading[2] for heading in headings if heading[1] != "Unreleased"}
     newest = next(iter(dates), None)
-    if newest != version:
+    if re.search(r"^[-*#]", sections.pop("Unreleased", ""), re.MULTILINE):
+        yield f"fix CHANGELOG.md: move the changes of [Unreleased] to [{version}]"
+    elif newest != version:
         yield f"fix CHANGELOG.md: the newest release is [{newest}], but pyproject.toml has {version!r}"
     for name, written in dates.items():
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", written or "") or not _is_past(written, today):

@@ -64,6 +64,7 @@ FAULTS = [
     ("client/axiscast/__init__.py", "__version__", "version", "__version__ is None, but pyproject.toml has '0.2.0'"),
     ("CHANGELOG.md", "[0.2.0]", "[0.1.9]", "the newest release is [0.1.9], but pyproject.toml has '0.2.0'"),
     ("CHANGELOG.md", "## [Unreleased]\n", "## [Unreleased]\n\n- B.\n", "move the changes of [Unreleased] to [0.2.0]"),
+    ("CHANGELOG.md", "\n\n## [0.2.0] - 2026-11-20", "", "move the changes of [Unreleased] to [0.2.0]"),
     ("CHANGELOG.md", " - 2026-11-20", "", "[0.2.0] has the date None"),
     ("CHANGELOG.md", "2026-11-20", "2026-11-24", "[0.2.0] has the date '2026-11-24'. Write a past date"),
     ("CHANGELOG.md", "2026-11-20", "2026-13-20", "[0.2.0] has the date '2026-13-20'"),
