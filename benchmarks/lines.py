@@ -3,9 +3,9 @@
     python benchmarks/lines.py                  at HEAD
     python benchmarks/lines.py v0.1.0 HEAD      at both, and what was added between them
 
-Git is asked, not the files that lie here. The product is client/ and service/: their Python, and the page that they
-serve. A string that stands alone is a docstring, and a line of code that ends with a comment is code; of the page,
-every line is code that is not blank.
+The files are read from git, not from the working tree. The product is the code and the data in client/ and service/:
+Python, the web page, and the files that the code reads. In Python, a string that is a statement is a docstring, and a
+line of code that ends with a comment is code. In all other files, each line that is not blank is code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 PRODUCT = ("client", "service")
-SUFFIXES = {".py", ".html", ".css", ".js"}
+SUFFIXES = {".py", ".html", ".css", ".js", ".json", ".jsonl", ".toml", ".md"}
 ALL = "all"
 SPACE = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
