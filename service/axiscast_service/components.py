@@ -16,6 +16,7 @@ from starlette.types import Scope
 from .http.hooks import HOOKS, Hooks
 from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
+from .log_writer import LOG_WRITER
 from .logs import RateLimitedWarning, access_log
 from .middleware.authentication import ApiKeys, authenticate
 from .middleware.host_check import parse_hosts, require_allowed_host
@@ -59,6 +60,7 @@ class Components:
 
             metrics = Metrics()
             metrics.watch_memory(lambda: budget.held, budget.limit)
+            LOG_WRITER.on_drop = metrics.log_lines_dropped
         return cls(
             settings=settings,
             drain=Drain(settings.drain_seconds, settings.finish_seconds),
@@ -93,11 +95,14 @@ class Components:
     async def lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         """Run what the application needs from its start to its end, and give the connections their hooks."""
         unmap_freed_blocks()
+        LOG_WRITER.waits = False
         sources: list[ReloadableSource] = [source for source in (self.keys, self.certificate) if source]
         lag = measure_loop_lag(self.metrics.lag) if self.metrics else nullcontext()
         with self.drain.on_sigterm(), short_switch_interval(), infrequent_collections(), lag:
             async with reloading(sources):
                 yield {HOOKS: self._hooks(app)}
+        LOG_WRITER.waits = True  # uvicorn logs its last lines and may then end the process by a signal
+        LOG_WRITER.flush()
 
     def _hooks(self, app: FastAPI) -> Hooks:
         hooks = Hooks(

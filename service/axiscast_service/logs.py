@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import re
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any
 
 from starlette.types import Scope
+
+from .log_writer import LOG_WRITER
 
 try:
     from opentelemetry.trace import ProxyTracerProvider, get_current_span, get_tracer_provider
@@ -56,20 +56,30 @@ class Formatter(logging.Formatter):
         return self._line(record.created, record.levelname, record.getMessage(), facts, trace)
 
 
+class Handler(logging.Handler):
+    """A handler that passes records to the thread that writes to stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            LOG_WRITER.write(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+
 def configuration(log_format: str) -> dict[str, Any]:
     """Return a logging configuration that writes all records, including those of libraries, to stderr in one format."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"default": {"()": Formatter, "log_format": log_format}},
-        "handlers": {"default": {"class": "logging.StreamHandler", "formatter": "default"}},
+        "handlers": {"default": {"()": Handler, "formatter": "default"}},
         "loggers": {name: {"level": "INFO"} for name in ("uvicorn", "axiscast")},
         "root": {"handlers": ["default"], "level": "WARNING"},
     }
 
 
 def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]:
-    """Return a function that writes a log line directly to stderr, without the empty fields in `facts`.
+    """Return a function that writes a log line to stderr, without the empty fields in `facts`.
 
     This function takes a third of the time of Python's logging.
     """
@@ -77,8 +87,7 @@ def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]
 
     def write(level: str, message: str, facts: Mapping[str, Any]) -> None:
         facts = {name: fact for name, fact in facts.items() if fact not in (None, "")}
-        with suppress(OSError):  # a full disk or a closed pipe must not fail a request
-            sys.stderr.write(line(time(), level, message, facts) + "\n")
+        LOG_WRITER.write(line(time(), level, message, facts))
 
     return write
 

@@ -68,6 +68,11 @@ class Metrics:
         self._unfinished = self._counter(
             "axiscast_unfinished_answers", "Responses that ended before they were complete."
         )
+        dropped = self._counter(
+            "axiscast_log_lines_dropped", "Log lines that were dropped because the reader of stderr is too slow."
+        )
+        self.log_lines_dropped = dropped.inc
+        """A function that counts a number of dropped log lines."""
         self._lag = self._gauge(
             "axiscast_event_loop_lag_seconds",
             "The longest delay of a timer in the last minute, in seconds. All requests and new connections waited "

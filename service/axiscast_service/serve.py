@@ -19,6 +19,7 @@ from axiscast import __version__
 
 from .http.tls import Certificate
 from .http.uvicorn_interface import verify_uvicorn
+from .log_writer import LOG_WRITER
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .runtime.metrics_directory import lock_directory, metrics_directory
 from .settings import NO_PROMETHEUS, Settings, unknown_variables, variable_of
@@ -93,11 +94,7 @@ def serve(settings: Settings) -> None:
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
         scheme = "https" if settings.tls_certificate else "http"
-        print(
-            _welcome(f"{scheme}://{address.replace('0.0.0.0', '127.0.0.1')}", settings.docs),
-            file=sys.stderr,
-            flush=True,
-        )
+        LOG_WRITER.write(_welcome(f"{scheme}://{address.replace('0.0.0.0', '127.0.0.1')}", settings.docs))
     os.environ[variable_of("allowed_hosts")] = effective_hosts(settings)
     with ExitStack() as stack:
         if _needs_metrics_directory(settings):

@@ -31,6 +31,7 @@ LAYERS = [
     "axiscast.cli",
     "axiscast_service.settings",
     "axiscast_service.static_files",
+    "axiscast_service.log_writer",
     "axiscast_service.logs",
     "axiscast_service.metrics",
     "axiscast_service.openapi",

@@ -163,15 +163,6 @@ def ask(settings: Settings) -> httpx.Response:
     return asyncio.run(get())
 
 
-def test_an_unwritable_log_does_not_fail_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("sys.stderr", Full())
-    assert ask(Settings(access_log=True)).status_code == 200
-
-
 @pytest.mark.parametrize("log_format", ["json", "text"])
 def test_the_cause_of_a_failure_is_only_in_the_log(log_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any) -> None:
