@@ -17,7 +17,12 @@ from axiscast_service.http import grammar
 FIELD = b"X: " + SECRET + b"\r\n"
 MALFORMED = {
     "no Host": b"GET /livez HTTP/1.1\r\n" + FIELD + b"\r\n",
-    "no Host in HTTP/1.0": b"GET /livez HTTP/1.0\r\n\r\n",
+    "no Host in HTTP/1.2": b"GET /livez HTTP/1.2\r\n\r\n",
+    "two Hosts in HTTP/1.0": b"GET /livez HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n",
+    "a list of Hosts in HTTP/1.0": b"GET /livez HTTP/1.0\r\nHost: x, y\r\n\r\n",
+    "a minor version of two digits": GET.replace(b"1.1", b"1.10"),
+    "an empty line of only a line feed": b"\n" + GET,
+    "an empty line of only a carriage return": b"\r" + GET,
     "two Hosts": b"GET /livez HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n",
     "a list of Hosts": b"GET /livez HTTP/1.1\r\nHost: x, y\r\n\r\n",
     "both framings": CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n0\r\n\r\n" + GET,
@@ -77,6 +82,35 @@ MALFORMED = {
 def test_invalid_http_gets_one_response_before_the_close(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 400, "malformed-request")
+
+
+def test_http_1_0_needs_no_host(gate: Served) -> None:
+    """RFC 9112, 3.2. The health checks of load balancers have no Host."""
+    for head in (b"GET /readyz HTTP/1.0\r\n\r\n", b"OPTIONS /readyz HTTP/1.0\r\n\r\n"):
+        (answer,) = ask(gate.port, head)
+        assert answer.status == (200 if head.startswith(b"GET") else 405)
+        assert answer.headers["connection"] == "close"
+
+
+def test_a_higher_minor_version_is_processed_like_1_1(gate: Served) -> None:
+    """RFC 9110, 2.5."""
+    newer = GET.replace(b"1.1", b"1.2")
+    chunked = CHUNKED.replace(b"1.1", b"1.9") + b"10\r\n" + BODY + b"\r\n0\r\n\r\n"
+    found = ask(gate.port, newer + chunked + LAST)
+    assert [answer.status for answer in found] == [200, 200, 200]
+
+
+def test_a_path_has_up_to_8000_bytes(gate: Served) -> None:
+    """RFC 9112, 3 recommends to support request lines of 8000 octets."""
+    path = b"/livez?" + b"x" * 7980
+    line = b"GET %b HTTP/1.1" % path
+    assert len(line) == 8000
+    (answer,) = ask(gate.port, line + LAST[LAST.index(b"\r\n") :])
+    assert answer.status == 200
+    (answer,) = ask(gate.port, b"GET /" + b"x" * 7999 + LAST[LAST.index(b" HTTP/1.1\r\n") :])
+    assert answer.status == 404
+    (answer,) = ask(gate.port, b"GET /" + b"x" * 8000 + LAST[LAST.index(b" HTTP/1.1\r\n") :])
+    assert_refused(answer, 431, "head-too-large")
 
 
 NOT_ALLOWED = {

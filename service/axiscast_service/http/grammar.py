@@ -19,8 +19,8 @@ HEAD_BYTES = 32 * 2**10
 """The maximum size, in bytes, of a header block or of the trailer fields. Proxies have similar limits."""
 HEAD_FIELDS = 100
 """The maximum number of fields in a header block. Each field takes memory and slows down searches for a field."""
-PATH_BYTES = 1024
-"""The maximum length, in bytes, of a path without its query. The service's longest path is a tenth as long."""
+PATH_BYTES = 8000
+"""The maximum length, in bytes, of a path without its query. RFC 9112, 3 recommends this length for a request line."""
 QUERY_PAIRS = 1000
 """The maximum number of parameters in a query. Parsing takes a microsecond per parameter. A POST request may have more
 inputs.
@@ -45,7 +45,7 @@ _AUTHORITY = rb"(?!:)[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{1,262}+"
 _ORIGIN = rb"/[!\"$-~]*+"
 _ABSOLUTE = rb"[Hh][Tt][Tt][Pp][Ss]?://" + _AUTHORITY + rb"(?:[/?][!\"$-~]*+)?+"
 # The first line: request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3). Other major versions
-# are refused.
+# are refused. A minor version above 1 is processed like 1.1 (RFC 9110, 2.5).
 _LINE = (
     rb"(?:(?!CONNECT )"
     + _TOKEN
@@ -56,13 +56,15 @@ _LINE = (
     + rb")|CONNECT "
     + _AUTHORITY
     + rb"|OPTIONS \*)"
-    rb" HTTP/1\.[01]\r\n"
+    rb" HTTP/1\.[0-9]\r\n"
 )
 _ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECASE)
 # An HTTP-message without its body: start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1).
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
-# The beginning of an incomplete header block. An empty line before the header block is ignored (RFC 9112, 2.2).
-_HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
+# Empty lines before the header block are ignored (RFC 9112, 2.2).
+_EMPTY_LINES = re.compile(rb"(?:\r\n)*+")
+# The beginning of an incomplete header block.
+_HEAD_SO_FAR = re.compile(rb"(?:\r\n)*+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
 # These expressions match requests to which the fast path may respond, and the header fields that it reads.
 _SHORT_LINE = re.compile(
     rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
@@ -80,7 +82,8 @@ _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
 # The next expressions match header blocks that were converted to lower case.
 _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding):")
 _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
-# The Host field: Host = uri-host [ ":" port ] (RFC 9110, 7.2). A request must have exactly one (RFC 9112, 3.2).
+# The Host field: Host = uri-host [ ":" port ] (RFC 9110, 7.2). An HTTP/1.1 request must have exactly one, and an
+# HTTP/1.0 request at most one (RFC 9112, 3.2).
 _HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the length of the longest DNS name with a port
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _HOST_LINE = re.compile(rb"\nhost:[^\r]*+", re.IGNORECASE)
@@ -107,7 +110,7 @@ _BAD_HEAD = (
     "line. End each line with CR LF, use no control characters, and percent-encode spaces and non-ASCII characters in "
     "the path"
 )
-_BAD_HOST = "a request needs exactly one Host header: a name of at most 255 characters, and optionally a port"
+_BAD_HOST = "an HTTP/1.1 request needs exactly one Host header: a name of at most 255 characters, and optionally a port"
 _BAD_FRAMING = (
     "the framing of the body is ambiguous: send one numeric Content-Length or one `Transfer-Encoding: chunked`"
 )
@@ -128,18 +131,20 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
     the length of the body (None if chunked), and whether the target was an https URL. Even if the header block is
     incomplete, the function may raise Problem (malformed-request, head-too-large or method-not-allowed).
     """
-    end = data.find(b"\r\n\r\n") + 4
+    start = _EMPTY_LINES.match(data).end() if data.startswith(b"\r") else 0  # type: ignore[union-attr]
+    end = data.find(b"\r\n\r\n", start) + 4
     if end < 4:
         _validate_size(data)
         if not _HEAD_SO_FAR.fullmatch(data):
             raise malformed_request()
         return None
-    head = data[:end].removeprefix(b"\r\n")
+    head = data[start:end]
     if end > HEAD_BYTES or not _HEAD.fullmatch(head):
         _validate_size(head)
         raise malformed_request()
     fields = head.lower()
-    if fields.count(b"\nhost:") != 1 or not _HOST.search(fields):
+    hosts = fields.count(b"\nhost:")
+    if hosts > 1 or (not _HOST.search(fields) if hosts else not _is_1_0(head)):
         raise malformed_request(_BAD_HOST)
     head, is_https = _in_origin_form(head)
     _validate_parts(head, fields)
@@ -160,7 +165,13 @@ def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
         raise _no_such_method(method)
     line = b"%b %b%b %b" % (method, url[3] or b"/", url[4], version)
     host = b"\nHost: " + url[2]
-    return line + _HOST_LINE.sub(lambda _: host, head[head.index(b"\r") :]), bool(url[1])
+    fields, replaced = _HOST_LINE.subn(lambda _: host, head[head.index(b"\r") :])
+    return line + (fields if replaced else b"\r" + host + fields), bool(url[1])
+
+
+def _is_1_0(head: bytes) -> bool:
+    """Return whether the version of a request is HTTP/1.0."""
+    return head[: head.index(b"\r")].endswith(b"HTTP/1.0")
 
 
 def _no_such_method(method: bytes) -> Problem:
@@ -184,7 +195,7 @@ def _length_of(head: bytes, fields: bytes) -> int | None:
     if announced == 1 and length:
         return int(length[1])
     # HTTP/1.0 does not support chunks, and a request with two framings may be an attack (RFC 9112, 6.1 and 6.3).
-    if announced > 1 or head[: head.index(b"\r")].endswith(b"0") or not _CHUNKED.search(fields):
+    if announced > 1 or _is_1_0(head) or not _CHUNKED.search(fields):
         raise malformed_request(_BAD_FRAMING)
     return None
 

@@ -31,7 +31,7 @@ def scope_of(head: RequestHead, peers: ConnectionAddresses, state: dict[str, Any
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": version[5:].decode(),
+        "http_version": "1.0" if version == b"HTTP/1.0" else "1.1",
         "server": peers.server,
         "client": peers.client,
         "scheme": peers.scheme,
