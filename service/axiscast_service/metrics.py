@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version as distribution_version
 from pathlib import Path
+from platform import python_version
 from typing import Literal
 
 from prometheus_client import (
@@ -25,13 +27,29 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from axiscast import __version__
 from axiscast.wire.problems import PROBLEM_KINDS
 
-REASONS = (*PROBLEM_KINDS, "silent", "stalled-reader", "no-room", "handshake")
-"""The reasons why a connection may be refused or aborted."""
-BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
-"""OpenTelemetry's duration buckets, with additional buckets at both ends. A check takes less than 1 ms, but a stream
-may take a minute."""
+REASONS = (
+    "malformed-request",
+    "head-too-large",
+    "method-not-allowed",
+    "misdirected-request",
+    "request-timeout",
+    "overloaded",
+    "shutting-down",
+    "internal",
+    "silent",
+    "stalled-reader",
+    "no-room",
+    "handshake",
+)
+"""The reasons why a connection may be refused or aborted. The last four are not codes of problems."""
+VERSIONS = {"version": __version__, "python": python_version(), "numpy": distribution_version("numpy")}
+"""The labels of the metric that shows which version runs."""
+BUCKETS = (0.00005, 0.0001, 0.00025, 0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 10.0, 60.0)
+"""The upper bounds of the duration buckets. A check takes about 40 us, and a stream may take a minute. Each bucket is a
+time series for each combination of labels, so there are few of them."""
 
 
 class Metrics:
@@ -45,6 +63,8 @@ class Metrics:
             ProcessCollector(registry=self._registry)
             PlatformCollector(registry=self._registry)
             GCCollector(registry=self._registry)
+        build = self._gauge("axiscast_build_info", "Always 1. The labels are the versions.", *VERSIONS, mode="livemax")
+        build.labels(**VERSIONS).set(1)
         # In prometheus-client, looking up labels takes longer than counting. Therefore the metrics with labels are
         # cached.
         active = self._gauge("http_server_active_requests", "HTTP requests in flight.", "http_request_method")

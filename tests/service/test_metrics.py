@@ -17,9 +17,11 @@ from typing import Any
 
 import httpx
 import msgpack
+import numpy as np
 import pytest
 from conftest import Served, run, served, wait_for
 
+import axiscast
 from axiscast_service import app as application
 from axiscast_service import components
 from axiscast_service.settings import Settings
@@ -28,7 +30,7 @@ pytest.importorskip("prometheus_client")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from axiscast_service.metrics import Metrics
+from axiscast_service.metrics import REASONS, Metrics
 
 COUNT = "http_server_request_duration_seconds_count"
 ACTIVE = "http_server_active_requests"
@@ -120,6 +122,31 @@ def test_a_response_that_is_not_read_completely_is_counted(watched: Served) -> N
     assert found[COUNT]["POST", "200", "/v1/broadcast"] == 1
     assert 0 < found["axiscast_output_bytes_total"]["dense",] < 2**33
     assert found[ACTIVE]["POST",] == 0
+
+
+def test_the_versions_are_the_labels_of_one_metric(service: Served) -> None:
+    text = httpx.get(f"{service.url}/metrics").text
+    python = ".".join(map(str, sys.version_info[:3]))
+    labels = f'{{numpy="{np.__version__}",python="{python}",version="{axiscast.__version__}"}}'
+    assert re.findall(r"(?m)^axiscast_build_info.*$", text) == [f"axiscast_build_info{labels} 1.0"]
+
+
+def test_a_route_adds_few_series_and_the_duration_of_a_check_is_not_below_all_buckets() -> None:
+    metrics = Metrics()
+    metrics.answered("POST", "/v1/check", 200, 0.00004)
+    metrics.answered("POST", "/v1/check", 200, 0.00008)
+    lines = re.findall(r"(?m)^http_server_request_duration_seconds_\w+\{.*", metrics.exposition().decode())
+    assert len(lines) == 14
+    counts = {le: value for line in lines for le, value in re.findall(r'le="(.+?)".* (\S+)$', line)}
+    assert (counts["5e-05"], counts["0.0001"], counts["60.0"]) == ("1.0", "2.0", "2.0")
+
+
+def test_the_reasons_for_refused_connections_are_those_in_the_code_of_the_connection() -> None:
+    folder = Path(__file__).parents[2] / "service/axiscast_service/http"
+    found = {"malformed-request"} if "malformed_request(" in (folder / "grammar.py").read_text() else set()
+    for path in folder.glob("*.py"):
+        found |= set(re.findall(r'(?:\bProblem|\bcut|\brefused)\(\s*"([a-z-]+)"', path.read_text()))
+    assert set(REASONS) == found
 
 
 def test_the_operations_page_lists_every_metric_with_its_help_text(service: Served) -> None:
