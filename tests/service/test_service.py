@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import subprocess
+import sys
 import time
 
 import httpx
 import msgpack
-from conftest import PATIENCE, served, unhurried
+from conftest import PATIENCE, free_port, served, started, unhurried
 from http_requests import JSON
 from raw_http import BROADCAST
 
@@ -80,3 +83,17 @@ def test_an_upload_may_end_until_the_finish_time_after_sigterm() -> None:
         time.sleep(PARTIAL_REQUEST_SECONDS + 1)
         upload.sendall(body[100_000:])
         assert upload.recv(12) == b"HTTP/1.1 200"
+
+
+def test_several_workers_report_that_they_run_only_when_they_answer() -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "axiscast", "serve", "--workers", "2", "--port", str(port)]
+    with started(command, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        seen = []
+        for line in process.stderr:
+            seen.append(line)
+            if re.search(r"(?i)running", line):
+                break
+        assert re.fullmatch(rf"INFO: +running on http://127.0.0.1:{port} \(worker \d+\)\n", seen[-1])
+        assert httpx.get(f"http://127.0.0.1:{port}/livez").status_code == 200

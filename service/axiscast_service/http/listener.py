@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import socket
 import ssl
 import sys
@@ -74,10 +75,15 @@ class Loop(Base):
         """Return a listener on this host and port, or on the address of `sock` if several workers share an address."""
         if sock is None:
             return Listener(self, await self._bind(host, port, backlog), make, ssl, ACCEPTS)
-        if sys.platform == "linux":
-            return Listener(self, [_reuseport_socket(sock, backlog)], make, ssl, ACCEPTS)
-        sock.listen(backlog)
-        return Listener(self, [sock], make, ssl, SHARED_ACCEPTS)
+        linux = sys.platform == "linux"
+        if not linux:
+            sock.listen(backlog)
+        shared = _reuseport_socket(sock, backlog) if linux else sock
+        listener = Listener(self, [shared], make, ssl, ACCEPTS if linux else SHARED_ACCEPTS)
+        name, number = sock.getsockname()[:2]
+        scheme, shown = "https" if ssl else "http", f"[{name}]" if ":" in name else name
+        logger.info("running on %s://%s:%d (worker %d)", scheme, shown, number, os.getpid())
+        return listener
 
     async def _bind(self, host: str | None, port: int | None, backlog: int) -> list[socket.socket]:
         found = await self.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
