@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
 from multiprocessing import parent_process
@@ -21,6 +23,7 @@ from .http.tls import Certificate
 from .http.uvicorn_interface import verify_uvicorn
 from .log_writer import LOG_WRITER
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
+from .runtime.memory_limit import memory_limit, memory_warning
 from .runtime.metrics_directory import lock_directory, metrics_directory
 from .settings import NO_PROMETHEUS, Settings, unknown_variables, variable_of
 
@@ -83,19 +86,16 @@ def serve(settings: Settings) -> None:
     from .logs import access_log, configuration
 
     forward_sighup()
-    for message in unknown_variables():
-        access_log(settings.log_format)("WARNING", message, {})
-    if not (settings.api_keys_file or is_loopback(settings.host)):
-        access_log(settings.log_format)(
-            "WARNING", f"{settings.host} is not a loopback address, and no API key is required", {}
-        )
-    if _lacks_prometheus(settings):
-        access_log(settings.log_format)("WARNING", f"/metrics is unavailable: {NO_PROMETHEUS}", {})
+    log = access_log(settings.log_format)
+    for message in _warnings(settings):
+        log("WARNING", message, {})
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
         scheme = "https" if settings.tls_certificate else "http"
         LOG_WRITER.write(_welcome(f"{scheme}://{address.replace('0.0.0.0', '127.0.0.1')}", settings.docs))
     os.environ[variable_of("allowed_hosts")] = effective_hosts(settings)
+    if settings.workers > 1 and sys.platform != "win32":
+        logging.getLogger("uvicorn.error").addFilter(_is_not_too_early)
     with ExitStack() as stack:
         if _needs_metrics_directory(settings):
             os.environ[METRICS_DIRECTORY] = stack.enter_context(metrics_directory())
@@ -121,6 +121,22 @@ def serve(settings: Settings) -> None:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.finish_seconds,
         )
+
+
+def _warnings(settings: Settings) -> Iterator[str]:
+    """Yield the warnings about these settings that are logged when the service starts."""
+    yield from unknown_variables()
+    if not (settings.api_keys_file or is_loopback(settings.host)):
+        yield f"{settings.host} is not a loopback address, and no API key is required"
+    if _lacks_prometheus(settings):
+        yield f"/metrics is unavailable: {NO_PROMETHEUS}"
+    if message := memory_warning(settings, memory_limit()):
+        yield message
+
+
+def _is_not_too_early(record: logging.LogRecord) -> bool:
+    """Return False for the line "Uvicorn running on", which a supervisor logs before a worker runs (listener.py)."""
+    return not record.getMessage().startswith("Uvicorn running on ")
 
 
 def create_worker_app() -> FastAPI:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -13,6 +14,8 @@ PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"
 """The environment variable for a client's API key. Other commands read this variable, so it is not an unknown
 setting."""
+_SIZE = re.compile(r"(\d{1,19}) ?(?:([KMGT])iB?)?", re.ASCII | re.IGNORECASE)
+_UNITS = ("", "KiB", "MiB", "GiB", "TiB")
 NO_PROMETHEUS = "the package prometheus-client is missing: pip install prometheus-client"
 """The reason why a service without the metrics extra has no metrics."""
 
@@ -28,15 +31,13 @@ class Settings:
     host: str = _setting("127.0.0.1", "Address on which the service listens.")
     port: int = _setting(8000, "Port on which the service listens. 0 selects a free port.")
     workers: int = _setting(1, "Number of worker processes.", 1)
-    max_body_bytes: int = _setting(64 * 2**20, "Largest request body in bytes. Request bodies are kept in memory.", 1)
+    max_body_bytes: int = _setting(64 * 2**20, "Largest request body. Request bodies are kept in memory.", 1)
     memory_budget_bytes: int = _setting(
         128 * 2**20,
-        "Memory in bytes for the requests of each worker, in addition to about 70 MB for the worker.",
+        "Memory for the requests of each worker. docs/operations.md lists the memory limits that fit.",
         2**20,
     )
-    max_output_bytes: int = _setting(
-        16 * 2**30, "Largest dense output in bytes. Outputs are streamed, not kept in memory.", 1
-    )
+    max_output_bytes: int = _setting(16 * 2**30, "Largest dense output. Outputs are streamed, not kept in memory.", 1)
     max_concurrent_requests: int = _setting(64, "Maximum number of requests in flight per worker.", 1)
     api_keys_file: str = _setting(
         "", "Path of a file with API keys, one name:key per line. If it is empty, no key is required."
@@ -89,6 +90,17 @@ def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     return messages
 
 
+def is_size(name: str) -> bool:
+    """Return whether the value of a setting is a number of bytes, which a user may write with a unit, such as 64MiB."""
+    return name.endswith("_bytes")
+
+
+def size_text(nbytes: int) -> str:
+    """Return a number of bytes with the largest unit in which it is a whole number: 64MiB."""
+    power = max(power for power in range(len(_UNITS)) if nbytes % 1024**power == 0) if nbytes else 0
+    return f"{nbytes // 1024**power}{_UNITS[power]}"
+
+
 def variable_of(name: str) -> str:
     """Return the name of the environment variable for a setting."""
     return PREFIX + name.upper()
@@ -104,8 +116,15 @@ def _parse(variable: str, text: str, kind: type, metadata: Mapping[str, Any]) ->
         if text.lower() not in ("true", "false"):
             raise ValueError(f"{variable} must be true or false, not {text!r}")
         return text.lower() == "true"
-    if not (text.isascii() and text.isdecimal()) or int(text) < metadata["least"]:
-        raise ValueError(f"{variable} must be a whole number of at least {metadata['least']}, not {text!r}")
-    if variable == variable_of("port") and int(text) > 65535:
+    if is_size(variable.lower()):
+        written = _SIZE.fullmatch(text)
+        number = int(written[1]) * 1024 ** " KMGT".index((written[2] or " ").upper()) if written else -1
+        least = f"size of at least {size_text(metadata['least'])}, such as 1048576 or 256MiB"
+    else:
+        number = int(text) if text.isascii() and text.isdecimal() else -1
+        least = f"whole number of at least {metadata['least']}"
+    if number < metadata["least"]:
+        raise ValueError(f"{variable} must be a {least}, not {text!r}")
+    if variable == variable_of("port") and number > 65535:
         raise ValueError(f"{variable} must be at most 65535, not {text}")
-    return int(text)
+    return number

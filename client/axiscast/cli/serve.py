@@ -15,12 +15,16 @@ def _settings_options(command: F) -> F:
     """Add one command-line option for each setting of the service to a command."""
     from dataclasses import fields
 
-    from axiscast_service.settings import Settings, variable_of
+    from axiscast_service.settings import Settings, is_size, size_text, variable_of
 
     for setting in reversed(fields(Settings)):
-        default = "none" if setting.default == "" else setting.default
+        size = is_size(setting.name)
+        default = size_text(setting.default) if size else "none" if setting.default == "" else setting.default
         help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {default}]"
-        command = click.option(option_name(setting.name), type=type(setting.default), help=help_text)(command)
+        kind = str if size else type(setting.default)
+        command = click.option(option_name(setting.name), type=kind, metavar="SIZE" if size else None, help=help_text)(
+            command
+        )
     return command
 
 
