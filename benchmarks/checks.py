@@ -198,7 +198,7 @@ def compared(rows: Mapping[str, Sequence[Row]], name: str) -> Row:
 def batches(rounds: int) -> dict[str, Row]:
     """Return the checks per second of batches: rows in JSON, and columns in MessagePack."""
     rng = np.random.default_rng(1)
-    path, rates = "/v1/check/batch", dict[str, list[float]]()
+    rates: dict[str, list[float]] = {}
     with served([sys.executable, "-m", "axiscast", "serve", "--port", "PORT"]) as (port, _):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         for _ in range(rounds):
@@ -206,10 +206,22 @@ def batches(rounds: int) -> dict[str, Row]:
             rows = [{"inputs": [[a, 1, c, 1], [1, b, 1, d], [a, b, c, d]]} for a, b, c, d in sizes]
             first, second = rng.integers(2, 9, (COLUMN_ROWS, 4)), rng.integers(1, 9, (COLUMN_ROWS, 3))
             fitting = np.where(second > 4, first[:, 1:], 1)
-            for title, number, body, media in [
-                (f"rows of {ROWS}", ROWS, json.dumps({"requests": rows}).encode(), JSON),
-                (f"columns of {COLUMN_ROWS} that fit", COLUMN_ROWS, columns(first, fitting), MSGPACK),
-                (f"columns of {COLUMN_ROWS} that mostly conflict", COLUMN_ROWS, columns(first, second), MSGPACK),
+            for title, number, path, body, media in [
+                (f"rows of {ROWS}", ROWS, "/v1/check/batch", json.dumps({"requests": rows}).encode(), JSON),
+                (
+                    f"columns of {COLUMN_ROWS} that fit",
+                    COLUMN_ROWS,
+                    "/v1/check/columns",
+                    columns(first, fitting),
+                    MSGPACK,
+                ),
+                (
+                    f"columns of {COLUMN_ROWS} that mostly conflict",
+                    COLUMN_ROWS,
+                    "/v1/check/columns",
+                    columns(first, second),
+                    MSGPACK,
+                ),
             ]:
                 start = time.perf_counter()
                 connection.request("POST", path, body, {"Content-Type": media})

@@ -24,7 +24,7 @@ from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import input_gradients
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
-from axiscast.messages.tensors import BroadcastRequest, CheckBatchRequest
+from axiscast.messages.tensors import BroadcastRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import lower, numpy
 from axiscast.wire.codec import Encoding, decode, encode
@@ -58,7 +58,7 @@ def why(text: str) -> Case:
 
 def columns(rows: int, rank: int) -> Case:
     tensor = {"dtype": "int64", "shape": [rows, rank], "data": np.ones((rows, rank), np.int64).tobytes()}
-    request = validate(CheckBatchRequest, {"op": "numpy.broadcast_arrays", "inputs": [tensor, tensor]})
+    request = validate(CheckColumnsRequest, {"op": "numpy.broadcast_arrays", "inputs": [tensor, tensor]})
     return lambda: answer_columns(request), estimates.columns_time_estimate(request.inputs or ())
 
 

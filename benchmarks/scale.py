@@ -105,7 +105,7 @@ def batch_rows(rows: int, number: int) -> bytes:
 def batch_columns(rows: int, number: int) -> bytes:
     columns = np.tile(np.array([[8, 1, 6, 1]]), (rows, 1)), np.tile(np.array([[number + 2, 1, 5]]), (rows, 1))
     inputs = [{"dtype": "int64", "shape": column.shape, "data": column.tobytes()} for column in columns]
-    return posted("/v1/check/batch", MSGPACK, msgpack.packb({"op": "numpy.broadcast_arrays", "inputs": inputs}))
+    return posted("/v1/check/columns", MSGPACK, msgpack.packb({"op": "numpy.broadcast_arrays", "inputs": inputs}))
 
 
 # --- what is measured: data ---------------------------------------------------------------------------------

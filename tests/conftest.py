@@ -248,7 +248,7 @@ def warm(service: Served, trust: ssl.SSLContext | None = None) -> int:
     with httpx.Client(base_url=service.url, verify=trust or trusted()) as http:
         for path, value in [
             ("/v1/check", {"inputs": [[1]] * 2000}),
-            ("/v1/check/batch", {"inputs": [row | {"dtype": "int64", "shape": [1, 3]}]}),
+            ("/v1/check/columns", {"inputs": [row | {"dtype": "int64", "shape": [1, 3]}]}),
             ("/v1/broadcast", {"inputs": [row]}),
             ("/v1/backprop", {"inputs": [[3]], "gradients": [row]}),
             ("/v1/compare", {"inputs": [[3]]}),

@@ -24,7 +24,7 @@ from axiscast.answers.check import check_to_dict
 from axiscast.answers.limits import Limit, validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.messages import CheckRequest, TranslateRequest
-from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import equation
 from axiscast.wire import codec, dtypes, prescan, shapes
@@ -104,7 +104,7 @@ def sized(max_output_bytes: int, op: dict[str, Any], inputs: list[Any], *gradien
 
 def columns(op: Any, *inputs: Any) -> None:
     tensors = [{"shape": [len(rows), len(rows[0])], "data": rows} for rows in inputs]
-    answer_columns(validate(CheckBatchRequest, {"op": op, "inputs": tensors}))
+    answer_columns(validate(CheckColumnsRequest, {"op": op, "inputs": tensors}))
 
 
 def code_of_the_last(results: list[dict[str, Any]]) -> str | None:
@@ -236,7 +236,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     ],
     "limits.MAX_BATCH_ROWS": [(3, lambda: list(check_rows([{"inputs": [[1]]}] * 3)))],
     "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
-    "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + 2 * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
+    "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + (2 + 1) * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
     "limits.MAX_ROWS_ALONE": [(2, lambda: columns("poputil.canBroadcastToMatch", [[2], [3], [4]], [[3], [3], [3]]))],
     "limits.MAX_WORK_ELEMENTS": [
         (6, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),

@@ -182,8 +182,8 @@ with Client("http://127.0.0.1:1") as unused:
 
 
 def is_right_table(table: object) -> bool:
-    outputs = table.outputs  # type: ignore[attr-defined]
-    shapes = [array.tolist() == [[8, 7, 6, 5]] * 10_000 for array in outputs]
+    inputs = table.broadcast_inputs  # type: ignore[attr-defined]
+    shapes = [array.tolist() == [[8, 7, 6, 5]] * 10_000 for array in inputs]
     return shapes == [True, True] and bool(table.compatible.all())  # type: ignore[attr-defined]
 
 

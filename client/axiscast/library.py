@@ -134,22 +134,22 @@ def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumn
     Each input is an integer array (n, rank). Each row of the array is the input's shape in one check. An attribute that
     is a shape may also be such an array.
 
-    This function checks millions of rows per second, and accepts up to 2^25 sizes. Outputs with equal shapes may be the
-    same array object.
+    The shape of the first output is in `shape`, with -1 in rows that do not broadcast. This function checks millions of
+    rows per second, and accepts up to 2^25 sizes. Arrays with equal values may be the same object.
 
     >>> import numpy, axiscast
     >>> images, biases = numpy.array([[8, 1, 6], [8, 2, 6]]), numpy.array([[7, 1], [7, 6]])
     >>> answer = axiscast.check_columns("numpy.broadcast_arrays", images, biases)
-    >>> answer.compatible.tolist(), answer.outputs[0].tolist(), answer.conflict_axis.tolist()
+    >>> answer.compatible.tolist(), answer.shape.tolist(), answer.conflict_axis.tolist()
     ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
     """
     from .answers.batch_columns import answer_columns
-    from .messages.tensors import CheckBatchRequest
+    from .messages.tensors import CheckColumnsRequest
 
     question = arguments.columns_request(op, columns, attributes)
     named = question.plain_op | {name: _tensor(array) for name, array in question.targets.items()}
     request = {"op": named, "inputs": list(map(_tensor, question.inputs))}
-    return answer_columns(validate(CheckBatchRequest, request, PythonNotation()))
+    return answer_columns(validate(CheckColumnsRequest, request, PythonNotation()))
 
 
 @typed

@@ -19,7 +19,7 @@ from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
 
 from .components import Components
-from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate, why
+from .endpoints import backprop, batch, broadcast, check, columns, compare, ops, pages, translate, why
 from .fastpath.fast_path import FastPath
 from .middleware.admission import AdmissionMiddleware
 from .middleware.caching import StaticContent
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("axiscast")
 
-_API_RESOURCES = (check, batch, broadcast, backprop, compare, translate, why)
+_API_RESOURCES = (check, batch, columns, broadcast, backprop, compare, translate, why)
 """The API resources that accept shapes or tensors."""
 _TELEMETRY: TelemetryConfig = {
     "auto_configure": True,

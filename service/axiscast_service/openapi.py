@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 from axiscast.answers.catalogue import example_request
 from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
-from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.why import WhyRequest
 from axiscast.ops import OPS
 from axiscast.wire.codec import Encoding
@@ -37,6 +37,7 @@ DESCRIPTION = _PACKAGE.joinpath("openapi.md").read_text("utf-8")
 _MODELS = (
     CheckRequest,
     CheckBatchRequest,
+    CheckColumnsRequest,
     BroadcastRequest,
     BackpropRequest,
     CompareRequest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from axiscast.answers import batch_columns, batch_rows, limits
 from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import check_to_dict
-from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
+from axiscast.messages.tensors import CheckColumnsRequest, CheckedColumns
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS, lower
 from axiscast.ops.families import Tile
@@ -43,7 +44,7 @@ def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None 
     if targets is not None:
         op[SHAPE_ATTRIBUTES[op["name"]]] = column(targets, len(targets[0]))
     tensors = [column(rows, len(rows[0])) for rows in inputs]
-    return answer_columns(validate(CheckBatchRequest, {"op": op, "inputs": tensors}))
+    return answer_columns(validate(CheckColumnsRequest, {"op": op, "inputs": tensors}))
 
 
 def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
@@ -90,11 +91,11 @@ def test_columns_agree_with_the_frameworks_row_by_row() -> None:
             rows += 1
             if vector["compatible"]:
                 shapes = [output["shape"] for output in vector["outputs"]]
-                assert [output[row].tolist() for output in answer.outputs] == shapes, vector["id"]
+                assert [output[row].tolist() for output in answer.broadcast_inputs] == shapes, vector["id"]
                 assert answer.conflict_axis[row] == -1
                 continue
             conflicts += 1
-            assert all((output[row] == -1).all() for output in answer.outputs)
+            assert all((output[row] == -1).all() for output in answer.broadcast_inputs)
             negative = as_columns and min(vector["op"][SHAPE_ATTRIBUTES[op["name"]]], default=0) < 0
             if vector.get("conflict_axis") is not None and not negative:
                 assert answer.conflict_axis[row] == vector["conflict_axis"], vector["id"]
@@ -156,7 +157,7 @@ def test_columns_give_the_same_results_as_separate_checks(op: dict[str, Any], ra
             except ShapeMismatch as incompatible:
                 axis = incompatible.conflict.axis
                 wanted = (False, None, -1 if axis is None else axis)
-        found = [output[row].tolist() for output in answer.outputs]
+        found = [output[row].tolist() for output in answer.broadcast_inputs]
         assert (answer.compatible[row], answer.conflict_axis[row]) == (wanted[0], wanted[2]), shapes
         assert all(set(shape) <= {-1} for shape in found) if wanted[1] is None else found == wanted[1], shapes
         seen.add(wanted[0])
@@ -166,7 +167,7 @@ def test_columns_give_the_same_results_as_separate_checks(op: dict[str, Any], ra
 def test_a_target_column_keeps_sizes_at_minus_one_and_refuses_smaller_numbers() -> None:
     answer = columns_of({"name": "torch.expand"}, [[[3], [3], [3], [1], [4]]],
                         [[2, -1], [2, 3], [-1, 3], [2, -2], [2, 3]])  # fmt: skip
-    assert answer.outputs[0].tolist() == [[2, 3], [2, 3], [-1, -1], [-1, -1], [-1, -1]]
+    assert answer.shape.tolist() == [[2, 3], [2, 3], [-1, -1], [-1, -1], [-1, -1]]
     assert answer.compatible.tolist() == [True, True, False, False, False]
     assert answer.conflict_axis.tolist() == [-1, -1, -1, -1, 1]
 
@@ -179,13 +180,13 @@ def test_blocks_of_rows_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> N
     parts = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
     assert (whole.compatible == parts.compatible).all()
     assert (whole.conflict_axis == parts.conflict_axis).all()
-    assert (whole.outputs[0] == parts.outputs[0]).all()
+    assert (whole.shape == parts.shape).all()
     assert {True, False} == set(whole.compatible.tolist())
 
 
 def test_an_empty_batch_has_an_empty_response(client: Client) -> None:
     answer = client.check_columns("numpy.broadcast_arrays", np.empty((0, 3), int), np.empty((0, 1), int))
-    assert [array.shape for array in (answer.compatible, answer.conflict_axis, *answer.outputs)] == [
+    assert [array.shape for array in (answer.compatible, answer.conflict_axis, *answer.broadcast_inputs)] == [
         (0,), (0,), (0, 3), (0, 3),
     ]  # fmt: skip
     assert client.check_batch([]) == []
@@ -195,7 +196,7 @@ def test_a_merged_axis_beyond_int64_is_refused_with_a_message() -> None:
     with pytest.raises(Problem, match=r"2\^63-1"):
         columns_of({"name": "einops.repeat", "pattern": "a b -> (a b)"}, [[[2**40, 2**40]]])
     answer = columns_of({"name": "einops.repeat", "pattern": "a b -> (a b)"}, [[[2**40, -(2**40)], [2, 3]]])
-    assert answer.outputs[0].tolist() == [[-1], [6]]
+    assert answer.shape.tolist() == [[-1], [6]]
 
 
 def test_an_invalid_row_does_not_affect_the_others(client: Client) -> None:
@@ -226,7 +227,7 @@ def test_rows_and_columns_in_json(http: httpx.Client) -> None:
     }  # fmt: skip
     assert rows["results"][1]["error"]["code"] == "invalid-request"
     answer = http.post(
-        "/v1/check/batch",
+        "/v1/check/columns",
         json={
             "op": {"name": "mindspore.broadcast_to", "shape": {"shape": [2, 2], "data": [[-1, 4], [2, 5]]}},
             "inputs": [{"shape": [2, 2], "data": [[3, 1], [5, 4]]}],
@@ -234,7 +235,8 @@ def test_rows_and_columns_in_json(http: httpx.Client) -> None:
     ).json()
     assert answer == {
         "compatible": {"dtype": "bool", "shape": [2], "data": [True, False]},
-        "outputs": [{"dtype": "int64", "shape": [2, 2], "data": [[3, 4], [-1, -1]]}],
+        "shape": {"dtype": "int64", "shape": [2, 2], "data": [[3, 4], [-1, -1]]},
+        "broadcast_inputs": [{"dtype": "int64", "shape": [2, 2], "data": [[3, 4], [-1, -1]]}],
         "conflict_axis": {"dtype": "int64", "shape": [2], "data": [-1, 0]},
     }
 
@@ -245,16 +247,15 @@ def test_a_million_rows_are_checked_in_one_request(client: Client) -> None:
     other[::5000, 0] = -7
     answer = client.check_columns("numpy.broadcast_arrays", one, other)
     assert answer.compatible.sum() == 10**6 - 200
-    assert (answer.outputs[0][1] == [8, 7, 6, 5]).all()
-    assert (answer.outputs[1][1000] == [8, 7, 6, 0]).all()
+    assert (answer.shape[1] == [8, 7, 6, 5]).all()
+    assert (answer.broadcast_inputs[1][1000] == [8, 7, 6, 0]).all()
 
 
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [
-        ({}, "invalid-request", "either requests"),
-        ({"requests": [], "inputs": []}, "invalid-request", "either requests"),
-        ({"requests": {}}, "invalid-request", "must be a list"),
+        ({}, "invalid-request", "inputs: is missing"),
+        ({"requests": [], "inputs": []}, "invalid-request", "send a list of requests to /v1/check/batch"),
         ({"inputs": []}, "invalid-request", "at least 1 input"),
         ({"inputs": [{"shape": [2], "data": [1, 2]}]}, "invalid-tensor", "(n, rank)"),
         ({"inputs": [{"shape": [1, 1], "data": [[1.5]]}]}, "invalid-tensor", "float64"),
@@ -271,9 +272,30 @@ def test_a_million_rows_are_checked_in_one_request(client: Client) -> None:
     ],
 )  # fmt: skip
 def test_invalid_columns_are_a_problem(http: httpx.Client, body: Any, code: str, words: str) -> None:
-    answer = http.post("/v1/check/batch", json=body)
+    answer = http.post("/v1/check/columns", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert words in answer.json()["detail"]
+
+
+def test_the_shape_is_what_the_function_returns() -> None:
+    product = columns_of({"name": "numpy.matmul"}, [[[2, 3], [2, 3]], [[3, 4], [4, 4]]])
+    assert product.shape.tolist() == [[2, 4], [-1, -1]]
+    assert [rows.tolist() for rows in product.broadcast_inputs] == [[[2, 3], [-1, -1]], [[3, 4], [-1, -1]]]
+    refused = columns_of({"name": "numpy.matmul"}, [[[2, 3, 4]], [[]]])
+    assert (refused.compatible.tolist(), set(refused.shape.ravel().tolist())) == ([False], {-1})
+    nothing = columns_of({"name": "poputil.canBroadcastToMatch"}, [[[2, 3]], [[3]]])
+    assert nothing.broadcast_inputs == []
+    with pytest.raises(ValueError, match="has no outputs"):
+        assert nothing.shape is None
+
+
+def test_columns_have_no_single_truth_value(client: Client) -> None:
+    answer = client.check_columns("numpy.add", [[3], [3]], [[1], [3]])
+    with pytest.raises(ValueError, match=r"2 verdicts, one for each row: use answer\.compatible\.all\(\)"):
+        assert answer
+    assert answer.compatible.all()
+    copied = pickle.loads(pickle.dumps(answer))
+    assert (copied.shape == answer.shape).all()
 
 
 def test_too_many_rows_are_refused() -> None:

@@ -177,8 +177,9 @@ def test_columns_agree_with_single_checks() -> None:
     left, right = [[2, 3], [2, 3], [2, 1], [0, 3]], [[3, 4], [4, 4], [5, 4], [3, 1]]
     answer = columns_of({"name": "numpy.einsum", "equation": "ij,jk->ik"}, [left, right])
     assert answer.compatible.tolist() == [True, False, True, True]
-    assert answer.outputs[0].tolist() == [[2, 3], [-1, -1], [2, 5], [0, 3]]
-    assert answer.outputs[1].tolist() == [[3, 4], [-1, -1], [5, 4], [3, 1]]
+    assert answer.shape.tolist() == [[2, 4], [-1, -1], [2, 4], [0, 1]]
+    assert answer.broadcast_inputs[0].tolist() == [[2, 3], [-1, -1], [2, 5], [0, 3]]
+    assert answer.broadcast_inputs[1].tolist() == [[3, 4], [-1, -1], [5, 4], [3, 1]]
 
 
 # --- the operands after the broadcast

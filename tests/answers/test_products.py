@@ -347,6 +347,7 @@ def test_gemm_takes_two_inputs_and_attributes_without_effect_on_shapes(http: htt
 
 def test_a_product_that_broadcasts_no_input_has_no_tensors(client: Client) -> None:
     answer = client.check_columns("onnx.Gemm", [[2, 3], [2, 4]], [[3, 4], [3, 4]])
-    assert (answer.compatible.tolist(), answer.outputs) == ([True, False], [])
+    assert (answer.compatible.tolist(), answer.broadcast_inputs) == ([True, False], [])
+    assert answer.shape.tolist() == [[2, 4], [-1, -1]]
     with pytest.raises(axiscast.InvalidRequest, match="no outputs"):
         client.broadcast("onnx.Gemm", np.zeros((2, 3)), np.zeros((3, 4)))

@@ -239,7 +239,7 @@ def test_an_unknown_warning_is_a_usage_error_on_the_command_line() -> None:
 
 def test_columns_have_no_warn_field(http: httpx.Client) -> None:
     columns = {"inputs": [{"dtype": "int64", "shape": [1, 1], "data": [[3]]}], "warn": ["mutual-stretch"]}
-    problem = http.post("/v1/check/batch", json=columns).json()
+    problem = http.post("/v1/check/columns", json=columns).json()
     assert (problem["code"], problem["pointer"]) == ("invalid-request", "/warn")
 
 

@@ -264,9 +264,9 @@ def semantics() -> Iterator[Attack]:
         "op": "numpy.broadcast_arrays",
         "inputs": [{"dtype": "int64", "shape": [10**12, 2], "strides": [0, 1], "data": bytes(16)}],
     }
-    yield attack("a column of 10^12 equal rows", as_msgpack(rows, "/v1/check/batch"), 422, "work-too-large", growth=2)
+    yield attack("a column of 10^12 equal rows", as_msgpack(rows, "/v1/check/columns"), 422, "work-too-large", growth=2)
     empty = {"op": "numpy.broadcast_arrays", "inputs": [{"dtype": "int64", "shape": [2**62, 0], "data": b""}]}
-    yield attack("a column of 2^62 scalars", as_msgpack(empty, "/v1/check/batch"), 422, "invalid-tensor", growth=2)
+    yield attack("a column of 2^62 scalars", as_msgpack(empty, "/v1/check/columns"), 422, "invalid-tensor", growth=2)
     scalars = {"requests": [{"inputs": [[]] * 900 + [[1] * 64]}] * 130}
     yield attack(
         "130 rows of 900 inputs", as_msgpack(scalars, "/v1/check/batch"), (200, 413, 422), growth=400, seconds=8

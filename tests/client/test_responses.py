@@ -77,6 +77,8 @@ LIKE = backprop(
 REPEAT = broadcast(einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3}),
                    [np.zeros((5, 8, 7), np.int8)], ResultOptions(), {})  # fmt: skip
 SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
+WITHOUT_OUTPUTS = check_columns("poputil.canBroadcastToMatch", [[[2, 3]] * 4, [[1]] * 4], {})
+LATER_COLUMNS = check_columns("numpy.later", [[[2, 3]] * 4, [[1]] * 4], {})
 
 WIDE = np.zeros((2, 3), np.float32)
 TRUE, NONE, ROWS = np.ones(4, np.bool_), np.full(4, -1), np.zeros((4, 2), np.int64)
@@ -90,10 +92,11 @@ def gradients(*tensors: dict[str, Any]) -> dict[str, Any]:
     return {"gradients": list(tensors)}
 
 
-def columns(compatible: Any = TRUE, shapes: Any = (ROWS, ROWS), axis: Any = NONE) -> dict[str, Any]:
+def columns(compatible: Any = TRUE, shapes: Any = (ROWS, ROWS), axis: Any = NONE, shape: Any = ROWS) -> dict[str, Any]:
     return {
         "compatible": tensor(compatible),
-        "outputs": [tensor(rows) for rows in shapes],
+        **({} if shape is None else {"shape": tensor(shape)}),
+        "broadcast_inputs": [tensor(rows) for rows in shapes],
         "conflict_axis": tensor(axis),
     }
 
@@ -111,6 +114,9 @@ RIGHT = {
     ),
     "an einops pattern": (REPEAT, outputs(tensor(np.zeros((2, 15, 7, 4), np.int8)))),
     "columns": (SHAPES, columns()),
+    "columns of an op without outputs": (WITHOUT_OUTPUTS, columns(shapes=(), shape=None)),
+    "columns of a later op without outputs": (LATER_COLUMNS, columns(shapes=(ROWS,) * 3, shape=None)),
+    "columns of a later op": (LATER_COLUMNS, columns()),
     "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
     "an op of later releases": (broadcast("numpy.later", [ROW], ResultOptions(), {}), outputs(tensor(TRUE))),
@@ -146,7 +152,10 @@ WRONG = {
     "a row too few": (SHAPES, columns(compatible=TRUE[:3])),
     "an axis too few": (SHAPES, columns(axis=NONE[:3])),
     "a shape too few": (SHAPES, columns(shapes=(ROWS[:3], ROWS))),
-    "one output's shapes": (SHAPES, columns(shapes=(ROWS,))),
+    "no shape": (SHAPES, columns(shape=None)),
+    "a shape of fewer rows": (SHAPES, columns(shape=ROWS[:3])),
+    "a shape for an op without outputs": (WITHOUT_OUTPUTS, columns(shapes=())),
+    "one input's shapes": (SHAPES, columns(shapes=(ROWS,))),
     "more axes than any input": (SHAPES, columns(shapes=(np.zeros((4, 3), int),) * 2)),
     "verdicts that are numbers": (SHAPES, columns(compatible=NONE)),
     "shapes of 32 bits": (SHAPES, columns(shapes=(ROWS.astype(np.int32),) * 2)),

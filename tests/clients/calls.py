@@ -12,6 +12,7 @@ from axiscast_api.api.broadcasting import (
     broadcast,
     check,
     check_batch,
+    check_columns,
     check_in_url,
     compare,
     op,
@@ -61,11 +62,14 @@ def call_check_batch(client: Client) -> None:
     assert isinstance(second, models.Failed)
     assert second.error.code == "unknown-op"
 
+
+def call_check_columns(client: Client) -> None:
     columns = [models.Tensor(shape=[2, 2], data=[[3, 1], [5, 4]]), models.Tensor(shape=[2, 1], data=[4, 3])]
-    body = models.CheckBatchRequest(op="numpy.broadcast_arrays", inputs=columns)
-    answer = check_batch.sync(client=client, body=body)
-    assert isinstance(answer, models.CheckBatchAnswer)
-    assert isinstance(answer.compatible, models.Tensor)
+    body = models.CheckColumnsRequest(op="numpy.broadcast_arrays", inputs=columns)
+    answer = check_columns.sync(client=client, body=body)
+    assert isinstance(answer, models.CheckColumnsAnswer)
+    assert isinstance(answer.shape, models.Tensor)
+    assert answer.shape.data == [[3, 4], [-1, -1]]
     assert answer.compatible.data == [True, False]
 
 

@@ -32,10 +32,12 @@ const CALLS: Record<keyof operations, () => Promise<void>> = {
     assert(first && "compatible" in first && second && "error" in second);
     assert.equal(first.compatible, null);
     assert.equal(second.error.code, "unknown-op");
-
+  },
+  async check_columns() {
     const inputs = [{ shape: [2, 2], data: [[3, 1], [5, 4]] }, { shape: [2, 1], data: [4, 3] }];
-    const columns = await client.POST("/v1/check/batch", { body: { op: "numpy.broadcast_arrays", inputs } });
-    assert.deepEqual(columns.data?.compatible?.data, [true, false]);
+    const { data } = await client.POST("/v1/check/columns", { body: { op: "numpy.broadcast_arrays", inputs } });
+    assert.deepEqual(data?.compatible.data, [true, false]);
+    assert.deepEqual(data.shape?.data, [[3, 4], [-1, -1]]);
   },
   async broadcast() {
     const inputs = [{ dtype: "float32", shape: [3], data: [1, 2, 3] }];

@@ -153,7 +153,7 @@ def test_the_alert_for_slow_requests_covers_every_route_once(http: httpx.Client)
     (rule,) = (rule for rule in ALERTS if rule["alert"] == "AxiscastSlow")
     selectors = re.findall(r"\{[^}]*\}", rule["expr"])
     assert len(selectors) == 2
-    sized = {"/v1/broadcast", "/v1/backprop", "/v1/check/batch"}
+    sized = {"/v1/broadcast", "/v1/backprop", "/v1/check/batch", "/v1/check/columns"}
     for route in (path for path in http.get("/openapi.json").json()["paths"] if path.startswith("/v1/")):
         matching = [
             all(

@@ -75,7 +75,7 @@ def test_unknown_paths_and_methods_are_problems(http: httpx.Client) -> None:
 
 
 def test_json_with_a_too_large_content_length_is_refused_before_it_is_sent(service: Served) -> None:
-    for path in ("check", "check/batch", "broadcast", "backprop", "compare", "translate", "why"):
+    for path in ("check", "check/batch", "check/columns", "broadcast", "backprop", "compare", "translate", "why"):
         head = f"POST /v1/{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         with connect(service.port) as connection:
             connection.sendall(f"{head}Content-Length: {4 * 2**20 + 1}\r\n\r\n".encode())

@@ -37,6 +37,7 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
     assert set(document["paths"]) == {
         "/v1/check",
         "/v1/check/batch",
+        "/v1/check/columns",
         "/v1/broadcast",
         "/v1/backprop",
         "/v1/compare",
@@ -98,6 +99,7 @@ def test_clients_can_be_generated_from_the_openapi_document(http: httpx.Client) 
         "check",
         "check_in_url",
         "check_batch",
+        "check_columns",
         "broadcast",
         "backprop",
         "compare",

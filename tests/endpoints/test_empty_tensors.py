@@ -131,7 +131,7 @@ def test_an_empty_tensor_of_any_shape_is_the_same_in_json_and_messagepack(shape:
 
 @pytest.mark.parametrize(("rows", "rank"), [(0, 0), (0, 4), (0, 64), (3, 0), (5000, 0)])
 def test_columns_without_sizes_are_the_same_in_json_and_messagepack(rows: int, rank: int) -> None:
-    asked(("/v1/check/batch", batch_of(rows, rank)))
+    asked(("/v1/check/columns", batch_of(rows, rank)))
 
 
 def test_a_gradient_without_elements_is_zeros_in_both_encodings() -> None:

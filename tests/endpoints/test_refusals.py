@@ -41,10 +41,10 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "limit": 2,
     },
     "MAX_COLUMN_SIZES": {
-        "detail": "the rows have 16 sizes, including the sizes in the response, but the limit of a batch is 15: send "
+        "detail": "the rows have 20 sizes, including the sizes in the response, but the limit of a batch is 19: send "
         "fewer rows in one request",
         "pointer": "/inputs",
-        "limit": 15,
+        "limit": 19,
     },
     "MAX_ROWS_ALONE": {
         "detail": "2 rows do not broadcast, and each of them needs a separate check to find its conflict, but the "

@@ -18,16 +18,23 @@ from axiscast_service.settings import Settings
 T = {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}
 TO = {"name": "numpy.broadcast_to", "shape": [2, 3]}
 CHECK, BATCH, BROADCAST, GET = "/v1/check", "/v1/check/batch", "/v1/broadcast", "GET /v1/check"
+COLUMNS = "/v1/check/columns"
 BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     # asked, broken, pointer, the right form as the message says it, and repaired (None: there is no other body)
     (BATCH, [{"inputs": [[3]]}], "", '{"requests": [...]}', {"requests": [{"inputs": [[3]]}]}),
-    (BATCH, {"inputs": [[3], [4]]}, "/inputs/0",
+    (BATCH, {"inputs": [[3], [4]]}, "/inputs",
      'checks belong in "requests": write "requests": [{"inputs": [[3], [4]]}] for one check of all shapes, '
      'or [{"inputs": [[3]]}, {"inputs": [[4]]}] for a separate check of each '
      'shape', {"requests": [{"inputs": [[3], [4]]}]}),
-    (BATCH, {"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}, "/inputs/0",
-     '"requests": [{"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}]; columns are int64 tensors (n, rank',
+    (BATCH, {"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}, "/requests",
+     'is missing: write "requests": [{"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}]; op: belongs',
      {"requests": [{"op": {"name": "torch.expand", "size": [3]}, "inputs": [[3]]}]}),
+    (BATCH, {"inputs": [{"shape": [1, 1], "data": [[3]]}]}, "/inputs", "send columns of shapes to /v1/check/columns",
+     None),
+    (COLUMNS, {"inputs": [[3], [4]]}, "/inputs/0", "must be an int64 tensor of shape (n, rank), such as "
+     '{"shape": [2, 2], "data": [[3, 1], [1, 4]]}: send single shapes to /v1/check/batch',
+     {"inputs": [{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]}),
+    (COLUMNS, {"requests": [{"inputs": [[3]]}]}, "/requests", "send a list of requests to /v1/check/batch", None),
     (CHECK, [[3, 4], [4]], "", '{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}', {"inputs": [[3, 4], [4]]}),
     (CHECK, {"inputs": "3,4"}, "/inputs", '"inputs": [[3, 4]]', {"inputs": [[3, 4]]}),
     (CHECK, {"inputs": ["3,4", "4"]}, "/inputs/0", "[3, 4]", {"inputs": [[3, 4], [4]]}),

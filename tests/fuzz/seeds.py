@@ -16,8 +16,8 @@ from axiscast_service.openapi import EXAMPLES
 CORPUS = Path(__file__).parent / "corpus"
 """The inputs of earlier failures, by target."""
 VECTORS = Path(__file__).parents[1] / "vectors"
-_ENDPOINTS = ["CheckRequest", "CheckBatchRequest", "BroadcastRequest", "BackpropRequest", "CompareRequest",
-              "TranslateRequest", "WhyRequest"]  # fmt: skip
+_ENDPOINTS = ["CheckRequest", "CheckBatchRequest", "CheckColumnsRequest", "BroadcastRequest", "BackpropRequest",
+              "CompareRequest", "TranslateRequest", "WhyRequest"]  # fmt: skip
 
 
 def seeds(target: str) -> list[bytes]:

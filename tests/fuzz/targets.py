@@ -27,7 +27,7 @@ from axiscast.client.tensor_reader import TensorReader
 from axiscast.engine.views import input_gradients
 from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
-from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.messages.why import WhyRequest
 from axiscast.wire.codec import Encoding, decode
@@ -56,7 +56,8 @@ def request_in_json(data: bytes) -> str:
 def _request(data: bytes, media: Encoding) -> str:
     endpoints: list[tuple[Any, Callable[[Any], Any]]] = [
         (CheckRequest, answer_check),
-        (CheckBatchRequest, _batch),
+        (CheckBatchRequest, lambda message: list(check_rows(message.requests))),
+        (CheckColumnsRequest, answer_columns),
         (BroadcastRequest, _broadcast),
         (
             BackpropRequest,
@@ -91,12 +92,6 @@ def _broadcast(message: BroadcastRequest) -> None:
     for tensor in outputs(message, request_size_of(message), OUTPUT_BYTES):
         body = tensor.in_msgpack()
         assert sum(map(len, body.pieces)) == body.length
-
-
-def _batch(message: CheckBatchRequest) -> Any:
-    if message.requests is not None:
-        return list(check_rows(message.requests))
-    return answer_columns(message)
 
 
 def query(data: bytes) -> str:

@@ -126,7 +126,7 @@ def in_columns(op: Op, drawn: Sequence[Row], attribute: str | None) -> list[list
         op = op.model_copy(update=dict(zip(targets, columns, strict=True)))
     answer = checked(op, inputs, targets)
     return [
-        [output[row].tolist() for output in answer.outputs] if answer.compatible[row] else None
+        [output[row].tolist() for output in answer.broadcast_inputs] if answer.compatible[row] else None
         for row in range(len(drawn))
     ]
 

@@ -212,7 +212,7 @@ def test_a_client_that_disconnects_while_it_waits_for_its_turn_holds_nothing(mon
         ("/v1/backprop", {"inputs": [[MiB]], "gradients": [tensor([MiB], MiB)]}, 200),
         ("/v1/check", {"inputs": [[1]] * 2500}, 200),
         ("/v1/check", [0] * 100_000, 422),
-        ("/v1/check/batch", {"inputs": [tensor([MiB // 8, 1], MiB, "int64")]}, 200),
+        ("/v1/check/columns", {"inputs": [tensor([MiB // 8, 1], MiB, "int64")]}, 200),
     ],
 )
 def test_a_response_releases_the_memory_of_its_request(path: str, value: Any, status: int) -> None:
@@ -334,7 +334,7 @@ KINDS: dict[str, list[bytes]] = {
     "long names": [
         post("/v1/check", {"inputs": [[2] * 64, *[[]] * 999], "op": {"name": "xarray.broadcast", "dims": LONG}}, JSON)
     ],
-    "columns": [post("/v1/check/batch", {"inputs": [tensor([LARGE // 32, 4], LARGE, "int64")]})],
+    "columns": [post("/v1/check/columns", {"inputs": [tensor([LARGE // 32, 4], LARGE, "int64")]})],
 }
 KINDS["everything at once"] = [sent for kind in KINDS.values() for sent in kind]
 

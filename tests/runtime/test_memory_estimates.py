@@ -20,7 +20,7 @@ from axiscast.answers.plain_check import PlainCheck
 from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import gradient_bytes, input_gradients
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
-from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.wire import dtypes, prescan
 from axiscast.wire.codec import Encoding, decode, encode
@@ -259,7 +259,7 @@ def test_a_row_that_exceeds_the_memory_does_not_affect_the_others() -> None:
 @pytest.mark.parametrize("inputs", [1, 2, 20])
 def test_columns_need_at_most_the_reserved_memory(inputs: int) -> None:
     column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
-    request = validate(CheckBatchRequest, {"inputs": [column] * inputs})
+    request = validate(CheckColumnsRequest, {"inputs": [column] * inputs})
     reserved = Reserved()
     assert taken(lambda: answer_columns(request, reserved)) <= reserved.most
 

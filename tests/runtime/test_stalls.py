@@ -123,7 +123,7 @@ FINDS: dict[str, tuple[str, Any, int]] = {
         200,
     ),
     "columns without rows, with thousands of axes": (
-        "/v1/check/batch",
+        "/v1/check/columns",
         {"op": "torch.broadcast_tensors", "inputs": [{"dtype": "int64", "shape": [0, 64], "data": b""}] * 150},
         200,
     ),

@@ -98,7 +98,7 @@ def test_a_batch_that_no_queue_would_accept_is_refused_for_its_size_while_other_
             busy = asyncio.create_task(app.state.threads.run_python(2, never, go_on.wait, PATIENCE))
             await asyncio.sleep(0)
             request = asyncio.create_task(
-                http.post("/v1/check/batch", content=body, headers={"Content-Type": "application/vnd.msgpack"})
+                http.post("/v1/check/columns", content=body, headers={"Content-Type": "application/vnd.msgpack"})
             )
             await asyncio.sleep(0.1)
             go_on.set()

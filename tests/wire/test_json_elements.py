@@ -77,8 +77,8 @@ def test_every_value_is_handled_on_every_endpoint_in_both_encodings() -> None:
         return [
             *[("/v1/broadcast", {"inputs": [tensor]}) for tensor in tensors],
             *[("/v1/backprop", {"inputs": [[1]], "gradients": [tensor]}) for tensor in tensors],
-            ("/v1/check/batch", {"op": "numpy.broadcast_arrays", "inputs": columns}),
-            ("/v1/check/batch", {"op": "numpy.broadcast_arrays", "inputs": tensors}),
+            ("/v1/check/columns", {"op": "numpy.broadcast_arrays", "inputs": columns}),
+            ("/v1/check/columns", {"op": "numpy.broadcast_arrays", "inputs": tensors}),
         ]
 
     async def ask() -> Counter[int]:

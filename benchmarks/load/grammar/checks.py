@@ -196,7 +196,17 @@ def faults(rng: Rng, nbytes: int) -> Case:
         {"inputs": [[1]], "dtype": rng.choice(["flaot32", "float8_e4m3fnuzfloat8_e4m3b11fnuz", "q" * 40])},
         {"inputs": [{"shape": [1], "data": [1]} | fields] * max(nbytes // (8 * count + 30), 1)},
     ])  # fmt: skip
-    path = rng.choice(["/v1/check", "/v1/broadcast", "/v1/backprop", "/v1/compare", "/v1/translate", "/v1/check/batch"])
+    path = rng.choice(
+        [
+            "/v1/check",
+            "/v1/broadcast",
+            "/v1/backprop",
+            "/v1/compare",
+            "/v1/translate",
+            "/v1/check/batch",
+            "/v1/check/columns",
+        ]
+    )
     return of_value("faults", path, value, rng.choice([JSON, MSGPACK]))
 
 
@@ -244,9 +254,9 @@ def columns(rng: Rng, nbytes: int) -> Case:
     if rng.random() < 0.4:  # as JSON lists
         few = min(count, max(nbytes // (2 * inputs * max(rank, 1) + 1), 1))
         value["inputs"] = [{"shape": [few, rank], "data": [[data % 3] * rank] * few}] * inputs
-        return of_value("columns", "/v1/check/batch", repaired(value, nbytes), JSON)
+        return of_value("columns", "/v1/check/columns", repaired(value, nbytes), JSON)
     media, accept = rng.choice([MSGPACK, JSON]), rng.choice(["", JSON, MSGPACK])
-    return of_value("columns", "/v1/check/batch", repaired(value, nbytes), media, accept)
+    return of_value("columns", "/v1/check/columns", repaired(value, nbytes), media, accept)
 
 
 def translations(rng: Rng, nbytes: int) -> Case:

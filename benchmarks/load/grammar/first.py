@@ -46,7 +46,7 @@ def known() -> Iterator[Case]:
     yield of_value("rows", "/v1/check/batch", {"requests": [hint] * 30})
     yield of_value("rows", "/v1/check/batch", {"requests": [{"op": "broad" * 9}] * 1000})
     tensor = {"dtype": "int64", "shape": [0, 64], "data": b""}
-    yield of_value("columns", "/v1/check/batch", {"inputs": [tensor] * 780}, MSGPACK)
+    yield of_value("columns", "/v1/check/columns", {"inputs": [tensor] * 780}, MSGPACK)
     yield of_value("answers", "/v1/broadcast", {"op": {"name": "numpy.broadcast_to", "shape": [2**17]}} | {
         "inputs": [a_tensor(rng, [1], None, "complex128")]}, MSGPACK, JSON)  # fmt: skip
 
@@ -76,6 +76,6 @@ def large(most: int) -> Iterator[Case]:
     yield of_value("rows", "/v1/check/batch", {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}] * rows})
     sizes = {"dtype": "int64", "shape": [most // 160, 4], "data": bytes([1, 0, 0, 0, 0, 0, 0, 0]) * (most // 160 * 4)}
     for media, accept in [(MSGPACK, MSGPACK), (JSON, JSON)]:
-        yield of_value("columns", "/v1/check/batch", {"inputs": [sizes, sizes], "json_data": "base64"}, media, accept)
+        yield of_value("columns", "/v1/check/columns", {"inputs": [sizes, sizes], "json_data": "base64"}, media, accept)
     bins = {"dtype": "int8", "shape": [min(most // 4, 400_000)], "data": [b"a"] * min(most // 4, 400_000)}
     yield Case("packed", "/v1/broadcast", msgpack.packb({"inputs": [bins]}), media=MSGPACK)

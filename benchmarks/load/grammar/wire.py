@@ -46,7 +46,17 @@ def text(rng: Rng, nbytes: int) -> Case:
     if rng.random() < 0.05:
         keys = min(nbytes // 9, 2001)
         opening, inner = b"{%b}", b",".join(b'"%d":1' % number for number in range(keys))
-    path = rng.choice(["/v1/check", "/v1/broadcast", "/v1/backprop", "/v1/compare", "/v1/translate", "/v1/check/batch"])
+    path = rng.choice(
+        [
+            "/v1/check",
+            "/v1/broadcast",
+            "/v1/backprop",
+            "/v1/compare",
+            "/v1/translate",
+            "/v1/check/batch",
+            "/v1/check/columns",
+        ]
+    )
     return Case("text", path, opening % inner)
 
 
@@ -72,7 +82,17 @@ def packed(rng: Rng, nbytes: int) -> Case:
         body = b"\x81" + msgpack.packb(rng.choice(["inputs", "requests", "x", "op", "gradients"])) + listed
     if rng.random() < 0.1:
         body = body[:-1]
-    path = rng.choice(["/v1/check", "/v1/broadcast", "/v1/backprop", "/v1/compare", "/v1/translate", "/v1/check/batch"])
+    path = rng.choice(
+        [
+            "/v1/check",
+            "/v1/broadcast",
+            "/v1/backprop",
+            "/v1/compare",
+            "/v1/translate",
+            "/v1/check/batch",
+            "/v1/check/columns",
+        ]
+    )
     return Case("packed", path, body, media=MSGPACK)
 
 

@@ -1,4 +1,4 @@
-"""The vectorized batch, which checks one op many times. Each input is an (n, rank) array that contains n shapes.
+"""Vectorized checks: one op is checked many times. Each input is an (n, rank) array that contains n shapes.
 
 Row `r` of this array is the input's shape in check `r`.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..messages import CheckRequest
-from ..messages.tensors import CheckBatchRequest, CheckedColumns
+from ..messages.tensors import CheckColumnsRequest, CheckedColumns
 from ..messages.validation import validate
 from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, ShapeMismatch
@@ -31,13 +31,13 @@ Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = no_limit) -> CheckedColumns:
+def answer_columns(request: CheckColumnsRequest, reserve: ReserveMemory = no_limit) -> CheckedColumns:
     """Return the results of all rows. Raises Problem if the arrays of shapes are invalid.
 
     The function `reserve` is called with the size of the inputs in bytes before the inputs are decoded, and with the
-    size of the outputs before the outputs are allocated.
+    size of the results before the results are allocated.
     """
-    tensors, columns = request.inputs or [], _target_columns(request.op)
+    tensors, columns = request.inputs, _target_columns(request.op)
     reserve(sum(tensor.decoded_bytes() for tensor in (*tensors, *columns.values())))
     inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
     targets = {name: _sizes(tensor, _pointer(name)) for name, tensor in columns.items()}
@@ -58,8 +58,8 @@ def checked(
         raise _needs_rows(op)
     validate_request(op, shapes)
     count = _row_count([*inputs, *targets.values()])
-    ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
-    MAX_COLUMN_SIZES.check(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
+    ranks, placed = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
+    MAX_COLUMN_SIZES.check(count * (sum(ranks) + (placed + has_output(op)) * op.highest_rank(shapes) + 1))
     conflict = None
     try:
         alignment = align(op, shapes)
@@ -67,20 +67,37 @@ def checked(
         raise _needs_rows(op) from None
     except ShapeMismatch as incompatible:  # the shapes conflict in each row of the batch
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
-    distinct = {output.groups for output in alignment.outputs}
-    reserve(columns_memory_estimate(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
-    answer = _resolve(alignment, inputs, count)
+    groups = _groups(op, alignment)
+    rank = sum(map(len, dict.fromkeys(groups)))
+    reserve(columns_memory_estimate(count, rank, sum(values.shape[1] for values in inputs)))
+    compatible, shapes_of, conflict_axis = _resolve(alignment, groups, inputs, count)
     if conflict is not None:
         axis = conflict.axis
-        answer.conflict_axis[answer.compatible] = -1 if axis is None else axis
-        answer.compatible[:] = False
-    if not answer.outputs and not answer.compatible.any():
+        conflict_axis[compatible] = -1 if axis is None else axis
+        compatible[:] = False
+    if not shapes_of and not compatible.any():
         rank = op.highest_rank(shapes) if op.target is None else len(getattr(op, op.target) or ())
         reserve(8 * count * rank)
-        answer.outputs.extend([np.full((count, rank), -1)] * outputs)
+        shapes_of = [np.full((count, rank), -1)] * (placed + has_output(op))
+    answer = CheckedColumns(
+        compatible, shapes_of[placed] if has_output(op) else None, shapes_of[:placed], conflict_axis
+    )
     if op.compares_sizes():
         _find_conflict_axes(op, inputs, answer)
     return answer
+
+
+def has_output(op: Op) -> bool:
+    """Return whether the framework's function returns an array, or updates one in place."""
+    return op.outputs != "none"
+
+
+def _groups(op: Op, alignment: Alignment) -> list[tuple[tuple[int, ...], ...]]:
+    """Return the alignment's axes that form each broadcast input, and those that form the first output, if any."""
+    groups = [output.groups for output in alignment.outputs]
+    if alignment.result is not None:
+        return [*groups, tuple((axis,) for axis in alignment.result)]
+    return [*groups, *groups[:1]] if has_output(op) else groups
 
 
 def _row_count(columns: Sequence[Values]) -> int:
@@ -142,10 +159,14 @@ def _columns(values: Values) -> Shape:
     return tuple(map(Column, values.T))  # type: ignore[arg-type]
 
 
-def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> CheckedColumns:
-    """Return the results of aligning the shapes in `count` rows. Rows with a negative size have no conflict axis."""
-    distinct = dict.fromkeys(output.groups for output in alignment.outputs)
-    outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
+def _resolve(
+    alignment: Alignment, groups: Sequence[tuple[tuple[int, ...], ...]], inputs: Sequence[Values], count: int
+) -> tuple[Flags, list[Values], Values]:
+    """Return the verdicts, the shapes that `groups` form, and the conflict axes in `count` rows.
+
+    Rows with a negative size have no conflict axis.
+    """
+    found = {merged: np.empty((count, len(merged)), np.int64) for merged in groups}
     axes = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
     shown = {axis for axis in axes if alignment.axes[axis].requirement is None}
     compatible, conflict_axis = np.empty(count, np.bool_), np.empty(count, np.int64)
@@ -171,13 +192,13 @@ def _resolve(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
             bad |= negative
             conflicts[negative] = -1
         broken = bad.any()
-        for groups, rows in outputs.items():
-            for place, group in enumerate(groups):
+        for merged, rows in found.items():
+            for place, group in enumerate(merged):
                 rows[block, place] = _product([sizes[axis] for axis in group], bad)
             if broken:
                 rows[block][bad] = -1
         np.logical_not(bad, out=bad)
-    return CheckedColumns(compatible, [outputs[output.groups] for output in alignment.outputs], conflict_axis)
+    return compatible, [found[merged] for merged in groups], conflict_axis
 
 
 def _values(size: Any, block: slice) -> Any:

@@ -132,7 +132,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> images, biases = np.tile([8, 1, 6], (1000, 1)), np.tile([7, 1], (1000, 1))
         >>> biases[17] = [7, 5]
         >>> answers = client.check_columns("numpy.broadcast_arrays", images, biases)
-        >>> answers.outputs[0][0], int(answers.compatible.sum()), int(answers.conflict_axis[17])
+        >>> answers.shape[0], int(answers.compatible.sum()), int(answers.conflict_axis[17])
         (array([8, 7, 6]), 999, 2)
         """
         return self._send(request_building.check_columns(op, columns, attributes))

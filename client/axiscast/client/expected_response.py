@@ -105,17 +105,19 @@ def expected_gradients(input_shapes: Sequence[Sequence[int]], gradients: Sequenc
 def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, Array]) -> ExpectedFields:
     """Return the arrays that the response to a vectorized batch of n checks must contain.
 
-    These arrays contain the verdict on each row, and the output shapes. The exact rank of an output is unknown, but
-    limited.
+    These arrays contain the verdict on each row, and the shapes after broadcasting. The exact rank of these shapes is
+    unknown, but limited. If the op is unknown, the response may have no `shape`.
     """
     rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
     whole_op = known_op(op, {name: (0,) * column.shape[1] for name, column in targets.items()})
-    outputs = None
-    if whole_op is not None:
-        max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])
-        outputs = [ExpectedTensor("int64", (rows, None), False, max_elements)] * whole_op.output_count(len(inputs))
     compatible, conflict_axis = (ExpectedTensor(dtype, (rows,), False) for dtype in ("bool", "int64"))
-    return {"compatible": [compatible], "outputs": outputs, "conflict_axis": [conflict_axis]}
+    fixed = {"compatible": [compatible], "conflict_axis": [conflict_axis]}
+    if whole_op is None:
+        return fixed | {"shape": None, "broadcast_inputs": None}
+    max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])
+    shape = ExpectedTensor("int64", (rows, None), False, max_elements)
+    first = {"shape": [shape]} if whole_op.outputs != "none" else {}
+    return fixed | first | {"broadcast_inputs": [shape] * whole_op.output_count(len(inputs))}
 
 
 def _distinct_elements(array: Array) -> int:

@@ -106,14 +106,13 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[li
     counts = [len(row.get("inputs", ())) for row in rows]
 
     def finish(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
-        results = answer.results or []
-        if len(results) != len(rows):
-            raise InvalidAnswer(f"the response has {len(results)} results for {len(rows)} checks")
+        if len(answer.results) != len(rows):
+            raise InvalidAnswer(f"the response has {len(answer.results)} results for {len(rows)} checks")
         return BatchAnswers(
             _row_problem(result.error, row)
             if isinstance(result, Failed)
             else drawn_by(Picture(row), check_consistency(result, row.get("op", NUMPY_OP.name), count))
-            for result, row, count in zip(results, rows, counts, strict=True)
+            for result, row, count in zip(answer.results, rows, counts, strict=True)
         )
 
     return _plain_call("/v1/check/batch", {"requests": rows}, CheckBatchAnswer, len(rows) + sum(counts), finish)
@@ -137,21 +136,21 @@ def check_columns(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, A
         op_fields[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
     return Call(
         "POST",
-        "/v1/check/batch",
+        "/v1/check/columns",
         tensor_body({"op": op_fields}, "inputs", request.inputs),
         lambda length: TensorReader(
             expected_columns(request.op, request.inputs, request.targets),
             length,
             _checked_columns,
-            singles=("compatible", "conflict_axis"),
+            singles=("compatible", "shape", "conflict_axis"),
         ),
         _op_problem_finder(request.plain_op),
     )
 
 
 def _checked_columns(arrays: Arrays) -> CheckedColumns:
-    (compatible,), (conflict_axis,) = arrays["compatible"], arrays["conflict_axis"]
-    return CheckedColumns(compatible, arrays["outputs"], conflict_axis)
+    (compatible,), (conflict_axis,), shape = arrays["compatible"], arrays["conflict_axis"], arrays.get("shape", [None])
+    return CheckedColumns(compatible, shape[0], arrays["broadcast_inputs"], conflict_axis)
 
 
 def compare(

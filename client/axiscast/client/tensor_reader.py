@@ -40,7 +40,8 @@ Short arrays have the type codes 0x90 to 0x9F.
 class TensorReader(Generic[T]):
     """A reader for a MessagePack response {field: [tensor, ...], ...}. Tensor data is received directly into arrays.
 
-    The fields in `singles` contain one tensor instead of a list. Only expected tensors are stored. The sizes of all
+    The fields in `singles` contain one tensor instead of a list. A single tensor that the request does not determine
+    may be absent. Only expected tensors are stored. The sizes of all
     other parts of the response are limited before these parts are parsed. `length` is the announced length of the body
     in bytes, or None. If `out` is given, its arrays receive the data. `finish_arrays` converts the arrays into the
     result.
@@ -146,8 +147,9 @@ class TensorReader(Generic[T]):
                 self._arrays[field] = yield from self._read_tensors(field, self._expected[field])
             else:
                 yield from self._parse(self._unpacker.unpack)
-        if len(self._arrays) != len(self._expected):
-            raise ValueError(f"it must be a map with {', '.join(sorted(self._expected))}")
+        needed = {field for field, tensors in self._expected.items() if tensors or field not in self._singles}
+        if not needed <= self._arrays.keys():
+            raise ValueError(f"it must be a map with {', '.join(sorted(needed))}")
         if self._unparsed or self._unpacker.read_bytes(1):
             raise ValueError("it has bytes after its last tensor")
 

@@ -12,7 +12,7 @@ from ..ops import OPS, op_class
 from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name, parse_shape
 from ..wire.wording import MAX_NAME_CHARACTERS
 from .invalid_field import MAX_SHOWN_SIZES, InvalidField, is_short
-from .tensor_corrections import tensor, window
+from .tensor_corrections import COLUMNS_PATH, ROWS_PATH, has_columns, tensor, window
 
 
 def correction_of(fault: InvalidField) -> str | None:
@@ -309,11 +309,13 @@ _OF_A_ROW = ("assume", "dtype", "explain", "warn")
 def _inside_each(fault: InvalidField) -> str | None:
     """Return the correction for a field beside `requests` that must be inside each row."""
     field = fault.place[0] if fault.place else None
-    if fault.kind != "extra_forbidden" or "requests" not in fault.model.model_fields or field not in _OF_A_ROW:
+    if fault.kind != "extra_forbidden" or field not in _OF_A_ROW:
         return None
+    if has_columns(fault.model):
+        return f"is not supported for columns: send a list of requests to {ROWS_PATH}, with the field inside a request"
     rows = fault.request.get("requests")
-    if not isinstance(rows, list):
-        return "is not supported for columns: send a list of requests, and write the field inside a request"
+    if "requests" not in fault.model.model_fields or not isinstance(rows, list):
+        return None
     first = {**rows[0], field: fault.found} if rows and isinstance(rows[0], dict) else None
     written = f": {fault.write(['requests'], [first])}" if first and is_short(first, 3) else ""
     return f"belongs inside each request{written}"
@@ -325,8 +327,40 @@ def corrected_row(found: Any) -> str | None:
     return None if inputs is None else json.dumps({"inputs": inputs})
 
 
+def _other_batch(fault: InvalidField) -> str | None:
+    """Return the correction for a request to /v1/check/batch or /v1/check/columns that has the form of the other."""
+    request = fault.request
+    if fault.place == ("requests",) and has_columns(fault.model):
+        return f"is an unknown field: send a list of requests to {ROWS_PATH}"
+    if not fault.place or "requests" not in fault.model.model_fields:
+        return None
+    if "requests" in request or "inputs" not in request:
+        return None
+    if fault.place == ("requests",):
+        return f'is missing: write "requests": {_rows_written(request)}'
+    if fault.place != ("inputs",):
+        return "belongs inside each request" if fault.kind == "extra_forbidden" else None
+    tensors = request["inputs"] if isinstance(request["inputs"], list) else []
+    if any(isinstance(tensor, dict) for tensor in tensors):
+        return f"is an unknown field: send columns of shapes to {COLUMNS_PATH}"
+    return f'checks belong in "requests": write "requests": {_rows_written(request)}'
+
+
+def _rows_written(request: Any) -> str:
+    """Return the `requests` that replace the `inputs` of a batch: one check of all inputs, or one check per input."""
+    op, shapes = {"op": request["op"]} if "op" in request else {}, request["inputs"]
+    if not is_short(op, 3) or not is_short(shapes) or not isinstance(shapes, list):
+        return '[{"inputs": [[3], [4]]}]'
+    if not all(isinstance(shape, list) for shape in shapes):
+        return '[{"inputs": [[3], [4]]}]'
+    one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
+    return (
+        one if len(shapes) == 1 else f"{one} for one check of all shapes, or {each} for a separate check of each shape"
+    )
+
+
 _FORMS = (
-    *(_attributes, _op, _other_name, _inputs, _unnested, _size, tensor, window, _rows),
+    *(_other_batch, _attributes, _op, _other_name, _inputs, _unnested, _size, tensor, window, _rows),
     *(_beside_op, _inside_each, _one_size),
 )
 """The functions that return corrections. The first function that finds a correction is used."""

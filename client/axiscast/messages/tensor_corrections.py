@@ -7,8 +7,18 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name
 from .invalid_field import MAX_SHOWN_SIZES, InvalidField, is_short
+
+ROWS_PATH = "/v1/check/batch"
+COLUMNS_PATH = "/v1/check/columns"
+
+
+def has_columns(model: type[BaseModel]) -> bool:
+    """Return whether a model is CheckColumnsRequest, which can't be imported here because it needs NumPy."""
+    return model.__name__ == "CheckColumnsRequest"
 
 
 def tensor(fault: InvalidField) -> str | None:
@@ -18,9 +28,8 @@ def tensor(fault: InvalidField) -> str | None:
         return None
     if fault.kind in ("model_type", "model_attributes_type") and len(place) == 2:
         example = json.dumps((fault.model.model_fields[str(place[0])].examples or [[{}]])[0][0])
-        if "requests" in fault.model.model_fields:
-            rows = f'checks belong in "requests": write "requests": {_rows(fault.request)}'
-            return f"{rows}; columns are int64 tensors (n, rank), such as {example}"
+        if has_columns(fault.model):
+            return f"must be an int64 tensor of shape (n, rank), such as {example}: send single shapes to {ROWS_PATH}"
         shape = _nested_shape(found)
         if shape is None or not is_short(found, 4):
             return f"must be a tensor such as {example}"
@@ -34,17 +43,6 @@ def tensor(fault: InvalidField) -> str | None:
     if fault.kind == "extra_forbidden" and isinstance(found, list) and not {"data", "base64"} & sent.keys():
         return f"is an unknown field: write data instead of {place[2]}"
     return None
-
-
-def _rows(value: Any) -> str:
-    """Return the `requests` that replace the `inputs` of a batch: one check of all inputs, or one check per input."""
-    op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
-    if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
-        return '[{"inputs": [[3], [4]]}]'
-    one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
-    return (
-        one if len(shapes) == 1 else f"{one} for one check of all shapes, or {each} for a separate check of each shape"
-    )
 
 
 def _nested_shape(data: Any) -> list[int] | None:

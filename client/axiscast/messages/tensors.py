@@ -1,4 +1,4 @@
-"""The models for requests and responses with tensors: broadcast, backprop, and batches of checks."""
+"""The models of requests and responses with tensors, and of batches of checks."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input
 
 
 class CheckBatchRequest(RequestModel):
-    """A batch of checks, given either as rows (`requests`) or as columns (`op` and `inputs`)."""
+    """A batch of checks. Each check can have a different op."""
 
-    requests: Rows | None = Field(
-        default=None,
-        description="Rows: a check request in each row, with any op.",
-        examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
+    requests: Rows = Field(
+        description="A check request in each row, with any op.", examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]]
     )
+
+
+class CheckColumnsRequest(RequestModel):
+    """A request for n checks of one op. Each input is a tensor that contains n shapes."""
+
     op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
         default=None,
-        description="Columns: the op, which is the same for all rows. An attribute that is a shape may be an int64 "
-        "tensor of shape (n, rank).",
+        description="The op, which is the same for all checks. An attribute that is a shape may be an int64 tensor of "
+        "shape (n, rank).",
         examples=["numpy.broadcast_arrays"],
     )
-    inputs: ListOf[Tensor] | None = Field(
-        default=None,
-        description="Columns: for each input, an int64 tensor of shape (n, rank). Row r is the shape of the input in "
-        "check r.",
+    inputs: ListOf[Tensor] = Field(
+        description="For each input, an int64 tensor of shape (n, rank). Row r is the shape of the input in check r.",
         examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
     )
     json_data: JsonData = "list"
@@ -53,36 +54,64 @@ class Failed(AnswerModel):
 
 
 class CheckBatchAnswer(AnswerModel):
-    """The response to a batch: `results` for rows; `compatible`, `outputs` and `conflict_axis` for columns."""
+    """The response to a batch of checks."""
 
-    results: ListOf[CheckAnswer | Failed] | None = Field(
-        default=None, description="Rows: the response or the problem of each row, in order."
-    )
-    compatible: Tensor | None = Field(
-        default=None, description="A bool tensor (n,): whether the shapes of each row broadcast."
-    )
-    outputs: ListOf[Tensor] | None = Field(
+    results: ListOf[CheckAnswer | Failed] = Field(description="The response or the problem of each row, in order.")
+
+
+class CheckColumnsAnswer(AnswerModel):
+    """The response to n checks of one op, as tensors with n rows."""
+
+    compatible: Tensor = Field(description="A bool tensor of shape (n,): whether the shapes in each row broadcast.")
+    shape: Tensor | None = Field(
         default=None,
-        description="For each output, an int64 tensor of shape (n, rank) with its shape in each row, "
-        "or -1 in rows that do not broadcast.",
+        description="An int64 tensor of shape (n, rank): the shape of the first output in each row, or -1 if the "
+        "shapes do not broadcast. It is absent if the op has no outputs.",
     )
-    conflict_axis: Tensor | None = Field(
-        default=None, description="An int64 tensor (n,): the lowest axis in conflict, or -1."
+    broadcast_inputs: ListOf[Tensor] = Field(
+        description="For each input that is broadcast, an int64 tensor of shape (n, rank): its shape after "
+        "broadcasting in each row, or -1 if the shapes do not broadcast."
     )
+    conflict_axis: Tensor = Field(description="An int64 tensor of shape (n,): the lowest axis in conflict, or -1.")
 
 
-class CheckedColumns(NamedTuple):
-    """The results of n checks of one op, as arrays. Outputs with equal shapes may share the same array."""
+class _Columns(NamedTuple):
+    """The fields of CheckedColumns."""
 
     compatible: Array
     """A bool array of shape (n,): whether the shapes in each row broadcast."""
-    outputs: list[Array]
-    """An int64 array of shape (n, rank) per output.
+    shape: Any
+    """An int64 array of shape (n, rank), or None if the op has no outputs."""
+    broadcast_inputs: list[Array]
+    """For each input that is broadcast, an int64 array of shape (n, rank).
 
-    Each row is the output's shape, or -1 if the shapes do not broadcast.
+    Each row is the input's shape after broadcasting, or -1 if the shapes do not broadcast.
     """
     conflict_axis: Array
-    """An int64 array of shape (n,): the lowest output axis that has a conflict, or -1."""
+    """An int64 array of shape (n,): the lowest axis that has a conflict, or -1."""
+
+
+class CheckedColumns(_Columns):
+    """The results of n checks of one op, as arrays. Arrays with equal values may be the same object."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Array:
+        """The shape of the first output in each row, as an int64 array of shape (n, rank).
+
+        A row is -1 if the shapes do not broadcast. Raises ValueError if the op has no outputs.
+        """
+        if self[1] is None:
+            raise ValueError("the op has no outputs, so the answer has no shape: use answer.compatible")
+        shape: Array = self[1]
+        return shape
+
+    def __bool__(self) -> bool:
+        raise ValueError(
+            f"the answer has {count_of(len(self.compatible), 'verdict')}, one for each row: use "
+            "answer.compatible.all() or answer.compatible.any()"
+        )
 
 
 def column(values: Any) -> Array:

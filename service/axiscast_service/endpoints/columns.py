@@ -1,0 +1,37 @@
+"""The resource /v1/check/columns, which checks one op many times, with the shapes in tensors."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from axiscast.answers.batch_columns import answer_columns
+from axiscast.answers.estimates import columns_time_estimate
+from axiscast.messages.tensors import CheckColumnsAnswer, CheckColumnsRequest
+
+from ..openapi import request_and_response
+from .request_context import receive
+from .tensor_response import Outgoing, OutgoingArray, tensor_response
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/check/columns",
+    summary="Check many shapes of one op",
+    **request_and_response(CheckColumnsRequest, CheckColumnsAnswer),
+)
+async def post_check_columns(request: Request) -> Response:
+    """Check one op many times. Each input is an int64 tensor of shape (n, rank), and its row r is the shape in check r.
+
+    A million checks take a few hundredths of a second.
+    """
+    context = await receive(request, CheckColumnsRequest)
+    message = context.message
+    checked = await context.run(columns_time_estimate(message.inputs), answer_columns, message, context.reserve)
+    fields: dict[str, Outgoing | list[Outgoing]] = {}
+    for name, arrays in checked._asdict().items():
+        if isinstance(arrays, list):
+            fields[name] = [OutgoingArray(array, array.shape, strided=False) for array in arrays]
+        elif arrays is not None:
+            fields[name] = OutgoingArray(arrays, arrays.shape, strided=False)
+    return await tensor_response(context, fields, message.json_data)
