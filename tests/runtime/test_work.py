@@ -305,3 +305,37 @@ def test_the_system_ends_a_process_that_is_stuck() -> None:
         process.send_signal(signal.SIGTERM)
         assert wait_for(lambda: process.poll() is not None)
         assert process.returncode == -signal.SIGALRM
+
+
+SLOW_END = """
+import asyncio, signal, time
+from axiscast_service.runtime import drain
+
+class SlowToFree:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+
+drain.LEAVE_SECONDS = 0.5
+drain.slow = SlowToFree()
+signal.signal(signal.SIGTERM, lambda *_: None)
+
+async def run():
+    with drain.Drain(0, 0).on_sigterm():
+        print("ready", flush=True)
+        while not signal.getitimer(signal.ITIMER_REAL)[0]:
+            await asyncio.sleep(0.01)
+
+asyncio.run(run())
+"""
+
+
+def test_the_end_of_the_interpreter_may_take_longer_than_the_shutdown() -> None:
+    """On a busy machine, the interpreter needs seconds to free its modules."""
+    with started([sys.executable, "-c", SLOW_END], stdout=-1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert wait_for(lambda: process.poll() is not None)
+        assert process.returncode == 0
+        assert time.monotonic() - start > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,10 @@ from types import FrameType
 
 LEAVE_SECONDS = 2
 """The number of seconds between the time limit for the last response and the end of the process."""
+
+if hasattr(signal, "setitimer"):
+    # Cancel the timer of `Drain` once all threads have ended. On a busy machine, the interpreter needs seconds to end.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
 class Drain:
