@@ -116,7 +116,7 @@ class Pipe(asyncio.Transport):
 class Echo:
     """A fast path that responds to GET /v1/check by the number in the query."""
 
-    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]], peer: object) -> tuple[bytes, int] | None:
         plain = read_short_request(data)
         if plain is None or plain.query is None or b"long" in plain.query:
             return None

@@ -87,11 +87,11 @@ def _operation_id(route: APIRoute) -> str:
 
 def _middleware(components: Components) -> list[Middleware]:
     """Return the middleware, beginning with the outermost."""
-    metrics, log, guards = components.metrics, components.log, components.guards
+    metrics, log, guards, facts = components.metrics, components.log, components.guards, components.client_facts
     limit = components.settings.max_concurrent_requests
     api_routes = [route for resource in _API_RESOURCES for route in resource.router.routes]
     return [
-        *([Middleware(TelemetryMiddleware, metrics=metrics, log=log)] if metrics or log else []),
+        *([Middleware(TelemetryMiddleware, metrics=metrics, log=log, client_facts=facts)] if metrics or log else []),
         Middleware(RequestIdMiddleware, drain=components.drain),
         *([Middleware(GuardMiddleware, guards=guards)] if guards else []),
         Middleware(AdmissionMiddleware, limit=limit, budget=components.budget, in_flight=components.in_flight),
@@ -106,6 +106,7 @@ def _fast_path(components: Components) -> FastPath:
         components.drain,
         components.metrics,
         components.log,
+        components.client_facts,
         components.host_names,
         components.keys,
         components.in_flight,

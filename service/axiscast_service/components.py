@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 from starlette.types import Scope
 
-from .http.hooks import HOOKS, Hooks
+from axiscast.wire.problems import Problem
+
+from .http.hooks import HOOKS, HeaderFields, Hooks, Peer
 from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
 from .log_writer import LOG_WRITER
-from .logs import RateLimitedWarning, access_log
+from .logs import RateLimitedLog, access_log
 from .middleware.authentication import ApiKeys, authenticate
+from .middleware.client_facts import ClientFacts, joined_fields
 from .middleware.host_check import parse_hosts, require_allowed_host
 from .middleware.problems import problem_response
 from .middleware.telemetry import Log
@@ -42,6 +45,7 @@ class Components:
     budget: MemoryBudget
     metrics: Metrics | None
     log: Log | None
+    client_facts: ClientFacts
     host_names: Collection[str]
     keys: ApiKeys | None
     certificate: Certificate | None
@@ -49,6 +53,8 @@ class Components:
     """The number of requests in flight: for pages and documentation (True), and for the API (False)."""
     refusals: Counter[str] = field(default_factory=Counter)
     """The number of refused or aborted connections by problem code or reason."""
+    _refusal_logs: defaultdict[str, RateLimitedLog] = field(default_factory=lambda: defaultdict(RateLimitedLog))
+    """The log lines about refused requests, with a separate rate for each problem code."""
 
     @classmethod
     def of(cls, settings: Settings) -> Components:
@@ -67,13 +73,11 @@ class Components:
             budget=budget,
             metrics=metrics,
             log=access_log(settings.log_format) if settings.access_log else None,
+            client_facts=ClientFacts(settings.log_client_address, settings.trusted_proxies),
             host_names=parse_hosts(settings.allowed_hosts),
             keys=ApiKeys(settings.api_keys_file) if settings.api_keys_file else None,
             certificate=(Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None),
         )
-
-    def __post_init__(self) -> None:
-        self._malformed = RateLimitedWarning("malformed requests refused since the last such message: {count}")
 
     @property
     def guards(self) -> list[Callable[[Scope], None]]:
@@ -86,10 +90,16 @@ class Components:
     def refused(self, reason: str) -> None:
         """Count a refused or aborted connection."""
         self.refusals[reason] += 1
-        if reason == "malformed-request":
-            self._malformed.warn()
         if self.metrics is not None:
             self.metrics.refused(reason)
+
+    def log_refusal(self, problem: Problem, peer: Peer, request: HeaderFields, response: HeaderFields) -> None:
+        """Log a request that was refused before the application received it, with the id in its response."""
+        self._refusal_logs[problem.code].log(
+            "refused",
+            {"code": problem.code, "detail": str(problem), "request_id": dict(response)[b"x-request-id"].decode()}
+            | self.client_facts(peer, joined_fields(request)),
+        )
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -111,6 +121,7 @@ class Components:
             max_body_bytes=self.settings.max_body_bytes,
             budget=self.budget,
             refused=self.refused,
+            log_refusal=self.log_refusal,
             fast_path=app.state.fast_path,
             certificate=self.certificate,
         )

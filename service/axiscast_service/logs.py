@@ -21,6 +21,7 @@ except ImportError:  # without OpenTelemetry, FastAPI creates no spans
 
 logger = logging.getLogger("axiscast")
 
+_PLAIN = re.compile(r"[!#-~]*")
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
@@ -33,8 +34,14 @@ def json_line(seconds: float, level: str, message: str, facts: Mapping[str, Any]
 
 def text_line(seconds: float, level: str, message: str, facts: Mapping[str, Any], trace: str = "") -> str:
     """Return a log record in uvicorn's format, followed by its fields."""
-    line = " ".join([f"{level + ':':9}", message, *(f"{name}={fact}" for name, fact in facts.items())])
+    line = " ".join([f"{level + ':':9}", message, *(f"{name}={_quoted(fact)}" for name, fact in facts.items())])
     return f"{line}\n{trace}" if trace else line
+
+
+def _quoted(fact: Any) -> str:
+    """Return a fact as text. A text that could be taken for several facts is quoted as in JSON."""
+    text = str(fact)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 _LINES: dict[str, Callable[..., str]] = {"json": json_line, "text": text_line}
@@ -92,23 +99,25 @@ def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]
     return write
 
 
-class RateLimitedWarning:
-    """A warning that is logged at most once per minute. The log line includes the number of occurrences."""
+class RateLimitedLog:
+    """A log line that is written at most once per second, with the number of lines that were left out before it."""
 
-    SECONDS = 60
+    SECONDS = 1
 
-    def __init__(self, sentence: str) -> None:
-        self._sentence = sentence
-        self._count = 0
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._left_out = 0
         self._logged = -float(self.SECONDS)
 
-    def warn(self) -> None:
-        """Log the warning, or count the occurrence for the next log line."""
-        self._count += 1
-        now = monotonic()
-        if now - self._logged >= self.SECONDS:
-            logger.warning(self._sentence.format(count=self._count))
-            self._logged, self._count = now, 0
+    def log(self, message: str, facts: Mapping[str, Any]) -> None:
+        """Write a warning with these fields, or count it for the next line."""
+        now = self._clock()
+        if now - self._logged < self.SECONDS:
+            self._left_out += 1
+            return
+        more = {"left_out": self._left_out} if self._left_out else {}
+        logger.warning(message, extra={"facts": {**facts, **more}})
+        self._logged, self._left_out = now, 0
 
 
 def trace_ids_of(scope: Scope) -> dict[str, str]:

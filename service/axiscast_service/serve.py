@@ -22,6 +22,7 @@ from axiscast import __version__
 from .http.tls import Certificate
 from .http.uvicorn_interface import verify_uvicorn
 from .log_writer import LOG_WRITER
+from .middleware.client_facts import ClientFacts
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .runtime.memory_limit import memory_limit, memory_warning
 from .runtime.metrics_directory import lock_directory, metrics_directory
@@ -39,6 +40,7 @@ def verify_settings(settings: Settings) -> None:
     """Raise ValueError if the service can't start with these settings. Otherwise each worker would report the error."""
     verify_uvicorn()
     parse_hosts(settings.allowed_hosts)
+    ClientFacts(settings.log_client_address, settings.trusted_proxies)
     if settings.api_keys_file:
         from .middleware.authentication import ApiKeys
 

@@ -56,6 +56,10 @@ class Settings:
     docs: bool = _setting(True, "Whether to serve GET /docs, /ops and /openapi.json.")
     metrics: bool = _setting(True, "Whether to serve GET /metrics. Needs the metrics extra.")
     access_log: bool = _setting(False, "Whether to log each request. Probes are logged only if they fail.")
+    log_client_address: bool = _setting(True, "Whether log lines about requests contain the client's address.")
+    trusted_proxies: str = _setting(
+        "", "Addresses and networks of your proxies, separated by commas. Only their X-Forwarded-For headers are used."
+    )
     log_format: str = _setting("text", "Format of the log on stderr, either text or json.", choices=("text", "json"))
     request_seconds: int = _setting(
         30, "Seconds in which a request must arrive, and in which long uploads and slow readers must make progress.", 1

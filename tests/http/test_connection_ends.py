@@ -189,7 +189,7 @@ def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
     ):
         body = b"%d" % nbytes
         head = b"POST /v1/check HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (host, len(body))
-        assert (fast_path.answer(head + body, []) is not None) == answers
+        assert (fast_path.answer(head + body, [], None) is not None) == answers
 
 
 def test_the_fast_path_does_not_answer_an_incomplete_post() -> None:

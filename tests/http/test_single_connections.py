@@ -102,10 +102,10 @@ def test_pipelined_data_takes_no_memory_from_the_request_before_it() -> None:
 
 def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
     class Failing(Echo):
-        def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+        def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]], peer: object) -> tuple[bytes, int] | None:
             if b"?13 " in data:
                 raise ValueError
-            return super().answer(data, first)
+            return super().answer(data, first, peer)
 
     async def run() -> None:
         shared = hooks()

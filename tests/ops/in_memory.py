@@ -30,7 +30,7 @@ class InMemoryTransport(SyncTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         exchange = HttpExchange(request, self._scratch)
         sent = b"".join(part for chunk in exchange.body_chunks for part in exchange.bytes_for(chunk))
-        answer = self._fast_path.answer(sent + exchange.last_bytes(), ())
+        answer = self._fast_path.answer(sent + exchange.last_bytes(), (), None)
         self.counts[answer is not None] += 1
         if answer is None:
             return super().handle_request(request)

@@ -37,7 +37,7 @@ def test_the_table_has_each_setting_with_its_option_default_and_meaning() -> Non
 
 def test_each_row_explains_when_to_change_the_setting() -> None:
     assert all(row[-1] for row in ROWS)
-    assert len(ROWS) == 18
+    assert len(ROWS) == 20
 
 
 @pytest.mark.parametrize(

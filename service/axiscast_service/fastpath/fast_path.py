@@ -28,6 +28,7 @@ from ..http.request_cycle import STATUS_LINES
 from ..logs import is_tracing, trace_id_in
 from ..middleware.authentication import ApiKeys
 from ..middleware.caching import cache_headers, etag_of
+from ..middleware.client_facts import ClientFacts
 from ..middleware.host_check import matches_host
 from ..middleware.negotiation import TEXT
 from ..middleware.problems import problem_parts
@@ -72,6 +73,7 @@ class FastPath:
     drain: Drain
     metrics: Metrics | None
     log: Log | None
+    client_facts: ClientFacts
     host_names: Collection[str]
     keys: ApiKeys | None
     in_flight: Counter[bool]
@@ -85,7 +87,9 @@ class FastPath:
         self._first: tuple[object, bytes] = None, b""
         self._is_tracing = False
 
-    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+    def answer(
+        self, data: bytes, first: Iterable[tuple[bytes, bytes]], peer: tuple[str, int] | None
+    ) -> tuple[bytes, int] | None:
         """Return the complete response to the request at the beginning of `data`, and the length of the request.
 
         `first` contains the header fields of every response. Return None if the request needs the normal path.
@@ -131,6 +135,7 @@ class FastPath:
             facts = {"method": method, "route": route, "status": status, "code": code, "bytes": len(content)}
             facts |= {"seconds": round(seconds, 6), "request_id": request_id}
             facts |= {"trace_id": trace_id_in(fields.get(b"traceparent", b"")), "key": key}
+            facts |= self.client_facts(peer, fields)
             self.log("INFO", "answered", facts)
         return whole, size
 

@@ -73,9 +73,8 @@ _SHORT_LINE = re.compile(
 _SHORT = re.compile(rb"\r\n" + _FIELDS)
 _NOT_SHORT = (b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 _SHORT_FIELDS = re.compile(
-    rb"\n(accept|authorization|connection|content-length|content-type|host|traceparent|x-request-id|"
-    + b"|".join(_NOT_SHORT)
-    + rb"):[\t ]*+([^\r]*+)",
+    rb"\n(accept|authorization|connection|content-length|content-type|host|traceparent|user-agent|x-forwarded-for|"
+    rb"x-request-id|" + b"|".join(_NOT_SHORT) + rb"):[\t ]*+([^\r]*+)",
     re.IGNORECASE,
 )
 _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")

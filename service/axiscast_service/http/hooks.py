@@ -22,16 +22,22 @@ BODY_READ_BYTES = 64 * 2**10
 
 HeaderFields = Sequence[tuple[bytes, bytes]]
 """The type of a sequence of header fields, each with a name and a value."""
+Peer = tuple[str, int] | None
+"""The type of the address and port of the other end of a connection. It is None for a connection without an address."""
 
 
 class ShortRequestHandler(Protocol):
     """The type of an object that makes the response to a short request directly from its bytes."""
 
-    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]], peer: Peer) -> tuple[bytes, int] | None:
         """Return the response to the request at the beginning of `data`, and the length of the request in bytes.
 
         The response begins with the header fields `first`. Return None if the application must handle the request.
         """
+
+
+def _ignore_refusal(problem: Problem, peer: Peer, request: HeaderFields, response: HeaderFields) -> None:
+    """Do nothing. This function is the default for a callback."""
 
 
 def _ignore(reason: str) -> None:
@@ -55,6 +61,9 @@ class Hooks:
 
     The argument is the problem code.
     """
+    log_refusal: Callable[[Problem, Peer, HeaderFields, HeaderFields], None] = _ignore_refusal
+    """A callback for each problem response to a request that the application did not receive. The arguments are the
+    problem, the other end of the connection, and the headers of the request and of the response."""
     fast_path: ShortRequestHandler | None = None
     certificate: Certificate | None = None
     """The TLS certificate for new connections, or None if the service does not use TLS."""

@@ -150,7 +150,7 @@ class HTTPProtocol(ReceivingConnection):
         """Return the response of the fast path to the next request, or None (see ScheduledConnection)."""
         if self.fast_path is None or not self.scheduled or self.write_paused or self.finished:
             return None
-        found = self.fast_path.answer(self.parser.rest, self.server_state.default_headers)
+        found = self.fast_path.answer(self.parser.rest, self.server_state.default_headers, self.peers.client)
         if found is None:
             return None
         self.parser.drop(found[1])
@@ -238,7 +238,8 @@ class HTTPProtocol(ReceivingConnection):
         head = self.parser.head
         if self.fast_path is None or head is None or self.write_paused:
             return False
-        found = self.fast_path.answer(head.data + b"".join(self.held), self.server_state.default_headers)
+        data = head.data + b"".join(self.held)
+        found = self.fast_path.answer(data, self.server_state.default_headers, self.peers.client)
         if found is None:
             return False
         self.release_body()
@@ -345,7 +346,8 @@ class HTTPProtocol(ReceivingConnection):
         self.hooks.problem_sent(problem.code)
         head = self.parser.head
         data = self.parser.rest if head is None or self.parser.phase == "head" else head.data
-        self.write(refusal_response(problem, data, self.default_fields(), self.hooks))
+        request_id = None if cycle is None else cycle.scope["state"].get("request_id")
+        self.write(refusal_response(problem, data, self.default_fields(), self.hooks, self.peers.client, request_id))
         self._finish(waits_for_body=problem.code == "overloaded", lingers=True)
 
     def _finish(self, waits_for_body: bool, lingers: bool = False) -> None:

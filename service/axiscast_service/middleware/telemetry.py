@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from axiscast.wire.problems import PROBLEM_KINDS
 
 from ..logs import trace_ids_of
+from .client_facts import ClientFacts, joined_fields
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
@@ -35,6 +36,7 @@ class TelemetryMiddleware:
     app: ASGIApp
     metrics: Metrics | None
     log: Log | None
+    client_facts: ClientFacts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -89,5 +91,6 @@ class TelemetryMiddleware:
             facts |= {"bytes": None if refusal else 0 if method == "HEAD" else sent, "seconds": round(seconds, 6)}
             facts |= {"request_id": state.get("request_id")} | trace_ids_of(scope)
             facts["key"] = state.get("key_name")
+            facts |= self.client_facts(scope["client"], joined_fields(scope["headers"]))
             level = "WARNING" if status >= 500 else "INFO"
             self.log(level, "answered" if complete or refusal else "incomplete response", facts)
