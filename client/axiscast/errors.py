@@ -4,6 +4,7 @@ AxiscastError
   ServiceProblem            the request was refused; .code is the reason; codes that a program can handle have a class:
     IncompatibleShapes      the shapes do not broadcast; also a ValueError, as in NumPy; has .conflict
     InvalidRequest          the request or its op is invalid, for example a negative size; also a ValueError
+      InvalidType           a value has the wrong type, for example a set instead of a shape; also a TypeError
     UnknownOp               the op does not exist
     InvalidTensor           a tensor is invalid
     NotStrided              no strides can describe an output; use layout="dense"
@@ -38,13 +39,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from .messages import ConflictAnswer
-from .wire.errors import AxiscastError, InvalidRequest, ServiceProblem, UnknownOp
+from .wire.errors import AxiscastError, InvalidRequest, InvalidType, ServiceProblem, UnknownOp
 
 __all__ = [
     "AxiscastError", "BodyTooLarge", "ConnectionFailed", "DeadlineExceeded", "IncompatibleShapes", "InternalError",
-    "InvalidAnswer", "InvalidRequest", "InvalidTensor", "MisdirectedRequest", "NotStrided", "OutputTooLarge",
-    "Overloaded", "RequestTimeout", "ServiceProblem", "ShuttingDown", "Unauthenticated", "UnexpectedStatus",
-    "UnknownOp", "Untranslatable", "UnusableModel", "WorkTooLarge",
+    "InvalidAnswer", "InvalidRequest", "InvalidTensor", "InvalidType", "MisdirectedRequest", "NotStrided",
+    "OutputTooLarge", "Overloaded", "RequestTimeout", "ServiceProblem", "ShuttingDown", "Unauthenticated",
+    "UnexpectedStatus", "UnknownOp", "Untranslatable", "UnusableModel", "WorkTooLarge",
 ]  # fmt: skip
 
 

@@ -184,9 +184,9 @@ def test_the_exported_names_are_the_ones_that_are_meant() -> None:
         check_model Finding Operand Report UnusableModel
         CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
             WhyAnswer
-        AxiscastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
-        NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
-        RequestTimeout Overloaded ShuttingDown InternalError UnexpectedStatus ConnectionFailed
+        AxiscastError ServiceProblem IncompatibleShapes InvalidRequest InvalidType UnknownOp
+        InvalidTensor NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest
+        Unauthenticated RequestTimeout Overloaded ShuttingDown InternalError UnexpectedStatus ConnectionFailed
         DeadlineExceeded InvalidAnswer
         SuspiciousBroadcast watch check_torch check_jax
     """

@@ -10,7 +10,7 @@ from ..messages.arguments import OpLike, known_op
 from ..messages.value_arguments import ShapeLike, map_inputs, read_sizes
 from ..ops import Op
 from ..plan.alignment import ShapeMismatch
-from ..wire.shapes import format_shape
+from ..wire.shapes import format_shape, is_unordered
 from ..wire.tensors import Array
 from .array_libraries import Like, check_targets_disjoint, result_converter, to_numpy, writable_memory
 from .result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
@@ -82,7 +82,7 @@ def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
 def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
     """Return the input shapes of `backprop`. Raises TypeError for an array, or for one shape that is not in a list."""
     expected = "shapes must be a list with the shape of each input"
-    if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
+    if isinstance(shapes, (str, Mapping)) or is_unordered(shapes) or not isinstance(shapes, Iterable):
         raise TypeError(f"{expected}, such as [(3,)], not {shapes!r:.60}")
     if hasattr(shapes, "shape"):
         raise TypeError(f"{expected}, not an array: write [{format_shape(shapes.shape)}]")

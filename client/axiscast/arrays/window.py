@@ -12,6 +12,7 @@ from ..messages.value_arguments import read_sizes
 from ..ops import lower
 from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem
+from ..wire.shapes import is_unordered
 
 Slices = slice | EllipsisType | tuple[slice | EllipsisType, ...]
 WindowLike = Sequence[tuple[SupportsIndex, SupportsIndex]] | Slices
@@ -73,7 +74,7 @@ def _slice_bounds(entry: slice, size: int) -> list[int]:
 
 
 def _entries(window: Any) -> list[Any]:
-    if isinstance(window, str | bytes | Mapping) or not isinstance(window, Iterable):
+    if isinstance(window, str | bytes | Mapping) or is_unordered(window) or not isinstance(window, Iterable):
         raise _type_error(window)
     return list(window)
 

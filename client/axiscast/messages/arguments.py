@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..ops import Op, op_class, read_op
 from ..ops.help import as_call
+from ..wire.errors import InvalidRequest, InvalidType
 from ..wire.wording import close_matches, did_you_mean
 from . import CheckRequest
 from .value_arguments import (
@@ -113,7 +114,7 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     if "op" in plain:
         op = plain["op"]
         if not isinstance(op, str):
-            plain["op"] = plain_value(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
+            plain["op"] = _plain_map(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
     if "inputs" in plain:
         inputs = plain["inputs"]
         if isinstance(inputs, str) or not isinstance(inputs, Iterable):
@@ -124,6 +125,20 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     if "warn" in plain:
         plain["warn"] = read_names(plain["warn"], "warn")
     return plain
+
+
+def _plain_map(op: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plain values of an op in a batch. Raises InvalidType if an attribute has the wrong type.
+
+    Every other error of the op is part of the results, so that it does not affect the other checks.
+    """
+    try:
+        resolve_op(op)
+    except InvalidType:
+        raise
+    except (TypeError, InvalidRequest):
+        pass
+    return {key: plain_value(value) for key, value in op.items()}
 
 
 class ColumnsRequest(NamedTuple):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from ..wire.errors import InvalidRequest, UnknownOp
-from ..wire.shapes import StopAtFirstError
+from ..wire.errors import InvalidRequest, InvalidType, UnknownOp
+from ..wire.shapes import StopAtFirstError, in_order
+from ..wire.validation_errors import is_type_error, merge_renamed_fields
 from .validation import problem_from_errors
 
 T = TypeVar("T")
-ListOf = Annotated[list[T], StopAtFirstError()]
+ListOf = Annotated[list[T], StopAtFirstError(), BeforeValidator(in_order)]
 """The type of a list in a request or a response."""
 
 
@@ -27,7 +28,9 @@ class RequestModel(BaseModel):
                 super().__init__(**fields)
             except ValidationError as error:
                 problem = problem_from_errors(error, type(self), fields)
-                kind = UnknownOp if problem.code == UnknownOp.code else InvalidRequest
+                first = merge_renamed_fields(error.errors(include_url=False))[0]
+                invalid = InvalidType if is_type_error(first) else InvalidRequest
+                kind = UnknownOp if problem.code == UnknownOp.code else invalid
                 raise kind(problem.document()) from None
 
         __init__.__pydantic_base_init__ = True  # this setting stops pydantic from calling __init__ during validation

@@ -10,7 +10,9 @@ from typing import Any, SupportsIndex, TypeVar
 from pydantic import BaseModel
 
 from ..ops import Op
-from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
+from ..wire.errors import InvalidType
+from ..wire.problems import Problem
+from ..wire.shapes import MAX_SIZE, format_shape, is_unordered, parse_shape
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
 """The type of an argument that is a shape. As in NumPy, an integer is the shape of an array with one axis."""
@@ -32,6 +34,8 @@ def read_located(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], pl
     for key, value in values:
         try:
             found.append(read(value))
+        except InvalidType as error:
+            raise InvalidType(Problem("invalid-request", f"{place.format(key)}: {error}").document()) from None
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{place.format(key)}: {error}") from None
@@ -105,7 +109,7 @@ def _listed(shape: SymbolicShapeLike) -> list[Any]:
     """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
     if isinstance(shape, str):
         raise TypeError(f"a shape must be a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
-    if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or is_op_class(shape):
+    if isinstance(shape, (bytes, bytearray, Mapping, BaseModel)) or is_unordered(shape) or is_op_class(shape):
         raise TypeError(f"a shape must be a list of sizes such as (2, 3), not {python_type_name(shape)}")
     if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
         raise ValueError("a shape is expected, not an array: pass its .shape")

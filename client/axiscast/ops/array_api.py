@@ -9,7 +9,7 @@ from typing import Literal
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .aliases import aliases
-from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .families import Choice, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -23,7 +23,7 @@ FRAMEWORK = Framework(
 _LINK = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api"
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(LenientUnidirectional):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["array_api.broadcast_to"] = "array_api.broadcast_to"

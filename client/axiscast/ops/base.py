@@ -17,9 +17,9 @@ from pydantic_core import CoreSchema
 from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Symbol
-from ..wire.errors import InvalidRequest
+from ..wire.errors import InvalidRequest, InvalidType
 from ..wire.problems import Problem
-from ..wire.validation_errors import error_message, merge_renamed_fields
+from ..wire.validation_errors import error_message, is_type_error, merge_renamed_fields
 from .help import documentation, missing, signature
 
 
@@ -57,7 +57,8 @@ class Op(_Model):
     """One broadcasting operation in one framework, with its attributes.
 
     An op is frozen and hashable. The names of its class and attributes are the names that the framework uses. An
-    invalid attribute raises InvalidRequest, which is a ValueError.
+    invalid attribute raises InvalidRequest, which is a ValueError. An attribute of the wrong type raises InvalidType,
+    which is a TypeError too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -284,4 +285,5 @@ def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> Invali
     example = f"{place[0]}={field.examples[0]}" if field is not None and field.examples else None
     message = error_message(fault, (place or [""])[-1], names, example)
     steps = [kind.alias or kind.model_fields["name"].default, "/".join(place)[:200], message]
-    return InvalidRequest(Problem("invalid-request", ": ".join(filter(None, steps))[:1000]).document())
+    raised = InvalidType if is_type_error(fault) else InvalidRequest
+    return raised(Problem("invalid-request", ": ".join(filter(None, steps))[:1000]).document())

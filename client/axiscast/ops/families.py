@@ -25,7 +25,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.tiling import align_copies
-from ..wire.dimensions import Dimensions
+from ..wire.dimensions import DimensionOrDimensions, Dimensions
 from ..wire.shapes import format_shape
 from ..wire.wording import axis_count, count_of
 from .base import Op
@@ -149,6 +149,22 @@ class UnidirectionalKeeping(Unidirectional):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.shape), "shape", self.name)
+
+
+class LenientUnidirectional(Unidirectional):
+    """Unidirectional in a framework that accepts an integer as the shape of an output with one axis."""
+
+    shape: DimensionOrDimensions = Field(  # type: ignore[assignment]  # the base class refuses an integer
+        description="The shape of the output.", examples=[[4, 3]]
+    )
+
+
+class LenientUnidirectionalKeeping(UnidirectionalKeeping):
+    """UnidirectionalKeeping in a framework that accepts an integer as the shape of an output with one axis."""
+
+    shape: DimensionOrDimensions = Field(  # type: ignore[assignment]  # the base class refuses an integer
+        description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]]
+    )
 
 
 class UnidirectionalLike(Op):

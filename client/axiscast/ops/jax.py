@@ -19,7 +19,7 @@ from .base import Op
 from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import ErrorMessage
-from .families import COPIES, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
+from .families import COPIES, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional, Tile
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -59,7 +59,7 @@ class broadcast(Op):
         return len(self.sizes) + super().highest_rank(shapes)
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(LenientUnidirectional):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["jax.numpy.broadcast_to"] = "jax.numpy.broadcast_to"

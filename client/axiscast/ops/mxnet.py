@@ -26,13 +26,13 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
-from ..wire.dimensions import DimensionOrDimensions, Dimensions
-from ..wire.shapes import IntegerOrIntegers, Integers, as_list, format_shape, shorten
+from ..wire.dimensions import DimensionOrDimensions
+from ..wire.shapes import IntegerOrIntegers, as_list, format_shape, shorten
 from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
-from .families import COPIES, Choice, Elementwise, LenientTile, Unidirectional
+from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -109,10 +109,10 @@ class broadcast_like(Op):
     )
     example_attributes = {"lhs_axes": (0,), "rhs_axes": (-1,)}
     example_shapes = ((1, 2, 3), (5, 6, 7))
-    lhs_axes: Integers | None = Field(
+    lhs_axes: IntegerOrIntegers | None = Field(
         default=None, description="Axes of `lhs` to expand, each of size 1. Ignored without rhs_axes.", examples=[[0]]
     )
-    rhs_axes: Integers | None = Field(
+    rhs_axes: IntegerOrIntegers | None = Field(
         default=None, description="Axes of `rhs` with the new sizes. Ignored without lhs_axes.", examples=[[1]]
     )
 
@@ -131,11 +131,12 @@ class broadcast_like(Op):
                     "rhs_axes, or reshape.",
                 )
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
-        _check_counts(self.lhs_axes, self.rhs_axes, "lhs_axes", "rhs_axes")
-        if not self.lhs_axes:
+        lhs_axes, rhs_axes = as_list(self.lhs_axes), as_list(self.rhs_axes)
+        _check_counts(lhs_axes, rhs_axes, "lhs_axes", "rhs_axes")
+        if not lhs_axes:
             raise ShapeMismatch("axes-count", "lhs_axes and rhs_axes are empty. Name an axis in each, or omit both.")
         terms = [[Term(0, axis, size)] for axis, size in enumerate(lhs)]
-        for one, other in zip(self.lhs_axes, self.rhs_axes, strict=True):
+        for one, other in zip(lhs_axes, rhs_axes, strict=True):
             if not -len(lhs) <= one < len(lhs):
                 raise _outside(one, "lhs_axes", 0, lhs)
             if not -len(rhs) <= other < len(rhs):
@@ -171,12 +172,12 @@ class broadcast_to(Op):
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
     example_attributes = {"shape": (0, 3)}
     example_shapes = ((2, 1),)
-    shape: Integers = Field(  # no symbolic sizes: if one is 0, MXNet keeps the input's size
+    shape: IntegerOrIntegers = Field(  # no symbolic sizes: if one is 0, MXNet keeps the input's size
         description="The shape of the output. 0 keeps the input's size.", examples=[[0, 3]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        (shape,), target = shapes, tuple(self.shape)
+        (shape,), target = shapes, tuple(as_list(self.shape))
         if len(shape) != len(target):
             raise ShapeMismatch(
                 "rank-mismatch",
@@ -193,7 +194,7 @@ class broadcast_to(Op):
         return None if conflict else _expansion_deviation(self, shapes)
 
 
-class np_broadcast_to(Unidirectional):
+class np_broadcast_to(LenientUnidirectional):
     """Broadcast an array to a shape, in which -2 keeps the input's size. The size of a new axis must not be -2."""
 
     name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
@@ -201,13 +202,15 @@ class np_broadcast_to(Unidirectional):
     snippets = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
     example_attributes = {"shape": (4, -2, 3)}
     example_shapes = ((2, 1),)
-    shape: Dimensions = Field(description="The shape of the output. -2 keeps the input's size.", examples=[[-2, 3]])
+    shape: DimensionOrDimensions = Field(
+        description="The shape of the output. -2 keeps the input's size.", examples=[[-2, 3]]
+    )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
+        return align_keeping(shapes[0], tuple(as_list(self.shape)), "shape", self.name, keep=-2)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        is_empty = 0 in shapes[0] or 0 in self.shape  # MXNet runs no kernel for empty tensors
+        is_empty = 0 in shapes[0] or 0 in as_list(self.shape)  # MXNet runs no kernel for empty tensors
         return None if conflict or is_empty else _expansion_deviation(self, shapes)
 
 

@@ -13,7 +13,7 @@ from .aliases import aliases
 from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
-from .families import COPIES, Choice, Elementwise, LenientTile, MatrixProduct, Multidirectional, Unidirectional
+from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional, MatrixProduct, Multidirectional
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -35,7 +35,7 @@ class broadcast_arrays(Multidirectional):
     snippets = ("[{ys}] = np.broadcast_arrays({xs})",)
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(LenientUnidirectional):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["numpy.broadcast_to"] = "numpy.broadcast_to"

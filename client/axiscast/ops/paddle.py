@@ -12,7 +12,8 @@ from ..plan.alignment import Alignment, Conflict, align_right, align_to_target
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
-from ..wire.dimensions import Dimensions
+from ..wire.dimensions import DimensionOrDimensions
+from ..wire.shapes import as_list
 from .aliases import aliases
 from .einsum import Einsum
 from .equation import Dialect, OutputEllipsis
@@ -21,10 +22,10 @@ from .families import (
     COPIES,
     Choice,
     Elementwise,
+    LenientUnidirectionalKeeping,
     MatrixProduct,
     Multidirectional,
     Tile,
-    UnidirectionalKeeping,
     UnidirectionalLike,
 )
 from .framework import Framework
@@ -42,7 +43,7 @@ MAX_RANK = 8
 """The maximum number of sizes in `shape` that Paddle accepts."""
 
 
-class _Expand(UnidirectionalKeeping):
+class _Expand(LenientUnidirectionalKeeping):
     """The base class that expand and broadcast_to share. These ops differ only in their names."""
 
     max_rank = MAX_RANK
@@ -51,7 +52,7 @@ class _Expand(UnidirectionalKeeping):
         return super().align(shapes) if self.shape else align_to_target(shapes[0], shapes[0])
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
-        return len(self.shape)
+        return len(as_list(self.shape))
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -60,10 +61,11 @@ class _Expand(UnidirectionalKeeping):
         return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        (shape,), new = shapes, len(self.shape) - len(shapes[0])
-        if not 0 <= new <= MAX_RANK - len(shape) or min(self.shape[:new], default=0) < 0:
+        (shape,), target = shapes, as_list(self.shape)
+        new = len(target) - len(shape)
+        if not 0 <= new <= MAX_RANK - len(shape) or min(target[:new], default=0) < 0:
             return None
-        own = self.shape[new:]
+        own = target[new:]
         fits = all(want < 0 or have in (1, want) for have, want in zip(shape, own, strict=True))
         if min(own, default=0) < -1 and fits:
             return (
@@ -135,7 +137,7 @@ class tile(Tile):
     max_rank = 7
     link = f"{_LINK}/tile_en.html"
     snippets = ("{y} = paddle.tile({x}, {repeat_times})",)
-    repeat_times: Dimensions = Field(description=COPIES, examples=[[2, 1]])
+    repeat_times: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
 class matmul(MatrixProduct):

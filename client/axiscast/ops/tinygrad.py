@@ -8,9 +8,10 @@ from typing import Literal
 
 from ..plan.alignment import Alignment, Conflict, align_padding, unchecked_sizes
 from ..plan.plan import Shape
+from ..wire.shapes import as_list
 from .aliases import aliases
 from .error_messages import ErrorMessage
-from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
+from .families import Choice, Elementwise, LenientUnidirectionalKeeping, MatrixProduct
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -24,7 +25,7 @@ FRAMEWORK = Framework(
 _LINK = "https://docs.tinygrad.org/tensor"
 
 
-class expand(UnidirectionalKeeping):
+class expand(LenientUnidirectionalKeeping):
     """Broadcast a tensor to a shape, in which -1 keeps the input's size, or means 1 for a new axis."""
 
     name: Literal["tinygrad.expand"] = "tinygrad.expand"
@@ -32,11 +33,12 @@ class expand(UnidirectionalKeeping):
     snippets = ("{y} = {x}.expand({shape})",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_padding(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_padding(shapes[0], tuple(as_list(self.shape)), "shape", self.name)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        rank = max(len(shapes[0]), len(self.shape))
-        padded, target = ((1,) * (rank - len(sizes)) + tuple(sizes) for sizes in (shapes[0], self.shape))
+        shape, sizes = shapes[0], tuple(as_list(self.shape))
+        rank = max(len(shape), len(sizes))
+        padded, target = ((1,) * (rank - len(each)) + each for each in (shape, sizes))
         if min(unchecked_sizes(padded, target), default=0) < 0:
             return "tinygrad 0.14 checks a size below -1 only when it computes. Until then, the tensor has this shape."
         return None

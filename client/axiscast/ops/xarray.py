@@ -8,14 +8,14 @@ names are in `exclude` are the last axes of its output.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
 
 from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
-from ..wire.shapes import StopAtFirstError, format_shape, shorten
+from ..wire.shapes import StopAtFirstError, format_shape, in_order, shorten
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage
@@ -31,7 +31,7 @@ FRAMEWORK = Framework(
 )
 MAX_CHARACTERS = 100
 Name = Annotated[str, Field(max_length=MAX_CHARACTERS)]
-Names = Annotated[tuple[Name, ...], StopAtFirstError()]
+Names = Annotated[tuple[Name, ...], StopAtFirstError(), BeforeValidator(in_order)]
 
 
 def _as_text(value: Any, names: ValidatorFunctionWrapHandler) -> Any:
@@ -73,7 +73,7 @@ class broadcast(Op):
     )
     example_attributes = {"dims": (("x",), ("y",))}
     example_shapes = ((2,), (3,))
-    dims: Annotated[tuple[Names, ...], StopAtFirstError()] = Field(
+    dims: Annotated[tuple[Names, ...], StopAtFirstError(), BeforeValidator(in_order)] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
     exclude: NamesOrText = Field(

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from .shapes import MAX_SIZE, StopAtFirstError, as_int, as_list, one_or_list_of
+from .shapes import MAX_SIZE, StopAtFirstError, as_int, as_list, is_one_integer, one_or_list_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})?")
@@ -83,11 +84,26 @@ def _bounded(value: Any, lowest: int) -> int | Symbol:
     return size
 
 
-def _schema(lowest: int) -> WithJsonSchema:
+def _is_one_size(value: Any) -> bool:
+    """Return whether a value is a single size: an integer, or a string that is a symbol."""
+    if not isinstance(value, str):
+        return is_one_integer(value)
+    try:
+        return bool(Symbol(value))
+    except ValueError:
+        return False
+
+
+def _schemas(lowest: int) -> list[JsonSchemaValue]:
+    """Return the JSON Schemas of an integer and of a symbol."""
     integer = {"type": "integer", "minimum": lowest, "maximum": MAX_SIZE}
     symbol = {"type": "string", "pattern": _PATTERN, "description": "Only in a check: a name, a range such as 2.. or ?"}
+    return [integer, symbol]
+
+
+def _schema(lowest: int) -> WithJsonSchema:
     unknown = {"type": "null", "description": "Only in a check: the same as ?"}
-    return WithJsonSchema({"anyOf": [integer, symbol, unknown]})
+    return WithJsonSchema({"anyOf": [*_schemas(lowest), unknown]})
 
 
 Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]
@@ -102,5 +118,7 @@ else:
     _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
     Dimensions = Annotated[tuple[_Attribute, ...], StopAtFirstError(), BeforeValidator(as_list)]
     """A shape as an attribute. The op defines the meaning of negative sizes; only a check accepts symbols."""
-    DimensionOrDimensions = one_or_list_of(_Attribute, int, str)
+    DimensionOrDimensions = one_or_list_of(
+        _Attribute, Annotated[Any, WithJsonSchema({"anyOf": _schemas(-(2**63))})], _is_one_size
+    )
     """A size or a list of sizes."""

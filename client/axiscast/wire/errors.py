@@ -50,6 +50,13 @@ class InvalidRequest(ServiceProblem, ValueError):
     code = "invalid-request"
 
 
+class InvalidType(InvalidRequest, TypeError):
+    """A value in the request, or in an attribute of its op, has the wrong type.
+
+    Python calls raise this exception. For an HTTP request, the code is that of InvalidRequest.
+    """
+
+
 class UnknownOp(ServiceProblem):
     """The requested op does not exist."""
 

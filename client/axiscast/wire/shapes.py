@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, MappingView, Sequence, Set
 from itertools import groupby
 from operator import index
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,10 +25,13 @@ def as_int(value: Any) -> int:
 
 
 def as_list(value: Any) -> Any:
-    """Return the items of a sequence, a set or a NumPy array as a list. Strings and numbers are refused."""
-    if isinstance(value, (list, tuple, set, frozenset, range)):
+    """Return the items of a sequence or a NumPy array as a list.
+
+    Strings, numbers and collections without an order are refused.
+    """
+    if isinstance(value, (list, tuple, range)):
         return list(value)
-    if hasattr(type(value), "tolist") and hasattr(value, "ndim"):  # a NumPy array or scalar
+    if hasattr(type(value), "tolist") and getattr(value, "ndim", None):  # a NumPy array
         return value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return list(value)
@@ -40,9 +43,27 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 """The type of an attribute that scales values without changing any shape: a finite number."""
 
 
+def is_unordered(value: Any) -> bool:
+    """Return whether a value is a set, or a view of the keys, values or items of a map."""
+    return isinstance(value, (Set, MappingView))
+
+
+def in_order(value: Any) -> Any:
+    """Return a value unchanged, unless it is a collection without an order. pydantic would accept it as a list."""
+    if is_unordered(value):
+        raise PydanticCustomError("not_a_list", "must be a list, not {found}", {"found": json_type_name(value)})
+    return value
+
+
+def is_one_integer(value: Any) -> bool:
+    """Return whether a value is a single integer: a Python or NumPy integer, but not an array with axes."""
+    return hasattr(type(value), "__index__") and not getattr(value, "ndim", 0)
+
+
 def _distinct(values: Any) -> list[int]:
     """Return the distinct integers in a sequence or a set, in ascending order."""
-    return [value for value, _ in groupby(sorted(map(as_int, as_list(values))))]
+    listed = values if isinstance(values, Set) else as_list(values)
+    return [value for value, _ in groupby(sorted(map(as_int, listed)))]
 
 
 def json_type_name(value: Any) -> str:
@@ -78,14 +99,14 @@ class StopAtFirstError(FailFast):
     __hash__ = object.__hash__  # a union requires a hashable annotation, and the base class is not hashable
 
 
-def one_or_list_of(item: Any, *kinds: type) -> Any:
+def one_or_list_of(item: Any, one: Any, is_one: Callable[[Any], bool]) -> Any:
     """Return the annotation for a field that holds a tuple of items.
 
-    A single value whose type is in `kinds` is read as a list with one item.
+    A single value for which `is_one` returns True is read as a list with one item. `one` is the type of this value in
+    the JSON Schema.
     """
     read = BeforeValidator(
-        lambda value: [value] if isinstance(value, kinds) else as_list(value),
-        json_schema_input_type=tuple[item, ...] | item,
+        lambda value: [value] if is_one(value) else as_list(value), json_schema_input_type=tuple[item, ...] | one
     )
     return Annotated[tuple[item, ...], StopAtFirstError(), read]
 
@@ -105,7 +126,7 @@ else:
     """A shape or a list of axes as an attribute. The op defines the meaning of negative numbers."""
     AxisSet = Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(_distinct)]
     """A set of axes. Order and repetitions are ignored."""
-    IntegerOrIntegers = one_or_list_of(Integer, int)
+    IntegerOrIntegers = one_or_list_of(Integer, Integer, is_one_integer)
     """An integer or a list of integers."""
 
 MAX_SHAPE_CHARACTERS = 2000

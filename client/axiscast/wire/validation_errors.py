@@ -28,6 +28,11 @@ _NO = (0, "", "0", "no", "false", "False")
 """The values that other languages and programs use for false."""
 
 
+def is_type_error(error: ErrorDetails) -> bool:
+    """Return whether the type of a value is wrong, in contrast to a value that is not allowed."""
+    return error["type"] in ("not_a_list", "not_an_integer") or error["type"].endswith("_type")
+
+
 def merge_renamed_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     """Return the errors, with one error for a field that was sent under another name.
 
