@@ -259,11 +259,12 @@ def backprop(
     op = resolve_op(op, attributes, ("like", "progress", "timeout"))
     input_shapes, arrays, convert = read_backprop(op, shapes, gradients, like)
     fields = {"op": plain_op(op), "inputs": input_shapes}
+    body = tensor_body(fields, "gradients", arrays)
     tensors = expected_gradients(input_shapes, arrays)
     return Call(
         "POST",
         "/v1/backprop",
-        tensor_body(fields, "gradients", arrays),
+        body,
         lambda length: TensorReader({"gradients": tensors}, length, lambda found: convert(found["gradients"])),
         _op_problem_finder(fields["op"]),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -58,14 +59,38 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
             return np.dtype(name).newbyteorder("<")
         except (TypeError, ValueError, OverflowError):
             pass
-    close = did_you_mean(_suggested_names(name))
-    advice = f"{close} Write" if close else "; write"
-    raise UnknownDtype(f"the dtype is unknown{advice} a name such as {DTYPE_EXAMPLES}")
+    raise UnknownDtype(_advice_on(quoted[1] if (quoted := _REPR.fullmatch(name)) else name))
+
+
+_REPR = re.compile(r"dtype\(['\"](.*)['\"]\)")
+_STRUCTURED = re.compile(r"[,{]|[<>=|]?V[0-9]*|(void|record)[0-9]*")
+_FIELDS_ADVICE = 'send each field of a structured array, such as x["a"], as a tensor'
+_BIG_ENDIAN = re.compile(r"^[>!]|\bbig[ _-]?endian[ _-]?|^be[_-]|(?<=[0-9])_?be$", re.IGNORECASE)
+"""The marks of a big-endian dtype: > in NumPy, ! in Python's struct module, and words."""
+
+
+def _advice_on(name: str) -> str:
+    """Return the message about an unknown dtype name, with the name or the conversion to use."""
+    if _STRUCTURED.match(name) or "," in name:
+        return f"the dtype is structured or opaque: {_FIELDS_ADVICE}"
+    native = f"<{name[1:]}" if name.startswith(">") else _BIG_ENDIAN.sub("", name).strip()
+    close = _suggested_names(native)
+    known = next((dtype_from_name(name) for name in close if name not in ML_NAMES), None)
+    swapped = _BIG_ENDIAN.search(name) or (name.startswith("=") and sys.byteorder == "big")
+    if swapped and close and (known is None or known.str[0] != "|"):  # elements of one byte have no byte order
+        convert = ".byteswap()" if known is None else f'.astype("{known.str}")'
+        what = "the dtype is big-endian, but the bytes of a tensor are little-endian"
+        return f"{what}: convert the array with {convert}, then write {close[0]}"
+    advice = f"{did_you_mean(close)} Write" if close else "; write"
+    return f"the dtype is unknown{advice} a name such as {DTYPE_EXAMPLES}"
 
 
 def _suggested_names(name: str) -> list[str]:
     """Return the dtype names that mean the same as a library's dtype name. If there are none, return similar names."""
     name = name.rpartition(".")[2]  # removes the module name, such as torch in torch.float32
+    if code := _NUMPY_CODE.fullmatch(name):
+        return [meant] if (meant := _name_of_code(code[1])) else []
+    name = name.lstrip("<=|")
     if name == "float":  # "float" has 64 bits in Python and NumPy, and 32 bits in torch
         return ["float32", "float64"]
     if name in _INCOMPLETE_NAMES:
@@ -77,11 +102,22 @@ def _suggested_names(name: str) -> list[str]:
     return [close for close in dict.fromkeys(found) if close in _NAMES] or close_matches(name, _NAMES)
 
 
+def _name_of_code(code: str) -> str | None:
+    """Return the name of the dtype that has this code in NumPy, such as "f4", or None."""
+    try:
+        name = dtype_name(np.dtype(code))
+        dtype_from_name(name)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return name
+
+
+_NUMPY_CODE = re.compile(r"[<=|](\?|[b-zA-Z][0-9]{0,7}(?:\[[0-9]{0,9}[A-Za-z]{1,2}\])?)")
 _INCOMPLETE_NAMES = {"string": "str<8>", "str": "str<8>", "bytes": "bytes<8>"}
 _INCOMPLETE_NAMES |= {kind: f"{kind}[ns]" for kind in ("datetime64", "timedelta64")}
 """A complete example for each dtype name that needs a length or a unit."""
 _KIND_NAMES = {"f": "float", "fp": "float", "bf": "bfloat", "i": "int", "s": "int", "u": "uint", "c": "complex"}
-_SHORT_NAME = re.compile(f"[<>=|]?({'|'.join(_KIND_NAMES)})([0-9]{{1,3}})")
+_SHORT_NAME = re.compile(f"({'|'.join(_KIND_NAMES)})([0-9]{{1,3}})")
 
 
 @lru_cache(256)
@@ -90,6 +126,8 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
     Raises UnknownDtype for object dtypes and structured dtypes.
     """
+    if dtype.names is not None:
+        raise UnknownDtype(f"the dtype {dtype} is not supported: {_FIELDS_ADVICE}")
     if dtype.kind == "S":
         return f"bytes<{dtype.itemsize}>"
     if dtype.kind == "U":
