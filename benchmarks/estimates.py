@@ -85,7 +85,7 @@ def outputs(count: int) -> Case:
 
 def json_elements(count: int) -> Case:
     array = np.linspace(0, 1, count)
-    return lambda: b"".join(json_parts(array, False, False)), estimates.JSON_ELEMENT_MS * count
+    return lambda: b"".join(json_parts(array, False, False)), estimates.json_time_estimate(count, count)
 
 
 def cases() -> dict[str, Case]:

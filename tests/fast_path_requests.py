@@ -140,7 +140,10 @@ REQUESTS = {
         {"op": {**TO, "shape": [21_832, 3]}, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"
     ),
     "broadcast, many numbers in JSON": post(
-        {"op": {**TO, "shape": [200, 3]}, "inputs": [TENSOR]}, MSGPACK, "Accept: application/json", path="/v1/broadcast"
+        {"op": {**TO, "shape": [9000, 3]}, "inputs": [TENSOR]},
+        MSGPACK,
+        "Accept: application/json",
+        path="/v1/broadcast",
     ),
     "broadcast, a long tensor": post(
         {"op": {**TO, "shape": [2, 8000]}, "inputs": [WIDE]}, MSGPACK, path="/v1/broadcast"

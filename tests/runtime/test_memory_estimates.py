@@ -376,4 +376,4 @@ def test_a_json_answer_needs_at_most_the_reserved_memory(dtype: str, as_base64: 
             array = raw.view(kind) if kind.kind in "mM" else (raw % 100 if kind.itemsize < 8 else raw).astype(kind)
     b"".join(json_parts(array[:1], False, as_base64))
     peak = taken(lambda: b"".join(json_parts(array, False, as_base64)))
-    assert peak <= json_memory_estimate(10_000, array.nbytes)
+    assert peak <= json_memory_estimate(5000, 10_000, array.nbytes)

@@ -32,7 +32,7 @@ from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import ngraph
 from axiscast.plan.alignment import ShapeMismatch
-from axiscast.wire import codec, prescan, tensors
+from axiscast.wire import codec, json_writing, prescan, tensors
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.dimensions import Symbol
 from axiscast.wire.json_lists import list_to_array
@@ -217,7 +217,7 @@ def raw_messagepack(item: Any) -> Callable[[], object]:
 LONGEST_TEXT = "A" * tensors.BASE64_CHUNK_BYTES
 
 
-PIECE = np.linspace(0, 1, tensors.JSON_CHUNK_ELEMENTS)
+PIECE = np.linspace(0, 1, json_writing.CHUNK_ELEMENTS)
 
 
 KEPT: dict[str, Callable[[], object]] = {
@@ -237,7 +237,7 @@ KEPT: dict[str, Callable[[], object]] = {
     "np.array of a list": lambda: np.array([1.5] * prescan.MAX_VALUES),
     "np.array of strings": lambda: np.array(["abcd"] * prescan.MAX_VALUES, "U4"),
     "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Encoding.JSON),
-    "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
+    "floats as the shortest text": lambda: json_writing._shortest_doubles(1e-6 * PIECE.astype(np.float32)),
     "a batch's answer": lambda: codec.map_of_lists({"results": [b"x" * 400] * 10_000}, Encoding.JSON),
 }
 
@@ -262,13 +262,13 @@ def test_json_is_written_in_calls_of_at_most_512_elements(
     monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...]
 ) -> None:
     sizes: list[int] = []
-    write = tensors.array_to_list
+    write = json_writing._encoded
 
-    def noting(array: tensors.Array) -> list[Any]:
+    def noting(array: tensors.Array, kind: str) -> list[str]:
         sizes.append(array.size)
-        return write(array)
+        return write(array, kind)
 
-    monkeypatch.setattr(tensors, "array_to_list", noting)
+    monkeypatch.setattr(json_writing, "_encoded", noting)
     assert b"".join(json_parts(np.zeros(shape, dtype), False, False)).endswith(b"]}")
     assert sum(sizes) == math.prod(shape)
     assert max(sizes) <= 512

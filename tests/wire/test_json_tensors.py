@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from arrays import LAYOUTS, NAMES, bits, random_array, received, through_json
 
-from axiscast.wire.json_lists import array_to_list
 from axiscast.wire.tensors import json_parts
 
 
@@ -23,6 +22,11 @@ def values(array):
     with np.errstate(invalid="ignore"):  # of signalling NaNs
         nans = np.isnan(array.astype(float)).ravel().tolist()
     return ["NaN" if nan else pattern for nan, pattern in zip(nans, patterns, strict=True)]
+
+
+def written(array):
+    """Return the elements of an array as they are written in JSON."""
+    return json.loads(b"".join(json_parts(array, strided=False, as_base64=False)))["data"]
 
 
 @pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
@@ -69,8 +73,7 @@ def test_json_preserves_dates_of_any_year(unit, count):
     ids=lambda value: value.dtype.name if isinstance(value, np.ndarray) else "as",
 )
 def test_an_array_is_written_as_this_json_list(array, data):
-    written = json.loads(b"".join(json_parts(array, strided=False, as_base64=False)))["data"]
-    assert repr(written) == repr(data)  # -0.0 is not 0.0, and 1 is not True
+    assert repr(written(array)) == repr(data)  # -0.0 is not 0.0, and 1 is not True
 
 
 @pytest.mark.parametrize(
@@ -150,5 +153,42 @@ def test_complex_numbers_of_the_highest_rank_are_written():
     nested = [[1.0, 2.0], [3.0, -4.0]]
     for _ in range(63):
         nested = [nested]
-    assert array_to_list(array) == nested
-    assert array_to_list(np.empty([0] + [1] * 63, np.complex64)) == []
+    assert written(array) == nested
+    assert written(np.empty([0] + [1] * 63, np.complex64)) == []
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.float32([[1.5], [2]]), "[[1.5,1.5,1.5],[2.0,2.0,2.0]]"),
+        (np.float32([[1, 2, 3]]), "[[1.0,2.0,3.0],[1.0,2.0,3.0]]"),
+        (np.array(["a,b"]), '[["a,b","a,b","a,b"],["a,b","a,b","a,b"]]'),
+        (np.complex64([1j]), "[[[0.0,1.0],[0.0,1.0],[0.0,1.0]],[[0.0,1.0],[0.0,1.0],[0.0,1.0]]]"),
+        (np.array([[7], [8]]), "[[7,7,7],[8,8,8]]"),
+        (np.array([["2020"]], "M8[Y]"), '[["2020","2020","2020"],["2020","2020","2020"]]'),
+    ],
+    ids=["columns", "rows", "text with commas", "complex", "integers", "dates"],
+)
+def test_repeated_elements_are_written_at_each_place(array, text):
+    view = np.broadcast_to(array, (2, 3))
+    assert b"".join(json_parts(view, strided=False, as_base64=False)).decode().partition('"data":')[2] == text + "}"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2), (2, 3, 1, 0)])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 1, 4, 1), (1, 3, 1, 5), (1, 1, 1, 1), (2, 0, 4, 1)], ids=str)
+def test_any_mix_of_repeated_and_transposed_axes_is_nested_like_the_shape(shape, order):
+    elements = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    view = np.broadcast_to(elements, [size if size != 1 else 3 for size in shape]).transpose(order)[:, ::-1]
+    assert written(view) == view.tolist()
+
+
+def test_a_float_is_written_as_the_shortest_decimal_that_numpy_prints():
+    rng = np.random.default_rng(5)
+    bits32 = rng.integers(0, 2**32, 20_000, dtype=np.uint32).view(np.float32)
+    usual = (rng.random(20_000) * 10.0 ** rng.integers(-5, 9, 20_000)).astype(np.float32)
+    bounds = np.float32([1e-4, 9.999999e-5, 2**24 - 1, 2**24, 2**24 + 2, 1e16, 9.99999e15, 0.0, -0.0, 2097152.2, 0.3])
+    powers = (2.0 ** np.arange(-149, 128)).astype(np.float32)
+    for array in (bits32, usual, bounds, -bounds, powers, np.arange(2**16, dtype=np.uint16).view(np.float16)):
+        finite = array[np.isfinite(array)]
+        texts = b"".join(json_parts(finite, strided=False, as_base64=False)).decode().partition('"data":')[2]
+        assert texts == json.dumps([float(str(value)) for value in finite], separators=(",", ":")) + "}"

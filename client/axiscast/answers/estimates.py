@@ -60,8 +60,8 @@ COLUMN_SIZE_MS = 3e-5
 """The estimated time, in milliseconds, per size in the columns of a vectorized batch."""
 OUTPUT_MS = 0.05
 """The estimated time, in milliseconds, per tensor in a response."""
-JSON_ELEMENT_MS = 0.002
-"""The estimated time, in milliseconds, per element in a JSON response."""
+JSON_ELEMENT_MS, JSON_REPEAT_MS = 0.002, 5e-5
+"""The estimated time, in milliseconds, per distinct element in a JSON response, and per element or empty list."""
 SUMMED_ELEMENT_MS = 1e-4
 """The estimated time, in milliseconds, per element that is summed into a gradient."""
 JSON_BYTE_MS = 2e-4
@@ -87,8 +87,8 @@ HINTS_BYTES = 8000
 """The estimated memory, in bytes, of one conflict or warning and its hints, in a response that can have several."""
 CONDITION_BYTES = 6000
 """The estimated memory, in bytes, per condition on symbolic sizes. A condition may contain several long names."""
-JSON_ELEMENT_BYTES = 120
-"""The estimated memory, in bytes, per element or empty list in a JSON response."""
+JSON_ELEMENT_BYTES, JSON_REPEAT_BYTES = 128, 24
+"""The estimated memory, in bytes, per distinct element in a JSON response, and per element or empty list."""
 JSON_COPIES = 8
 """The maximum number of bytes in a JSON response per byte of its tensors.
 
@@ -244,6 +244,11 @@ def why_time_estimate(characters: int) -> float:
     return ERROR_TEXT_MS + ERROR_CHARACTER_MS * characters
 
 
-def json_memory_estimate(elements: int, nbytes: int) -> int:
+def json_time_estimate(distinct: int, elements: int) -> float:
+    """Return the estimated time, in milliseconds, for writing a JSON response with these elements and lists."""
+    return JSON_ELEMENT_MS * distinct + JSON_REPEAT_MS * elements
+
+
+def json_memory_estimate(distinct: int, elements: int, nbytes: int) -> int:
     """Return the estimated memory, in bytes, of a JSON response with these elements, lists and tensor bytes."""
-    return JSON_ELEMENT_BYTES * elements + JSON_COPIES * nbytes
+    return JSON_ELEMENT_BYTES * distinct + JSON_REPEAT_BYTES * elements + JSON_COPIES * nbytes

@@ -1,4 +1,4 @@
-"""Conversion between arrays and JSON lists, either nested or flat.
+"""Conversion of JSON lists, either nested or flat, to arrays. json_writing.py converts arrays to JSON lists.
 
 JSON represents complex numbers as pairs of numbers, and NaN and infinities as strings. Integers beyond 2^53 are decimal
 strings, and bytes are base64 strings. Datetimes are ISO 8601 strings or integers, and timedeltas are integers. A value
@@ -141,7 +141,7 @@ def _inferred_element(value: Any) -> str:
 
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
     """Convert JSON elements to a flat array. Raises InvalidData if an element is invalid for the dtype."""
-    kind = _kind(dtype)
+    kind = kind_of(dtype)
     convert, wanted = _READERS[kind]
     elements = []
     for number, value in enumerate(values):
@@ -187,7 +187,7 @@ def _advice(value: Any, kind: str) -> str:
     return (f", but {json_type_name(value)}" if is_other else "") + special
 
 
-def _kind(dtype: np.dtype[Any]) -> str:
+def kind_of(dtype: np.dtype[Any]) -> str:
     """Return the letter for the kind of a dtype, which is NumPy's letter for most dtypes.
 
     The letter is "i" for all integers, and "i" or "f" for the dtypes that ml_dtypes defines.
@@ -281,63 +281,3 @@ _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
     "M": (_date, "an ISO 8601 string or an integer"),
     "m": (_count, "an integer"),
 }
-
-
-def array_to_list(array: Array) -> Any:
-    """Convert an array to a nested list of JSON values, or to a single value if the array has no axes."""
-    kind = _kind(array.dtype)
-    if kind == "c":
-        if array.ndim == MAX_AXES:  # the axis for pairs of numbers would exceed NumPy's maximum rank
-            return [array_to_list(row) for row in array]
-        return array_to_list(np.stack([array.real, array.imag], -1))
-    if kind in "iu":
-        integers = array.astype(np.int64) if array.dtype.kind == "V" else array
-        # NumPy 2.0 crashes if a replicated array is compared with a number outside the range of its dtype.
-        # Therefore, narrow integers, which cannot exceed the limit, are not compared.
-        is_wide, limit = integers.itemsize == 8, MAX_EXACT_INTEGER
-        large = is_wide and bool(((integers > limit) | (integers < -limit)).any())
-        return _map_nested(integers.tolist(), _exact_integer) if large else integers.tolist()
-    if kind == "m":
-        counts = array.view(np.int64).tolist()
-        return _map_nested(counts, lambda count: "NaT" if count == NAT else _exact_integer(count))
-    if kind == "M":
-        return _dates(array)
-    if kind == "S":
-        return _map_nested(array.tolist(), lambda value: base64.b64encode(value).decode())
-    if kind == "f":
-        return _reals(array)
-    return array.tolist()
-
-
-def _reals(array: Array) -> Any:
-    if array.dtype.itemsize < 8 and array.size:
-        # NumPy prints the shortest decimal number that is read back as the same element.
-        narrow = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
-        array = narrow.astype("U32").astype(np.float64)
-    return array.tolist() if np.isfinite(array).all() else _map_nested(array.tolist(), _special_to_text)
-
-
-def _special_to_text(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _dates(array: Array) -> Any:
-    """Return each date as an ISO 8601 string.
-
-    If reading the string back would give a different date, return the integer count of the unit instead.
-    """
-    flat = array.reshape(-1)
-    texts = np.datetime_as_string(flat).tolist()
-    counts = flat.view(np.int64).tolist()
-    listed = [text if _date(text, array.dtype) == count else count for text, count in zip(texts, counts, strict=True)]
-    return np.array(listed, object).reshape(array.shape).tolist()
-
-
-def _exact_integer(value: int) -> int | str:
-    return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
-
-
-def _map_nested(value: Any, change: Callable[[Any], Any]) -> Any:
-    return [_map_nested(item, change) for item in value] if isinstance(value, list) else change(value)

@@ -8,8 +8,6 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from operator import mul
 from typing import Annotated, Any
 
 import msgpack
@@ -18,7 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from .codec import PACKER_BUFFER_BYTES, Encoding, encode
 from .dtypes import DTYPE_EXAMPLES, UnknownDtype, dtype_from_name, dtype_name, find_invalid_element, storage_dtype
-from .json_lists import ELEMENT_BYTES, MAX_AXES, InvalidData, array_to_list, list_to_array
+from .json_lists import ELEMENT_BYTES, MAX_AXES, InvalidData, list_to_array
+from .json_writing import nested_lists
 from .prescan import MAX_VALUES
 from .problems import Problem
 from .shapes import MAX_SIZE, Integer, ShapeField, StopAtFirstError, as_list, format_shape
@@ -34,8 +33,6 @@ BIN_BYTES = 2**30
 
 MessagePack limits a bin to less than 4 GiB.
 """
-JSON_CHUNK_ELEMENTS = 512
-"""The number of elements that one call of the JSON encoder writes. A call takes about 0.5 ms and holds the GIL."""
 BASE64_CHUNK_BYTES = 3 * 2**16
 """The number of bytes that one call encodes to base64, or the number of base64 characters that one call decodes.
 
@@ -342,7 +339,7 @@ def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
 
 
 def json_parts(array: Array, strided: bool, as_base64: bool) -> Iterator[bytes]:
-    """Yield the JSON encoding of a tensor in small parts. The parts are small because the JSON encoder holds the GIL.
+    """Yield the JSON encoding of a tensor in parts.
 
     Dense data is nested like the shape, and strided data is flat. If `as_base64` is true, the data is a base64 string.
     """
@@ -355,7 +352,7 @@ def json_parts(array: Array, strided: bool, as_base64: bool) -> Iterator[bytes]:
     if as_base64:
         yield from _base64_parts(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     else:
-        yield from _list_parts(array)
+        yield from nested_lists(array, replicated_axes(array))
     yield b"}"
 
 
@@ -364,28 +361,3 @@ def _base64_parts(raw: memoryview) -> Iterator[bytes]:
     for start in range(0, len(raw), BASE64_CHUNK_BYTES):
         yield base64.b64encode(raw[start : start + BASE64_CHUNK_BYTES])
     yield b'"'
-
-
-def _list_parts(array: Array) -> Iterator[bytes]:
-    if _widest_level(array.shape) <= JSON_CHUNK_ELEMENTS:
-        yield encode(array_to_list(array), Encoding.JSON)
-        return
-    row = max(_widest_level(array.shape[1:]), 1)
-    rows = max(JSON_CHUNK_ELEMENTS // row, 1)
-    yield b"["
-    for start in range(0, len(array), rows):
-        if start:
-            yield b","
-        if row > JSON_CHUNK_ELEMENTS:
-            yield from _list_parts(array[start])
-        else:
-            yield encode(array_to_list(array[start : start + rows]), Encoding.JSON)[1:-1]
-    yield b"]"
-
-
-def _widest_level(shape: tuple[int, ...]) -> int:
-    """Return the largest number of values on one level of a nested list with this shape.
-
-    These values are elements or, if a size is 0, the lists above the axis of size 0.
-    """
-    return max(accumulate(shape, mul), default=1)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
+from math import prod
 from operator import mul
 from time import perf_counter
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from axiscast.answers.estimates import JSON_ELEMENT_MS, OUTPUT_MS, json_memory_estimate
+from axiscast.answers.estimates import OUTPUT_MS, json_memory_estimate, json_time_estimate
 from axiscast.answers.limits import validate_json_size
 from axiscast.engine.dense import (
     SMALL_BYTES,
@@ -40,6 +41,7 @@ from axiscast.wire.tensors import (
     json_parts,
     msgpack_parts,
     msgpack_tensor_header,
+    replicated_axes,
     to_little_endian,
 )
 
@@ -89,10 +91,12 @@ class OutgoingArray:
         return is_fast_to_chunk(self.array)
 
     @property
-    def elements(self) -> tuple[int, int]:
-        """The number of elements that are sent in JSON, and the size of these elements in bytes."""
-        array = distinct_elements(self.array)[0] if self.strided else self.array
-        return array.size, array.nbytes
+    def elements(self) -> tuple[int, int, int]:
+        """The number of distinct elements, the number of elements that are sent in JSON, and their size in bytes."""
+        sent = distinct_elements(self.array)[0] if self.strided else self.array
+        repeats = replicated_axes(sent) if self.strided or self.shape == self.array.shape else [False] * sent.ndim
+        distinct = prod(size for size, repeat in zip(sent.shape, repeats, strict=True) if not repeat)
+        return distinct, sent.size, sent.nbytes
 
     def in_msgpack(self) -> PackedPart:
         """Return the tensor in MessagePack. The chunks of a large dense tensor are computed while it is sent."""
@@ -108,7 +112,8 @@ class OutgoingArray:
 
     def in_json(self, as_base64: bool) -> Iterator[bytes]:
         """Return an iterator over the pieces of the tensor's JSON encoding."""
-        whole = self.array if self.strided else c_ordered(self.array).reshape(self.shape)
+        is_whole = self.strided or (self.shape == self.array.shape and not as_base64)
+        whole = self.array if is_whole else c_ordered(self.array).reshape(self.shape)
         return json_parts(whole, self.strided, as_base64)
 
 
@@ -131,8 +136,8 @@ class OutgoingBox:
         return self.box.lookups
 
     @property
-    def elements(self) -> tuple[int, int]:
-        return self.box.size, self.box.nbytes
+    def elements(self) -> tuple[int, int, int]:
+        return self.box.size, self.box.size, self.box.nbytes
 
     def in_msgpack(self) -> PackedPart:
         return _streamed(
@@ -297,22 +302,23 @@ async def _in_json(
     milliseconds: float,
     as_base64: bool,
 ) -> Response:
-    elements, nbytes = await context.run(milliseconds, _json_extent, tensors, as_base64)
+    writing, nbytes = await context.run(milliseconds, _json_extent, tensors, as_base64)
     context.reserve(nbytes)
 
     def build() -> Response:
         return response_with(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
 
-    return await context.run(milliseconds + elements * JSON_ELEMENT_MS, build)
+    return await context.run(milliseconds + writing, build)
 
 
-def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:
-    """Return the size of a JSON response in elements and lists, and in bytes. Raises Problem if it is too large."""
+def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[float, int]:
+    """Return the estimated time, in milliseconds, and memory of a JSON response. Raises Problem if it is too large."""
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
-    sizes = [tensor.elements for tensor in tensors]
-    elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
+    sizes = [(0, 0, 0), *(tensor.elements for tensor in tensors)]
+    distinct, elements, nbytes = map(sum, zip(*sizes, strict=True))
     validate_json_size(elements, nested, nbytes)
-    return elements + nested, json_memory_estimate(elements + nested, nbytes)
+    elements += nested
+    return json_time_estimate(distinct, elements), json_memory_estimate(distinct, elements, nbytes)
 
 
 def short_tensor_response(fields: TensorFields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
@@ -327,8 +333,8 @@ def short_tensor_response(fields: TensorFields, media: Encoding, json_data: str,
     if milliseconds > LOOP_MILLISECONDS:
         return None
     if media is Encoding.JSON:
-        elements, nbytes = _json_extent(tensors, json_data == "base64")
-        if milliseconds + JSON_ELEMENT_MS * elements > LOOP_MILLISECONDS or nbytes > MAX_UNRESERVED_BYTES:
+        writing, nbytes = _json_extent(tensors, json_data == "base64")
+        if milliseconds + writing > LOOP_MILLISECONDS or nbytes > MAX_UNRESERVED_BYTES:
             return None
         return b"".join(_json_pieces(fields, json_data == "base64"))
     if sum(_copied_and_looked_up(tensors)) > COALESCED_BYTES:
