@@ -36,45 +36,63 @@ def _within(module: Any, path: str) -> Call:
     return call
 
 
+def _calling(function: Call, make: Callable[[Any], Any] = lambda array: array) -> Call:
+    """Return a function of NumPy arrays, which passes an equation first and all other attributes last."""
+
+    def call(*arrays: Any, **attributes: Any) -> Any:
+        equation = [attributes.pop("equation")] if "equation" in attributes else []
+        return function(*equation, *map(make, arrays), *attributes.values())
+
+    return call
+
+
+def _shaped(function: Call, make: Callable[[Any], Any] = tuple) -> Call:
+    """Return a function of NumPy arrays for a function of shapes. The result is an array of the returned shape."""
+    return lambda *arrays: np.zeros([*map(int, function(*(make(array.shape) for array in arrays)))])
+
+
 def _numpy(name: str) -> Call:
-    return _within(np, name.removeprefix("numpy."))
+    function = _within(np, name.removeprefix("numpy."))
+    return _shaped(function) if name.endswith("shapes") else _calling(function)
 
 
 def _array_api(name: str) -> Call:
     import array_api_strict as xp
 
     function = _within(xp, name.removeprefix("array_api."))
-    return lambda *arrays: function(*map(xp.asarray, arrays))
+    return _shaped(function) if name.endswith("shapes") else _calling(function, xp.asarray)
 
 
 def _torch(name: str) -> Call:
     import torch
 
-    function = _within(torch, name.removeprefix("torch."))
+    path = name.removeprefix("torch.")
+    function = _within(torch, path if hasattr(torch, path.partition(".")[0]) else f"Tensor.{path}")
     if name.endswith("masked_fill"):
         return lambda *arrays: function(*map(torch.tensor, arrays), *([] if arrays[2:] else [0]))
-    return lambda *arrays: function(*map(torch.tensor, arrays))
+    return _shaped(function) if name.endswith("shapes") else _calling(function, torch.tensor)
 
 
 def _jax(name: str) -> Call:
     import jax
     import jax.numpy
 
-    return _within(jax, name.removeprefix("jax."))
+    function = _within(jax, name.removeprefix("jax."))
+    return _shaped(function) if name.endswith("shapes") else _calling(function)
 
 
 def _tensorflow(name: str) -> Call:
     import tensorflow as tf
 
     function = _within(tf, name.removeprefix("tensorflow."))
-    return lambda *arrays: function(*map(tf.constant, arrays))
+    return _shaped(function, tf.TensorShape) if name.endswith("shape") else _calling(function, tf.constant)
 
 
 def _keras(name: str) -> Call:
     import keras
 
     function = _within(keras, name.removeprefix("keras."))
-    return lambda *arrays: function(*map(keras.ops.convert_to_tensor, arrays))
+    return _calling(function, keras.ops.convert_to_tensor)
 
 
 def _paddle(name: str) -> Call:
@@ -83,7 +101,9 @@ def _paddle(name: str) -> Call:
     function = _within(paddle, name.removeprefix("paddle."))
     if name.endswith("masked_fill"):
         return lambda *arrays: function(*map(paddle.to_tensor, arrays), 0)
-    return lambda *arrays: function(*map(paddle.to_tensor, arrays))
+    if name.endswith("broadcast_tensors"):
+        return lambda *arrays: function([*map(paddle.to_tensor, arrays)])
+    return _calling(function, paddle.to_tensor)
 
 
 def _mindspore(name: str) -> Call:
@@ -91,8 +111,9 @@ def _mindspore(name: str) -> Call:
 
     mindspore.set_context(device_target="CPU", pynative_synchronize=True)
     path = name.removeprefix("mindspore.")
-    function = _within(mindspore, path if path.partition(".")[0] in ("ops", "mint") else f"ops.{path}")
-    return lambda *arrays: _copied(function(*map(mindspore.Tensor, arrays)))
+    function = _within(mindspore, path if path.partition(".")[0] in ("ops", "mint", "Tensor") else f"ops.{path}")
+    call = _calling(function, mindspore.Tensor)
+    return lambda *arrays, **attributes: _copied(call(*arrays, **attributes))
 
 
 def _copied(result: Any) -> Any:
@@ -109,9 +130,10 @@ def _mxnet(name: str) -> Call:
     home = mxnet if path.partition(".")[0] in ("np", "nd") else mxnet.nd
     function, make = _within(home, path), mxnet.np.array if of_numpy else mxnet.nd.array
 
-    def call(*arrays: Any) -> Any:
+    def call(*arrays: Any, **attributes: Any) -> Any:
         mxnet.util.set_np(shape=True, array=of_numpy)
-        return function(*[make(array, dtype=array.dtype) for array in arrays]).asnumpy()
+        found = function(*[make(array, dtype=array.dtype) for array in arrays], **attributes)
+        return [one.asnumpy() for one in found] if isinstance(found, (tuple, list)) else found.asnumpy()
 
     return call
 
@@ -121,8 +143,10 @@ def _dask(name: str) -> Call:
 
     function = _within(da, name.removeprefix("dask.array."))
 
-    def call(*arrays: Any) -> Any:
-        result = function(*map(da.from_array, arrays))
+    apply = _calling(function, da.from_array)
+
+    def call(*arrays: Any, **attributes: Any) -> Any:
+        result = apply(*arrays, **attributes)
         return tuple(one.compute() for one in result) if isinstance(result, (tuple, list)) else result.compute()
 
     return call
@@ -132,9 +156,12 @@ def _mlx(name: str) -> Call:
     import mlx.core as mx
 
     function = _within(mx, name.removeprefix("mlx.core."))
+    if name.endswith("shapes"):
+        return _shaped(function)
+    apply = _calling(function, mx.array)
 
-    def call(*arrays: Any) -> Any:
-        result = function(*map(mx.array, arrays))
+    def call(*arrays: Any, **attributes: Any) -> Any:
+        result = apply(*arrays, **attributes)
         mx.eval(result)
         return result
 
@@ -145,7 +172,25 @@ def _tinygrad(name: str) -> Call:
     from tinygrad import Tensor
 
     function = _within(Tensor, name.removeprefix("tinygrad.").removeprefix("Tensor."))
-    return lambda *arrays: function(*[Tensor(array) for array in arrays]).realize()
+    call = _calling(function, Tensor)
+    return lambda *arrays, **attributes: call(*arrays, **attributes).realize()
+
+
+def _einops(name: str) -> Call:
+    import einops
+
+    function = _within(einops, name.removeprefix("einops."))
+
+    def call(*arrays: Any, pattern: str, axes_lengths: dict[str, int] = {}) -> Any:  # noqa: B006
+        return function(*arrays, pattern, **axes_lengths)
+
+    return call
+
+
+def _opt_einsum(name: str) -> Call:
+    import opt_einsum
+
+    return _calling(_within(opt_einsum, name.removeprefix("opt_einsum.")))
 
 
 def _xarray(name: str) -> Call:
@@ -171,19 +216,20 @@ def _onnx(name: str) -> Call:
     attributes = {"BitShift": {"direction": "LEFT"}, "Mod": {"fmod": 0}}.get(operator, {})
     onnxruntime.set_default_logger_severity(4)
 
-    def call(*arrays: Any) -> Any:
+    def call(*given: Any, **lists: Any) -> Any:
+        arrays = [*given, *(np.array(values, np.int64) for values in lists.values())]
         names = [f"x{number}" for number in range(len(arrays))]
         kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in arrays]
         inputs = [
             helper.make_tensor_value_info(*each) for each in zip(names, kinds, [a.shape for a in arrays], strict=True)
         ]
         node = helper.make_node(operator, names, ["y"], **attributes)
-        kind = _kind_of_output(get_schema(operator, max_inclusive_version=opset), kinds[-1], TensorProto)
+        kind = _kind_of_output(get_schema(operator, max_inclusive_version=opset), kinds[len(given) - 1], TensorProto)
         graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", kind, None)])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
         shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        return session.run(None, dict(zip(names, arrays, strict=True)))[0]
+        return session.run(None, dict(zip(names, arrays, strict=True)))
 
     return call
 
@@ -195,19 +241,28 @@ def _kind_of_output(schema: Any, of_input: int, kinds: Any) -> int:
 
 def _openvino(name: str) -> Call:
     import openvino
-    from openvino import opset15
+    from openvino import opset1, opset15
 
     operation, _ = name.removeprefix("openvino.").split("-")
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).removeprefix("_")
     function = getattr(opset15, {"not_equal": "not_equal", "mod": "mod", "floor_mod": "floor_mod"}.get(snake, snake))
     core = openvino.Core()
 
+    def run(node: Any, inputs: list[Any], arrays: Any) -> list[Any]:
+        return [*core.compile_model(openvino.Model(node.outputs(), inputs), "CPU")(list(arrays)).values()]
+
     def call(*arrays: Any, auto_broadcast: str = "numpy") -> Any:
         inputs = [opset15.parameter(array.shape, array.dtype) for array in arrays]
-        model = openvino.Model([function(*inputs, auto_broadcast=auto_broadcast)], inputs)
-        return core.compile_model(model, "CPU")(list(arrays))[0]
+        return run(function(*inputs, auto_broadcast=auto_broadcast), inputs, arrays)
 
-    return call
+    def call_with_lists(array: Any, mode: str | None = None, **lists: Any) -> Any:
+        data = opset15.parameter(array.shape, array.dtype)
+        constants = [opset15.constant(np.array(values, np.int64)) for values in lists.values()]
+        if name.endswith("Broadcast-1"):
+            return run(opset1.broadcast(data, *constants, mode=mode), [data], [array])
+        return run(function(data, *constants, **({} if mode is None else {"broadcast_spec": mode})), [data], [array])
+
+    return call_with_lists if operation in ("Broadcast", "Tile") else call
 
 
 def _xla(name: str) -> Call:
@@ -241,7 +296,7 @@ def _octave(name: str) -> Call:
 def _litert(name: str) -> Call:
     from litert_models import run
 
-    return lambda *arrays: run(name.removeprefix("litert."), [*arrays])
+    return lambda *arrays, shape=(): run(name.removeprefix("litert."), [*arrays], *([[*shape]] if shape else []))
 
 
 def _tfjs(name: str) -> Call:
@@ -251,8 +306,8 @@ def _tfjs(name: str) -> Call:
     method = path.removeprefix("Tensor.")
     arguments = ["x0", "x1", "x2"]
 
-    def call(*arrays: Any) -> Any:
-        taken = arguments[: len(arrays)]
+    def call(*arrays: Any, shape: Any = None) -> Any:
+        taken = [*arguments[: len(arrays)], *([] if shape is None else [str([*shape])])]
         if method != path and method == "where":  # x.where(condition, y)
             return tf.call("x1.where(x0, x2)", *arrays)
         if method != path:
@@ -265,6 +320,7 @@ def _tfjs(name: str) -> Call:
 _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
     "array_api": _array_api,
     "dask": _dask, "jax": _jax, "keras": _keras, "mindspore": _mindspore, "mlx": _mlx, "mxnet": _mxnet, "numpy": _numpy,
+    "einops": _einops, "opt_einsum": _opt_einsum,
     "onnx": _onnx, "openvino": _openvino, "paddle": _paddle, "tensorflow": _tensorflow, "tinygrad": _tinygrad,
     "litert": _litert, "octave": _octave, "tfjs": _tfjs, "torch": _torch, "xarray": _xarray, "xla": _xla,
 }  # fmt: skip
