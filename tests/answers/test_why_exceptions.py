@@ -34,6 +34,7 @@ def answer_of(function: Callable[[], object]) -> str:
 
 
 x, y, layer = np.zeros((2, 64, 7, 7), np.float32), np.zeros((2, 3)), Layer()
+stack, vector = np.zeros((64, 7, 3)), np.zeros(7)
 four, pair = np.zeros(4, np.int8), {"a": [np.zeros(5), np.zeros(6)]}
 
 
@@ -65,6 +66,9 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: y @ four,
         "y @ four: y (2, 3) float64, four (4,) int8. Axis 1 of y of shape (2, 3) has size 3 ",
     ),
+    "a product of stacks": (lambda: (x @ stack) + y, "x @ stack + y: x @ stack (2, 64, 7, 3), y (2, 3) float64. "),
+    "a product with a vector": (lambda: (x @ vector) + stack, "x @ vector + stack: x @ vector (2, 64, 7), stack (64,"),
+    "a vector times a stack": (lambda: (vector @ stack) + four, "vector @ stack + four: vector @ stack (64, 3), four "),
     "literals as written": (
         lambda: y / (pair["a"][0] * 1_000 + 1e-8 - 0x10),
         'y / (pair["a"][0] * 1_000 + 1e-8 - 0x10): y (2, 3) float64, pair["a"][0] * 1_000 + 1e-8 - 0x10 (5,). ',

@@ -7,24 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..messages.why import WhyAnswer
-from ..ops import op_class, read_op
+from ..ops import op_class
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from .check import check_to_dict
 from .diagnosis import Diagnosis, diagnose, is_einsum, why_to_dict
 from .failing_expression import Expression, ExpressionOperand, failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
+from .static_shapes import operation
 
 _MAX_CAUSES = 10
-_BY_SYNTAX = {
-    "numpy": {"add": "numpy.add", "matmul": "numpy.matmul"},
-    "torch": {"add": "torch.add", "matmul": "torch.matmul", "linear": "torch.matmul"},
-    "jax": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul", "einsum": "jax.numpy.einsum"},
-    "jaxlib": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul", "einsum": "jax.numpy.einsum"},
-    "mlx": {"add": "mlx.core.add", "matmul": "mlx.core.matmul", "einsum": "mlx.core.einsum"},
-}
-"""For each framework, the ops for Python operators and for some functions. Other names are looked up in the
-catalogue."""
 _ONE_HOT = {
     "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
     "jax": "use jax.nn.one_hot({labels}, {classes})",
@@ -137,15 +129,12 @@ def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expressio
 def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
     """Return the op for a function or an operator on these arrays, or None if the catalogue does not contain the op."""
     framework = next((operand.array.framework for operand in known if operand.array), "")
-    by_syntax = _BY_SYNTAX.get(framework, {}).get(expression.function)
-    for name in filter(None, (by_syntax, f"{framework}.{expression.function}")):
-        kind = op_class(name)
-        fields = {} if kind is None else kind.model_fields
-        if "equation" in fields and expression.equation is not None:
-            return read_op({"name": name, "equation": expression.equation})
-        if fields and not any(field.is_required() for key, field in fields.items() if key != "name"):
-            return read_op({"name": name})
-    return None
+    kind: Any = operation(framework, expression.function)
+    fields = {} if kind is None else kind.model_fields
+    if "equation" in fields and expression.equation is not None:
+        return kind(equation=expression.equation)
+    is_complete = fields and not any(field.is_required() for key, field in fields.items() if key != "name")
+    return kind() if is_complete else None
 
 
 def _target(op: dict[str, Any]) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from types import FrameType
 
+from ..ops import OPS, Op, lower, op_class
+from ..plan.alignment import ShapeMismatch
 from .frame_values import MISSING, ArrayValue, array_of, module_name, parameters, value_of
 
 _KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2 expm1 float floor gelu half int log
@@ -13,10 +15,11 @@ _KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2
 _SAME_SHAPE = frozenset(_KEEPERS.split())
 """The functions and methods whose result has the same shape as the first operand. The dtype may differ."""
 
-
 _LAYERS = """BatchNorm1d BatchNorm2d Dropout ELU GELU GroupNorm Identity LayerNorm LeakyReLU ReLU Sigmoid SiLU Softmax
     Tanh"""
 _SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
+_MODULES = {"jax": "jax.numpy", "jaxlib": "jax.numpy", "mlx": "mlx.core", "dask": "dask.array"}
+"""The modules whose ops have the names of operators, for each package in which they are not in the package itself."""
 
 
 def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
@@ -28,10 +31,10 @@ def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
         return shape_of(node.operand, frame)
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
-            return _product(shape_of(node.left, frame), shape_of(node.right, frame))
-        return _broadcast(node.left, node.right, frame)
+            return _combined("matmul", shape_of(node.left, frame), shape_of(node.right, frame))
+        return _elementwise(node.left, node.right, frame)
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
-        return _broadcast(node.left, node.comparators[0], frame)
+        return _elementwise(node.left, node.comparators[0], frame)
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         return _transposed(shape_of(node.value, frame), node.attr)
     if isinstance(node, ast.Subscript):
@@ -56,31 +59,31 @@ def is_number(node: ast.expr, frame: FrameType) -> bool:
     return isinstance(node, ast.Constant) or type(value_of(node, frame)) in (int, float, bool, complex)
 
 
-def _product(left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | None:
-    """Return the shape and dtype of a matrix product, or None if the leading axes or the summed sizes differ."""
-    if left is None or right is None or min(len(left.shape), len(right.shape)) < 2:
-        return None
-    (*stack, rows, summed), (*other, own, columns) = left.shape, right.shape
-    return left._replace(shape=(*stack, rows, columns)) if stack == other and summed == own else None
+def operation(framework: str, function: str) -> type[Op] | None:
+    """Return the op for a function of a package, or None if the catalogue has none. "add" stands for operators."""
+    name = "matmul" if (framework, function) == ("torch", "linear") else function
+    return op_class(f"{_MODULES.get(framework, framework)}.{name}")
 
 
-def _broadcast(left: ast.expr, right: ast.expr, frame: FrameType) -> ArrayValue | None:
+def _elementwise(left: ast.expr, right: ast.expr, frame: FrameType) -> ArrayValue | None:
+    """Return what is known about the result of an operator on two arrays, or on an array and a number."""
     arrays = [shape_of(part, frame) for part in (left, right)]
-    numbers = [is_number(part, frame) for part in (left, right)]
-    if any(array is None and not number for array, number in zip(arrays, numbers, strict=True)):
+    if any(array is None and not is_number(part, frame) for array, part in zip(arrays, (left, right), strict=True)):
         return None
     known = [array for array in arrays if array is not None]
-    if len(known) < 2:
-        return known[0] if known else None
-    one, other = known
-    rank = max(len(one.shape), len(other.shape))
-    pairs = zip(*[(1,) * (rank - len(array.shape)) + array.shape for array in known], strict=True)
-    sizes = []
-    for a, b in pairs:
-        if a != b and 1 not in (a, b):
-            return None
-        sizes.append(b if a == 1 else a)
-    return one._replace(shape=tuple(sizes))
+    return _combined("add", *known) if len(known) == 2 else next(iter(known), None)
+
+
+def _combined(function: str, left: ArrayValue | None, right: ArrayValue | None) -> ArrayValue | None:
+    """Return what is known about the result of an operator on two arrays, or None if their shapes do not fit."""
+    if left is None or right is None:
+        return None
+    kind = operation(left.framework, function) or OPS[f"numpy.{function}"]  # other libraries follow NumPy's rule
+    try:
+        plan = lower(kind(), (left.shape, right.shape))  # type: ignore[call-arg]  # the name has a default
+    except ShapeMismatch:
+        return None
+    return left._replace(shape=plan.outputs[0].shape if plan.result is None else plan.result)
 
 
 def _transposed(array: ArrayValue | None, attribute: str) -> ArrayValue | None:
