@@ -79,6 +79,7 @@ def test_a_conflict_of_many_operands_names_the_first_ones() -> None:
         ("ij->ii", [(2, 3)], "invalid-attribute", "has the letter 'i' twice in its output: write each letter once"),
         ("i->i->i", [(2,)], "invalid-attribute", "has -> more than once"),
         ("...i...", [(2, 3)], "invalid-attribute", "has ... twice in one operand"),
+        ("...i->...i...", [(2, 3)], "invalid-attribute", "has ... twice in its output"),
         ("i1->i", [(2, 3)], "invalid-attribute", "has '1', but it must consist of letters from a to z and A to Z"),
         ("i\n->i", [(2,)], "invalid-attribute", r"The equation 'i\n->i' has '\n'"),
         (
@@ -116,6 +117,26 @@ def test_only_paddle_has_one_letter_for_both_cases_and_repeats_letters_in_the_ou
     assert result is not None
     assert result.shape == [3, 3]
     assert refused("aA->aa", (3, 3)).code == "invalid-attribute"
+
+
+def test_jax_and_opt_einsum_take_an_ellipsis_of_no_axes_twice_in_the_output() -> None:
+    for name in ("jax.numpy.einsum", "opt_einsum.contract"):
+        result = ask("...i->...i...", (3,), name=name).result
+        assert result is not None
+        assert result.shape == [3]
+        assert "has ... twice in its output" in refused("...i->...i...", (2, 3), name=name).message
+
+
+def test_paddle_takes_any_ellipsis_twice_in_the_output() -> None:
+    result = ask("I...,...I->......", (1, 4, 1), (4, 1, 1), name="paddle.einsum").result
+    assert result is not None
+    assert result.shape == [4, 1, 4, 1]
+
+
+def test_no_hint_is_an_equation_that_the_release_refuses() -> None:
+    conflict = refused("iij,jk->ik", (2, 2, 3), (4, 3), name="paddle.einsum")
+    assert all("iij" not in hint.op.equation for hint in conflict.hints)  # type: ignore[union-attr]
+    assert refused("iij,jk->ik", (2, 2, 3), (4, 3)).hints[0].text.startswith("write 'iij,kj->ik'")
 
 
 def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:

@@ -1,11 +1,11 @@
 """Holds every `known_deviation` of the ops against the released frameworks, each in an environment of its own.
 
-    python -m releases [--cases N] [--seed N] [--environments FOLDER] [framework ...]      (in tests; `make releases`)
+    python -m releases [--cases N] [--seed N] [--environments FOLDER] [framework or op ...]  (in tests; `make releases`)
 
 For each condition, requests are drawn that it warns about, and neighbours of them that it does not warn about. The
 release must differ from the rule in all of the first, in the way that the warning says, and agree in all of the second.
-The rows without a condition are requests of every op that give no warning, and the vectors of tests/vectors, which must
-hold too. The exit status is 1 if a row does not.
+The rows without a condition are requests of every op that give no warning, the hints for the requests that the rule
+refuses, and the vectors of tests/vectors, which must hold too. The exit status is 1 if a row does not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from random import Random
 
 from axiscast.ops import OPS
 
-from .cases import drawn_groups, vector_cases
+from .cases import drawn_groups, hint_cases, vector_cases
 from .claims import Case, Result
 from .environments import ENVIRONMENTS, NOT_RUN, python_of
 from .processes import run
@@ -47,13 +47,20 @@ class Row:
         )
 
 
-def rows(framework: str, python: Path, count: int, seed: int) -> Iterator[Row]:
-    """For each op of a framework: one row for each condition, one for requests without a warning, one for vectors."""
+def rows(asked: str, python: Path, count: int, seed: int) -> Iterator[Row]:
+    """For each op: one row for each condition, and one each for requests without a warning, hints, and vectors.
+
+    `asked` is the name of an op, or of a framework, for all its ops.
+    """
+    framework = asked.partition(".")[0]
     for name, kind in OPS.items():
-        if not name.startswith(f"{framework}.") or name.endswith(("_shapes", "_static_shape")):
+        is_asked = name == asked or (name.startswith(f"{framework}.") and asked == framework)
+        if not is_asked or name.endswith(("_shapes", "_static_shape")):
             continue
         groups = drawn_groups(kind, count, Random(f"{seed} {name}"))
         sides = {condition or "no warning": (group.warned, group.near) for condition, group in groups.items()}
+        drawn = [case for group in groups.values() for case in (*group.warned, *group.near)]
+        sides["the hints"] = ([], [hint for case in drawn for hint in hint_cases(case)][:count])
         vectors = vector_cases(kind)
         sides["the vectors"] = (
             [case for case in vectors if case.warning],
@@ -76,7 +83,7 @@ def _held(case: Case, result: Result) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("frameworks", nargs="*", default=[*ENVIRONMENTS], metavar="framework")
+    parser.add_argument("frameworks", nargs="*", default=[*ENVIRONMENTS], metavar="framework or op")
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--environments", type=Path, default=Path(__file__).parents[2] / ".venv-releases")
@@ -84,7 +91,7 @@ def main() -> None:
     print("   warned differ   near  agree  op: condition")
     held = True
     for framework in given.frameworks:
-        python = python_of(framework, given.environments)
+        python = python_of(framework.partition(".")[0], given.environments)
         for row in rows(framework, python, given.cases, given.seed):
             print(row, flush=True)
             held = held and row.holds

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from axiscast.answers.hints import find_hints
 from axiscast.ops import Op
 
 from .claims import Case
@@ -78,6 +79,15 @@ def _made(kind: type[Op], drawn: Drawn, seen: set[str]) -> Case | None:
     except ValueError:
         return None
     return None if op.input_count_problem(len(shapes)) else Case(op, drawn)
+
+
+def hint_cases(case: Case) -> Iterator[Case]:
+    """The requests of the hints for a case that the rule refuses, if they have the op of the case."""
+    hints = find_hints(case.op, case.drawn[1], conflict=case.conflict) if case.conflict is not None else []
+    for hint in hints:
+        name, attributes = hint["op"]["name"], {key: _frozen(hint["op"][key]) for key in hint["op"] if key != "name"}
+        if name == case.op.name:
+            yield Case(type(case.op)(**attributes), (attributes, tuple(map(tuple, hint["inputs"]))))
 
 
 def vector_cases(kind: type[Op]) -> list[Case]:

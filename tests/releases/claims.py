@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from axiscast.engine.views import output_view
 from axiscast.ops import Op, lower
+from axiscast.ops.einsum import LabeledProduct
+from axiscast.ops.equation import ELLIPSIS
 from axiscast.ops.families import Choice, Elementwise, MatrixProduct
-from axiscast.plan.alignment import ShapeMismatch
+from axiscast.plan.alignment import Conflict, ShapeMismatch
 
 from .draws import Drawn, Shape
 from .programs import arrays, even
@@ -35,13 +37,15 @@ class Case:
     def __init__(self, op: Op, drawn: Drawn) -> None:
         self.drawn = drawn
         self.request = {"op": {"name": op.name, **drawn[0]}, "inputs": drawn[1]}
+        self.op = op
         self.expected: list[Array] | None = None
-        conflict = None
+        self.conflict: Conflict | None = None
+        """The reason why the rule refuses the request."""
         try:
             self.expected = computed(op, drawn[1])
         except ShapeMismatch as incompatible:
-            conflict = incompatible.conflict
-        self.warning = op.known_deviation(drawn[1], conflict)
+            self.conflict = incompatible.conflict
+        self.warning = op.known_deviation(drawn[1], self.conflict)
 
     def agrees(self, result: Result) -> bool:
         """Whether the release refuses what the rule refuses, and otherwise gives the same shapes and values."""
@@ -75,6 +79,8 @@ def computed(op: Op, shapes: tuple[Shape, ...]) -> list[Array]:
     placed = [output_view(output, inputs[output.input]).reshape(output.shape) for output in plan.outputs]
     if op.name == "onnx.Gemm":
         return [_gemm(op, *inputs[:2], *placed)]
+    if isinstance(op, LabeledProduct):
+        return [_contracted(op, placed)]
     if isinstance(op, MatrixProduct):
         return [_multiplied(*placed, *map(len, shapes))]
     if isinstance(op, Elementwise):
@@ -97,6 +103,28 @@ def _multiplied(left: Array, right: Array, left_rank: int, right_rank: int) -> A
     product: Array = np.einsum("...mk,...kn->...mn", left, right)
     product = product[..., 0] if right_rank == 1 else product
     return product[..., 0, :] if left_rank == 1 < right_rank else product[..., 0] if left_rank == 1 else product
+
+
+def _contracted(op: LabeledProduct, operands: list[Array]) -> Array:
+    """The einsum of operands that are broadcast already; 0 outside the diagonal of a label that the result repeats."""
+    equation = op.parsed()
+    terms = zip(operands, equation.operands, strict=True)
+    most = max((array.ndim - len(labels) + 1 for array, labels in terms if ELLIPSIS in labels), default=0)
+    numbers: dict[str, int] = {}
+
+    def axes(labels: Sequence[str]) -> list[int]:
+        names = [name for one in labels for name in ([f"{one}{n}" for n in range(most)] if one == ELLIPSIS else [one])]
+        return [numbers.setdefault(name, len(numbers)) for name in names]
+
+    pairs = [part for pair in zip(operands, map(axes, equation.operands), strict=True) for part in pair]
+    result = axes(equation.result)
+    unique = list(dict.fromkeys(result))
+    product: Array = np.einsum(*pairs, unique)
+    sizes = dict(zip(unique, product.shape, strict=True))
+    whole = np.zeros([sizes[axis] for axis in result], product.dtype)
+    indices = np.indices(product.shape)
+    whole[tuple(indices[unique.index(axis)] for axis in result)] = product
+    return whole
 
 
 COMPUTED: dict[str, Callable[..., Array]] = {
@@ -198,6 +226,17 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "does not compare the stacks of matrices if a tensor is empty": _accepts,
     "it uses the stack with more axes": _gives_longer_stack,
     "may return undefined values": _gives_other_values,
+    "does not compare a size 0 on a diagonal": _accepts,
+    "does not compare a size 1 on a diagonal": _accepts,
+    "does not compare a size 0 with the other sizes of its letter": _accepts,
+    "can plan a size 1 for a letter": _fails,
+    "fails when it runs this: none of three or more operands has": _fails,
+    "fails when it runs this: with three or more operands": _fails,
+    "fails when it runs this: in a term, each letter": _fails,
+    "may fail when it runs this: in a term, each letter": _fails,
+    "may accept an unknown letter in the output": _accepts_as_negative,
+    "may end the process or return undefined sizes": lambda case, result: result.ended != 0 or _accepts(case, result),
+    "may fail, hang or return undefined values if it sums": lambda case, result: case.expected is not None,
     "crashes on a scalar": _dies,
     "crashes, hangs or fails": lambda case, result: _dies(case, result) or _fails(case, result),
     "returns undefined values here: its CPU kernel": _gives_other_values,

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from axiscast.ops import Op
+from axiscast.ops.einsum import Einsum, LabeledProduct
 from axiscast.ops.families import MatrixProduct, Tile
 
 Shape = tuple[int, ...]
@@ -188,6 +189,63 @@ def _many_axes(random: Random) -> Drawn:
     return {}, ((1,) * random.choice((0, 0, 27, 29, 31, 33)) + first, *others)
 
 
+def _terms(random: Random) -> tuple[list[list[str]], list[Shape]]:
+    """The labels of one to four operands, some of them repeated, and shapes that fit in most requests."""
+    letters = random.sample("ijkaBI", random.randint(1, 4))
+    sizes = {letter: _size(random) for letter in letters}
+    unnamed = [_size(random) for _ in range(random.choice((0, 0, 1, 2)))]
+    noise = random.choice((0, 0.1, 0.2, 0.4))
+    terms, shapes = [], []
+    for _ in range(random.choice((1, 1, 2, 2, 2, 3, 4))):
+        term = random.sample(letters, random.randint(0 if unnamed else 1, len(letters)))
+        while term and len(term) < 6 and random.random() < 0.3:
+            place = random.randrange(len(term))
+            term.insert(random.choice((place, random.randrange(len(term) + 1))), term[place])
+        shape = [_size(random) if random.random() < noise else sizes[letter] for letter in term]
+        if unnamed and random.random() < 0.7:
+            place = random.randrange(len(term) + 1)
+            own = [1 if random.random() < 0.3 else size for size in unnamed][random.choice((0, 0, 1)) :]
+            term.insert(place, "...")
+            shape[place:place] = own
+        if random.random() < 0.02:
+            shape = shape[1:]
+        terms.append(term)
+        shapes.append(tuple(shape))
+    return terms, shapes
+
+
+def _diagonals(random: Random) -> tuple[list[list[str]], list[Shape]]:
+    """The labels and the shape of one operand with few letters and sizes, so that many labels are repeated."""
+    count = random.randint(2, 4)
+    return [random.choices("ij", k=count)], [tuple(random.choices((0, 0, 1, 2), k=count))]
+
+
+def _output(random: Random, terms: list[list[str]]) -> list[str]:
+    """The labels of the result, of which few are repeated or unknown."""
+    known = sorted({label for term in terms for label in term} - {"..."})
+    output = random.sample(known, random.randint(0, len(known)))
+    if random.random() < 0.05:
+        output.insert(random.randrange(len(output) + 1), random.choice([*known, "z"]))
+    has_ellipsis = any("..." in term for term in terms)
+    for _ in range(1 + (random.random() < 0.03)):
+        if random.random() < (0.9 if has_ellipsis else 0.05):
+            output.insert(random.randrange(len(output) + 1), "...")
+    return output
+
+
+def _labeled(random: Random, kind: type[LabeledProduct]) -> Drawn:
+    """An equation, of which few have a syntax error."""
+    terms, shapes = _terms(random) if random.random() < 0.9 else _diagonals(random)
+    is_einsum, separator = issubclass(kind, Einsum), "" if issubclass(kind, Einsum) else " "
+    text = ",".join(map(separator.join, terms))
+    if random.random() < 0.75 or not is_einsum:
+        text += f"->{separator.join(_output(random, terms))}"
+    if random.random() < 0.03:
+        place = random.randrange(len(text) + 1)
+        text = text[:place] + random.choice((" ", " ", ".", "->", "1", "...", "\n")) + text[place:]
+    return {"equation" if is_einsum else "pattern": text}, tuple(shapes)
+
+
 OWN: dict[str, Callable[[Random], Drawn]] = {
     "onnx.Gemm": _gemm,
     "onnx.Where": lambda random: ({}, _pair(random, 3)),
@@ -217,6 +275,8 @@ def draw(kind: type[Op], random: Random) -> Drawn:
         return _tile(random, kind)
     if issubclass(kind, MatrixProduct):
         return _product(random)
+    if issubclass(kind, LabeledProduct):
+        return _labeled(random, kind)
     reached = _pair(random, random.randint(kind.min_inputs, kind.max_inputs or 3))
     if name == "torch.masked_fill":
         return {}, (reached[0], _narrowed(random, reached[0]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Request = dict[str, Any]
 Run = Callable[[dict[str, Any], list[Array]], list[Any]]
 """The operation's results from its attributes and its inputs, as tensors of the framework."""
-SECONDS = 10
+SECONDS, CPU_SECONDS = 10, 3
 """After these a run in a process of its own is ended."""
 
 
@@ -63,6 +64,7 @@ class Torch(Framework):
             "broadcast_tensors": lambda op, x: list(torch.broadcast_tensors(*map(torch.from_numpy, x))),
             "add": lambda op, x: [torch.from_numpy(x[0]) + torch.from_numpy(x[1])],
             "matmul": lambda op, x: [torch.from_numpy(x[0]) @ torch.from_numpy(x[1])],
+            "einsum": lambda op, x: [torch.einsum(op["equation"], *map(torch.from_numpy, x))],
             "tile": lambda op, x: [torch.tile(torch.from_numpy(x[0]), op["dims"])],
             "repeat": lambda op, x: [torch.from_numpy(x[0]).repeat(op["repeats"])],
             "masked_fill": lambda op, x: [
@@ -78,6 +80,7 @@ class NumPy(Framework):
             "broadcast_arrays": lambda op, x: list(np.broadcast_arrays(*x)),
             "add": lambda op, x: [x[0] + x[1]],
             "matmul": lambda op, x: [x[0] @ x[1]],
+            "einsum": lambda op, x: [np.einsum(op["equation"], *x)],
             "where": lambda op, x: [np.where(even(x[0]), *x[1:])],
             "tile": lambda op, x: [np.tile(x[0], op["reps"])],
         }
@@ -112,6 +115,7 @@ class Jax(Framework):
             "numpy.broadcast_arrays": lambda op, x: list(jnp.broadcast_arrays(*x)),
             "numpy.add": lambda op, x: [jnp.add(*x)],
             "numpy.matmul": lambda op, x: [jnp.matmul(*x)],
+            "numpy.einsum": lambda op, x: [jnp.einsum(op["equation"], *x)],
             "numpy.tile": lambda op, x: [jnp.tile(x[0], op["reps"])],
         }
 
@@ -125,6 +129,7 @@ class TensorFlow(Framework):
             "broadcast_to": lambda op, x: [tf.broadcast_to(x[0], np.array(op["shape"], np.int64))],
             "add": lambda op, x: [tf.add(*x)],
             "where": lambda op, x: [tf.where(even(x[0]), *x[1:])],
+            "einsum": lambda op, x: [tf.einsum(op["equation"], *map(tf.constant, x))],
             "tile": lambda op, x: [tf.tile(x[0], np.array(op["multiples"], np.int64))],
             "matmul": lambda op, x: [
                 tf.matmul(*x, transpose_a=op.get("transpose_a", False), transpose_b=op.get("transpose_b", False))
@@ -192,6 +197,7 @@ class Paddle(Framework):
             "add": lambda op, x: [paddle.add(*map(to, x))],
             "where": lambda op, x: [paddle.where(to(even(x[0])), *map(to, x[1:]))],
             "matmul": lambda op, x: [paddle.matmul(*map(to, x))],
+            "einsum": lambda op, x: [paddle.einsum(op["equation"], *map(to, x))],
             "tile": lambda op, x: [paddle.tile(to(x[0]), op["repeat_times"])],
         }
 
@@ -281,7 +287,7 @@ class Xarray(Framework):
 
 
 class Einops(Framework):
-    """Of PyTorch's tensors. A negative length that NumPy takes too raises AssertionError."""
+    """Of PyTorch's tensors, and einsum of NumPy's. A negative length that NumPy takes too raises AssertionError."""
 
     def __init__(self) -> None:
         import einops
@@ -298,10 +304,21 @@ class Einops(Framework):
                 raise AssertionError("NumPy takes a negative length")
             return [repeated]
 
-        self.runs = {"repeat": repeat}
+        self.runs = {"repeat": repeat, "einsum": lambda op, x: [einops.einsum(*x, op["pattern"])]}
+
+
+class OptEinsum(Framework):
+    """Of NumPy's arrays."""
+
+    def __init__(self) -> None:
+        import opt_einsum
+
+        self.runs = {"contract": lambda op, x: [opt_einsum.contract(op["equation"], *x)]}
 
 
 class Mlx(Framework):
+    isolated = True
+
     def __init__(self) -> None:
         import mlx.core as mx
 
@@ -311,6 +328,7 @@ class Mlx(Framework):
             "core.add": lambda op, x: [mx.add(*map(mx.array, x))],
             "core.where": lambda op, x: [mx.where(mx.array(even(x[0])), *map(mx.array, x[1:]))],
             "core.matmul": lambda op, x: [mx.matmul(*map(mx.array, x))],
+            "core.einsum": lambda op, x: [mx.einsum(op["equation"], *map(mx.array, x))],
         }
 
 
@@ -436,6 +454,7 @@ FRAMEWORKS: dict[str, type[Framework]] = {
     "numpy": NumPy, "array_api": ArrayApi, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow,
     "tfjs": TensorFlowJs, "litert": LiteRt, "keras": Keras,
     "paddle": Paddle, "mindspore": MindSpore, "mxnet": MXNet, "dask": Dask, "xarray": Xarray, "einops": Einops,
+    "opt_einsum": OptEinsum,
     "mlx": Mlx, "tinygrad": Tinygrad, "onnx": Onnx, "openvino": OpenVino,
 }  # fmt: skip
 
@@ -466,6 +485,7 @@ def answered_apart(framework: Framework, request: Request, out: int) -> int:
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         answered(framework, request, out)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

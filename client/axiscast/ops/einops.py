@@ -34,7 +34,7 @@ from .einops_pattern import (
     parse_pattern,
     split_einsum,
 )
-from .einsum import LabeledProduct
+from .einsum import LabeledProduct, skipped_zeros
 from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result
 from .error_messages import ErrorMessage
 from .framework import Framework
@@ -294,6 +294,10 @@ class einsum(LabeledProduct):
     label_word = "label"
     text_word = "pattern"
     link = "https://einops.rocks/api/einsum/"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return skipped_zeros(self, shapes, conflict)
+
     pattern: str = Field(
         max_length=MAX_EQUATION_CHARACTERS,
         description="The names of each input's axes, separated by commas, and after -> the names of the result.",

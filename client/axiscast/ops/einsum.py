@@ -4,15 +4,16 @@ The file of each framework defines a subclass with the differences in this frame
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, dropwhile, islice
 from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Output, ShapeMismatch, Term
+from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
+from ..plan.resolution import try_resolve
 from ..wire.shapes import format_shape
 from ..wire.wording import count_of
 from .base import Op
@@ -46,6 +47,7 @@ class LabeledProduct(Op):
     """The relation between the sizes that a label has in different operands."""
     diagonal: ClassVar[Relation] = Relation.EQUAL
     """The relation between the sizes of axes that have the same label in one operand."""
+    dialect: ClassVar[Dialect] = Dialect()
     output_ellipsis: ClassVar[OutputEllipsis] = OutputEllipsis.OPTIONAL
     label_word: ClassVar[str] = "letter"
     """The word that messages use for a label."""
@@ -70,8 +72,7 @@ class LabeledProduct(Op):
         """Return the op whose equation has these labels."""
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        equation = self.parsed()
-        names = self._expanded(equation, shapes)
+        names = self.axis_labels(shapes)
         axes: dict[str, list[Term]] = {label: [] for label in chain.from_iterable(names.wanted)}
         diagonals: list[Axis] = []
         for number, labels in enumerate(names.own):
@@ -102,16 +103,22 @@ class LabeledProduct(Op):
             return "the ellipsis broadcasts these axes, so their sizes must be equal or 1"
         return f"{self.label_word} {label!r} names these axes, so their sizes must be {_SIZES[relation]}"
 
-    def _expanded(self, equation: ParsedEquation, shapes: tuple[Shape, ...]) -> "_Names":
-        """Return the labels of all axes, with a label for each axis that an ellipsis stands for."""
+    def axis_labels(self, shapes: tuple[Shape, ...]) -> "AxisLabels":
+        """Return the labels of all axes, with a label for each axis that an ellipsis stands for.
+
+        Raises ShapeMismatch if the framework refuses the equation, or the number of axes of an operand.
+        """
+        equation = self.parsed()
         counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
         most = max(counts)
         if ELLIPSIS not in equation.result and self._needs_output_ellipsis(equation, most):
             fault = f"has no ... in its output, but {self.name} does not sum these axes"
             raise invalid_equation(self.text, fault, self.text_word)
+        if most and equation.result.count(ELLIPSIS) > 1 and not self.dialect.repeats_output:
+            raise invalid_equation(self.text, "has ... twice in its output", self.text_word)
         unnamed = tuple(f"{ELLIPSIS}{axis}" for axis in range(most))
         own = [unnamed[most - count :] for count in counts]
-        return _Names(
+        return AxisLabels(
             [*map(_replaced, equation.operands, own)],
             [_replaced(labels, unnamed) for labels in equation.operands],
             _replaced(equation.result, unnamed),
@@ -121,6 +128,29 @@ class LabeledProduct(Op):
         if self.output_ellipsis is OutputEllipsis.REQUIRED:
             return any(ELLIPSIS in labels for labels in equation.operands)
         return unnamed > 0 and self.output_ellipsis is OutputEllipsis.FOR_AXES
+
+    def fits_with(self, shapes: tuple[Shape, ...], settle: Callable[[Shape], Shape], everywhere: bool = False) -> bool:
+        """Return whether shapes fit if `settle` replaces the sizes that a label has in one operand.
+
+        If `everywhere` is true, the function gets the sizes that a label has in all operands, in their order.
+        """
+        try:
+            own = self.axis_labels(shapes).own
+        except ShapeMismatch:
+            return False
+        places = [(label, 0 if everywhere else number) for number, labels in enumerate(own) for label in labels]
+        sizes: dict[tuple[str, int], Shape] = {}
+        for place, size in zip(places, chain.from_iterable(shapes), strict=True):
+            sizes[place] = (*sizes.get(place, ()), size)
+        settled = {place: iter(met if place[0].startswith(ELLIPSIS) else settle(met)) for place, met in sizes.items()}
+        flat = iter([next(settled[place]) for place in places])
+        return try_resolve(self.align(tuple(tuple(islice(flat, len(shape))) for shape in shapes))) is not None
+
+    def sizes_by_label(self, shapes: tuple[Shape, ...]) -> Iterator[tuple[set[int], bool]]:
+        """Yield the sizes on each axis of shapes that fit, and whether the axis is summed."""
+        alignment = self.align(shapes)
+        for number in {axis for output in alignment.outputs for axis in output.axes}:
+            yield {term.size for term in alignment.axes[number].terms}, number not in (alignment.result or ())
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
@@ -145,7 +175,9 @@ class LabeledProduct(Op):
             return rank
         labels = {*chain.from_iterable(equation.operands)} - {ELLIPSIS}
         unnamed = self._longest_ellipsis(equation, shapes)
-        return max(rank, len(labels) + unnamed, len(equation.result) + unnamed - (ELLIPSIS in equation.result))
+        named = [label for label in equation.result if label != ELLIPSIS]
+        ellipses = max(len(equation.result) - len(named), 1)
+        return max(rank, len(labels) + unnamed, len(named) + unnamed * ellipses)
 
     def _longest_ellipsis(self, equation: ParsedEquation, shapes: Sequence[Sequence[object]]) -> int:
         pairs = zip(equation.operands, shapes, strict=False)
@@ -155,7 +187,6 @@ class LabeledProduct(Op):
 class Einsum(LabeledProduct):
     """Multiply operands whose axes are named by letters, and sum over the letters that are not in the result."""
 
-    dialect: ClassVar[Dialect] = Dialect()
     equation: str = Field(
         max_length=MAX_EQUATION_CHARACTERS,
         description="The letters of each operand's axes, then -> and the letters of the result's axes. ... stands "
@@ -178,7 +209,9 @@ class Einsum(LabeledProduct):
         return self.model_copy(update={"equation": f"{left}->{''.join(equation.result)}"})
 
 
-class _Names(NamedTuple):
+class AxisLabels(NamedTuple):
+    """The labels of the axes in an einsum."""
+
     own: list[Labels]
     """For each operand, the labels of the operand's own axes."""
     wanted: list[Labels]
@@ -202,12 +235,29 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
     )
 
 
+def without_leading_zeros(sizes: Shape) -> Shape:
+    """Return sizes in which the first size other than 0 replaces the sizes of 0 before it."""
+    rest = tuple(dropwhile(lambda size: size == 0, sizes))
+    return rest[:1] * (len(sizes) - len(rest)) + rest if rest else sizes
+
+
+def skipped_zeros(
+    op: LabeledProduct,
+    shapes: tuple[Shape, ...],
+    conflict: Conflict | None,
+    settle: Callable[[Shape], Shape] = without_leading_zeros,
+) -> str | None:
+    """Return a warning if NumPy returns a view of a diagonal, although the sizes on this diagonal differ."""
+    if conflict is None or len(shapes) > 1 or not op.fits_with(shapes, settle):
+        return None
+    equation = op.parsed()
+    is_view = set(equation.operands[0]) <= set(equation.result)
+    return "NumPy 2.4 does not compare a size 0 on a diagonal with the sizes after it." if is_view else None
+
+
 def _replaced(labels: Labels, unnamed: Labels) -> Labels:
     """Return the labels, with the labels `unnamed` instead of the ellipsis."""
-    if ELLIPSIS not in labels:
-        return labels
-    place = labels.index(ELLIPSIS)
-    return (*labels[:place], *unnamed, *labels[place + 1 :])
+    return tuple(chain.from_iterable(unnamed if label == ELLIPSIS else (label,) for label in labels))
 
 
 def _positions(own: Labels, wanted: Labels) -> tuple[int, ...]:

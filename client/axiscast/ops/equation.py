@@ -49,7 +49,9 @@ class Dialect:
     ignores_case: bool = False
     """Whether an uppercase letter and its lowercase form, such as A and a, are the same label."""
     repeats_output: bool = False
-    """Whether a letter may occur twice in the output. The result is then 0 outside the diagonal."""
+    """Whether a letter or `...` may occur twice in the output. The result is then 0 outside the diagonal."""
+    repeats_empty_ellipsis: bool = False
+    """Whether `...` may occur twice in the output if it stands for no axes."""
     implies_shared_ellipsis: bool = True
     """Whether an omitted output includes an ellipsis if several operands have an ellipsis."""
 
@@ -74,7 +76,7 @@ def split_equation(text: str, dialect: Dialect) -> ParsedEquation:
     operands = tuple([_labels(part, text, dialect) for part in left.split(",")])
     if not right:
         return ParsedEquation(operands, _implicit_result(operands, dialect))
-    return equation_of(operands, _labels(right[0], text, dialect))
+    return equation_of(operands, _labels(right[0], text, dialect, is_output=True))
 
 
 def equation_of(operands: tuple[Labels, ...], result: Labels) -> ParsedEquation:
@@ -96,17 +98,19 @@ def check_result(
         if label not in known:
             fault = f"has the {word} {label!r} in its output, but no operand has this {word}"
             raise invalid_equation(text, fault, what)
-    if not may_repeat and (repeated := _first_repeated(equation.result)) is not None:
+    named = (label for label in equation.result if label != ELLIPSIS)
+    if not may_repeat and (repeated := _first_repeated(named)) is not None:
         raise invalid_equation(text, f"has the {word} {repeated!r} twice in its output: write each {word} once", what)
 
 
-def _labels(part: str, text: str, dialect: Dialect) -> Labels:
+def _labels(part: str, text: str, dialect: Dialect, is_output: bool = False) -> Labels:
     """Return the labels of an operand or of the output."""
     if part.isalpha() and part.isascii():  # most operands have neither spaces nor an ellipsis
         return tuple(part)
     labels = [token for token in _TOKEN.findall(part) if not token.startswith(" ")]
-    if labels.count(ELLIPSIS) > 1:
-        raise invalid_equation(text, "has ... twice in one operand")
+    may_repeat = is_output and (dialect.repeats_output or dialect.repeats_empty_ellipsis)
+    if labels.count(ELLIPSIS) > 1 and not may_repeat:
+        raise invalid_equation(text, f"has ... twice in {'its output' if is_output else 'one operand'}")
     for label in labels:
         if label == ELLIPSIS or (label.isascii() and label.isalpha()):
             continue

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from ..plan.alignment import Conflict
+from ..plan.plan import Shape
 from .aliases import aliases
 from .einsum import Einsum
 from .error_messages import ErrorMessage
@@ -71,6 +73,15 @@ class einsum(Einsum):
 
     name: Literal["mlx.core.einsum"] = "mlx.core.einsum"
     link = f"{_LINK}.einsum.html"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None and any(
+            {0, 1} <= sizes or (0 in sizes and is_summed) for sizes, is_summed in self.sizes_by_label(shapes)
+        ):
+            return (
+                "MLX 0.32 may fail, hang or return undefined values if it sums over a size 0, or expands a size 1 to 0."
+            )
+        return None
 
 
 ALIASES = {

@@ -8,9 +8,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from ..plan.alignment import Conflict
+from ..plan.plan import Shape
 from ..wire.dimensions import DimensionOrDimensions
 from .aliases import aliases
-from .einsum import Einsum
+from .einsum import Einsum, skipped_zeros
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional, MatrixProduct, Multidirectional
@@ -80,6 +82,9 @@ class einsum(Einsum):
     dialect = Dialect(splits_symbols=False)
     output_ellipsis = OutputEllipsis.FOR_AXES
     link = "https://numpy.org/doc/stable/reference/generated/numpy.einsum.html"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return skipped_zeros(self, shapes, conflict)
 
 
 class where(Choice):

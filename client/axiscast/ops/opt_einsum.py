@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from .einsum import Einsum
+from ..plan.alignment import Conflict
+from ..plan.plan import Shape
+from .einsum import Einsum, skipped_zeros, without_leading_zeros
 from .equation import Dialect
 from .error_messages import ErrorMessage
 from .framework import Framework
@@ -18,8 +20,19 @@ class contract(Einsum):
 
     name: Literal["opt_einsum.contract"] = "opt_einsum.contract"
     max_rank = 64
-    dialect = Dialect(letters_only=False)
+    dialect = Dialect(letters_only=False, repeats_empty_ellipsis=True)
     link = "https://optimized-einsum.readthedocs.io/en/stable/api_reference/#opt_einsumcontract"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is not None:
+            return skipped_zeros(self, shapes, conflict, _without_zeros_before_ones)
+        if len(shapes) > 2 and any({0, 1} <= sizes for sizes, _ in self.sizes_by_label(shapes)):
+            return "opt_einsum 3.4 may fail here: it can plan a size 1 for a letter of sizes 0 and 1."
+        return None
+
+
+def _without_zeros_before_ones(sizes: Shape) -> Shape:
+    return without_leading_zeros(sizes) if {*sizes} <= {0, 1} else sizes
 
 
 MESSAGES = (

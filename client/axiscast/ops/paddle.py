@@ -8,15 +8,15 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, align_right, align_to_target
+from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_right, align_to_target
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
-from ..plan.resolution import resolve
+from ..plan.resolution import resolve, try_resolve
 from ..wire.dimensions import DimensionOrDimensions
 from ..wire.shapes import as_list
 from .aliases import aliases
 from .einsum import Einsum
-from .equation import Dialect, OutputEllipsis
+from .equation import ELLIPSIS, Dialect, OutputEllipsis, ParsedEquation
 from .error_messages import ErrorMessage
 from .families import (
     COPIES,
@@ -173,6 +173,34 @@ class einsum(Einsum):
     dialect = Dialect(ignores_case=True, repeats_output=True)
     output_ellipsis = OutputEllipsis.REQUIRED
     link = f"{_LINK}/einsum_en.html"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is not None:
+            try:
+                return self._unchecked_output(shapes)
+            except ShapeMismatch:  # Paddle refuses other faults of the equation too
+                return None
+        own, wanted = self.axis_labels(shapes)[:2]
+        if len(shapes) > 2 and any(len(labels) < len(every) for labels, every in zip(own, wanted, strict=True)):
+            return "Paddle 3.3 fails when it runs this: with three or more operands, each ... must have as many axes."
+        is_empty = any(0 in shape for shape in shapes)  # for a pair of operands, the kernel then returns early
+        if (len(shapes) < 3 and is_empty) or all(len({*each}) == len({*each[: len({*each})]}) for each in wanted):
+            return None
+        fails = f"Paddle 3.3 {'may fail' if is_empty else 'fails'} when it runs this"
+        return f"{fails}: in a term, each letter must occur once before one occurs twice."
+
+    def _unchecked_output(self, shapes: tuple[Shape, ...]) -> str | None:
+        """Return a warning if Paddle does not refuse a wrong letter or another character in the output."""
+        output = self.equation.partition("->")[2].replace(" ", "").replace(ELLIPSIS, "")
+        if output and not (output.isascii() and output.isalpha()):
+            return "Paddle 3.3 may end the process or return undefined sizes if the output has other characters."
+        operands, result = self.split()
+        known = tuple(label for label in result if any(label in labels for labels in operands))
+        if len(known) == len(result) or len(shapes) != 2 or not any(0 in shape for shape in shapes):
+            return None
+        if try_resolve(self.with_labels(ParsedEquation(operands, known)).align(shapes)) is None:
+            return None
+        return "Paddle 3.3 may accept an unknown letter in the output if a tensor is empty, and return a negative size."
 
 
 _OPERATIONS = """subtract multiply divide floor_divide remainder mod floor_mod pow maximum minimum fmax fmin hypot

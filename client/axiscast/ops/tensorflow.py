@@ -14,8 +14,8 @@ from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from .aliases import aliases
-from .einsum import Einsum
-from .equation import Dialect, OutputEllipsis
+from .einsum import Einsum, without_leading_zeros
+from .equation import ELLIPSIS, Dialect, OutputEllipsis
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
 from .framework import Framework
@@ -92,6 +92,20 @@ class einsum(Einsum):
     dialect = Dialect(implies_shared_ellipsis=False)
     output_ellipsis = OutputEllipsis.FOR_AXES
     link = "https://www.tensorflow.org/api_docs/python/tf/einsum"
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        is_pairwise = len(shapes) > 2  # in an order of its own
+        if conflict is not None and self.fits_with(shapes, _nonzero if is_pairwise else without_leading_zeros, True):
+            return "TensorFlow 2.21 may accept this: it does not compare a size 0 with the other sizes of its letter."
+        operands, _, result = self.equation.partition("->")
+        if conflict is None and is_pairwise and ELLIPSIS in result and ELLIPSIS not in operands:
+            return "TensorFlow 2.21 fails when it runs this: none of three or more operands has the ... of the output."
+        return None
+
+
+def _nonzero(sizes: Shape) -> Shape:
+    known = next(filter(None, sizes), 0)
+    return tuple(size or known for size in sizes)
 
 
 class where(Choice):
