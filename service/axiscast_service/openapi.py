@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from copy import deepcopy
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, get_args
 
 from fastapi import FastAPI
@@ -118,7 +120,7 @@ def example_queries() -> dict[str, Any]:
             "example": ["mutual-stretch"],
         },
         "explain": {
-            "schema": text | {"enum": ["true", "false"]},
+            "schema": {"type": "boolean"},
             "description": "Whether the response has `diagram`, a drawing of the aligned axes.",
         },
         "format": {
@@ -127,31 +129,118 @@ def example_queries() -> dict[str, Any]:
             "type in Accept, or json.",
         },
     }
-    for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):
-        parameters[name] = {"description": "An attribute of the op. Write a shape as 2,3."}
+    parameters["attributes"] = {
+        "schema": {
+            "title": "Attributes",
+            "type": "object",
+            "properties": dict(sorted(_attribute_texts().items())),
+            "additionalProperties": False,
+        },
+        "style": "form",
+        "explode": True,
+        "description": "The attributes of the op. Each attribute is a query parameter of its own, with the framework's "
+        "name: `mode=explicit&target_shape=2,3`. Write a shape as 2,3.",
+    }
     return {"parameters": [{"name": name, "in": "query", "schema": text} | facts for name, facts in parameters.items()]}
 
 
-def component(wire_name: str) -> str:
-    """Return the name of the schema for an op, such as NumpyBroadcastTo.
+def query_parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    """Return the OpenAPI description of a query parameter."""
+    return {"name": name, "in": "query", "schema": schema, "description": description}
 
-    The name begins with the framework, so that two names still differ if a code generator changes their case.
-    """
+
+def _attribute_texts() -> dict[str, Any]:
+    """Return the schema of each attribute as text in a query, with its values if all ops allow only certain values."""
+    found: dict[str, Any] = {}
+    owners: dict[str, list[str]] = {}
+    values: dict[str, list[Any]] = {}
+    for name, op in OPS.items():
+        for attribute, schema in op.model_json_schema()["properties"].items():
+            owners.setdefault(attribute, []).append(name)
+            values.setdefault(attribute, []).extend(_allowed(schema))
+    for attribute, ops in owners.items():
+        listed = f"{', '.join(ops[:3])}{' and other ops' if ops[3:] else ''}"
+        kinds = values[attribute]
+        found[attribute] = {"type": "boolean"} if all(kind == "boolean" for kind in kinds) else {"type": "string"}
+        if all(isinstance(value, list) for value in kinds):
+            found[attribute]["enum"] = [*dict.fromkeys(chain.from_iterable(kinds))]
+        found[attribute]["description"] = f"An attribute of {listed}."
+    del found["name"]
+    return found
+
+
+def _allowed(schema: dict[str, Any]) -> list[Any]:
+    """Return the list of the allowed values, or the type, for each variant of an attribute's schema."""
+    variants = [variant for variant in schema.get("anyOf", [schema]) if variant.get("type") != "null"]
+    return [
+        variant["enum"] if variant.get("type") == "string" and "enum" in variant else variant.get("type")
+        for variant in variants
+    ]
+
+
+def component(wire_name: str) -> str:
+    """Return the part of a schema's name for an op or an attribute, such as NumpyBroadcastTo."""
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", wire_name))
+
+
+def _op_schemas(ops: dict[str, dict[str, Any]]) -> dict[str, tuple[dict[str, Any], list[str]]]:
+    """Return one schema for each set of attributes, keyed by its name, with the names of its ops.
+
+    A schema is named after its attributes, such as OpWithShape. If an attribute is optional only in some ops, the name
+    of their schema ends with the first of them.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, schema in ops.items():
+        groups.setdefault((*sorted(schema["properties"]), *sorted(schema["required"])), []).append(name)
+    named: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for names in groups.values():
+        fields = [field for field in ops[names[0]]["properties"] if field != "name"]
+        title = f"OpWith{'And'.join(map(component, fields)) or 'outAttributes'}"
+        title = title if title not in named else f"{title}Of{component(names[0])}"
+        wire_name: dict[str, Any] = {"description": "The name of the op.", "type": "string"}
+        wire_name |= {"const": names[0]} if len(names) == 1 else {"enum": names}
+        schema = {
+            "title": title,
+            "description": ops[names[0]]["description"] if len(names) == 1 else f"The ops {', '.join(names)}.",
+            "type": "object",
+            "properties": {
+                "name": wire_name,
+                **{field: _merged([ops[name]["properties"][field] for name in names]) for field in fields},
+            },
+            "required": ops[names[0]]["required"],
+            "additionalProperties": False,
+        }
+        named[title] = schema, names
+    return named
+
+
+def _merged(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of an attribute that has one of these schemas, depending on the op."""
+    described = {schema.get("description") for schema in schemas}
+    variants = {json.dumps(variant, sort_keys=True): variant for schema in schemas for variant in _variants(schema)}
+    types = [*variants.values()]
+    schema = types[0] if len(types) == 1 else {"anyOf": types}
+    text = described.pop() if len(described) == 1 else "Its meaning depends on the op: see GET /v1/ops."
+    return schema | {"description": text, "examples": schemas[0].get("examples", [])}
+
+
+def _variants(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    kept = {key: value for key, value in schema.items() if key not in ("description", "examples", "title", "default")}
+    variants: list[dict[str, Any]] = kept.get("anyOf", [kept])
+    return variants
 
 
 def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
     """Return the schemas in a form that code generators can handle.
 
-    Each op has its own schema name, and the union of all ops is defined once. Defaults are removed, because some
-    generators treat a field with a default as required.
+    There is one schema for each set of attributes, and the union of all ops is defined once. Defaults are removed,
+    because some generators treat a field with a default as required.
     """
     wire_names = {schema.get("properties", {}).get("name", {}).get("const"): key for key, schema in schemas.items()}
     ops = {_REF.format(model=wire_names[name]): name for name in OPS}
-    mapping = {name: _REF.format(model=component(name)) for name in OPS}
     for schema in schemas.values():
         fields = schema.get("properties", {})
-        if "const" in fields.get("name", {}):  # the name of an op has a default in Python, but is required in HTTP
+        if "const" in fields.get("name", {}):  # the name of a step has a default in Python, but is required in HTTP
             fields["name"]["description"] = "The name of the op."
             schema["required"] = ["name", *schema.get("required", [])]
         for field in fields.values():
@@ -162,15 +251,43 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
                     others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
                     del union["discriminator"]
                     union |= {"anyOf": [{"$ref": _ANY_OP}, *others]} if others else {"$ref": _ANY_OP}
-    for name in OPS:
-        schemas[component(name)] = schemas.pop(wire_names[name]) | {"title": component(name)}
+    named = _op_schemas({name: schemas.pop(wire_names[name]) for name in OPS})
+    references = {title: _REF.format(model=title) for title in named}
+    schemas |= {title: schema for title, (schema, _) in named.items()}
     schemas["Op"] = {
         "title": "Op",
         "description": "An op, with its attributes. GET /v1/ops lists all ops.",
-        "oneOf": [{"$ref": reference} for reference in mapping.values()],
-        "discriminator": {"propertyName": "name", "mapping": mapping},
+        "oneOf": [{"$ref": reference} for reference in references.values()],
+        "discriminator": {
+            "propertyName": "name",
+            "mapping": {name: references[title] for title, (_, names) in named.items() for name in names},
+        },
     }
     return dict(sorted(schemas.items()))
+
+
+def _share(schemas: dict[str, Any], parameters: list[dict[str, Any]]) -> None:
+    """Replace equal schemas of enumerations and of free maps by references to one schema, named after their field.
+
+    Code generators make a type for each such schema.
+    """
+    places = [(field, value) for schema in schemas.values() for field, value in schema.get("properties", {}).items()]
+    places += [(parameter["name"], parameter["schema"]) for parameter in parameters]
+    places += [place for _, value in places for place in value.get("properties", {}).items()]
+    places += [(field, inner) for field, value in places for inner in (*value.get("anyOf", []), value.get("items", {}))]
+    groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for field, value in places:
+        is_map = value.get("type") == "object" and "additionalProperties" in value and "properties" not in value
+        if "enum" in value or is_map:
+            groups.setdefault(json.dumps(_variants(value)[0], sort_keys=True), []).append((field, value))
+    for form, group in groups.items():
+        if len(group) > 1:
+            title = "Values" if json.loads(form).get("additionalProperties") is True else component(group[0][0])
+            schemas[title] = {"title": title} | json.loads(form)
+            for _, value in group:
+                for key in schemas[title].keys() - {"title"}:
+                    value.pop(key, None)
+                value["$ref"] = _REF.format(model=title)
 
 
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
@@ -183,10 +300,12 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
 
     @cache
     def openapi() -> dict[str, Any]:
-        document = generate()
+        document = deepcopy(generate())  # the routes of other applications share its parts
         _, definitions = models_json_schema(modes, ref_template=_REF)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update(_simplified(definitions["$defs"]))
+        operations = [operation for path in document["paths"].values() for operation in path.values()]
+        _share(schemas, [parameter for operation in operations for parameter in operation.get("parameters", [])])
         # FastAPI adds a 422 response for an invalid `name` in the path, but no name causes such a response.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)

@@ -21,7 +21,7 @@ from axiscast_api.api.broadcasting import (
     why,
 )
 
-ROWS = models.NgraphBroadcast(name="ngraph.Broadcast", shape=[2, 3], broadcast_axes=[0])
+ROWS = models.OpWithShapeAndBroadcastAxes(name="ngraph.Broadcast", shape=[2, 3], broadcast_axes=[0])
 
 
 def call_check(client: Client) -> None:
@@ -36,19 +36,24 @@ def call_check(client: Client) -> None:
 
 
 def call_check_in_url(client: Client) -> None:
-    answer = check_in_url.sync(
-        client=client,
-        input_=["2,64,7,7", "64"],
-        op=models.CheckInUrlOp.NUMPY_ADD,
-        explain=models.CheckInUrlExplain.TRUE,
-    )
+    answer = check_in_url.sync(client=client, input_=["2,64,7,7", "64"], op=models.CheckInUrlOp.NUMPY_ADD, explain=True)
     assert isinstance(answer, models.CheckAnswer)
     assert answer.compatible is False
     assert isinstance(answer.conflict, models.ConflictAnswer)
     assert answer.conflict.hints
-    assert isinstance(answer.conflict.hints[0].op, models.NumpyAdd)
+    op = answer.conflict.hints[0].op
+    assert isinstance(op, models.OpWithoutAttributes)
+    assert op.name == "numpy.add"
     assert answer.conflict.hints[0].inputs == [[2, 64, 7, 7], [64, 1, 1]]
     assert isinstance(answer.diagram, str)
+
+    attributes = models.CheckInUrlAttributes(mode=models.CheckInUrlAttributesMode.EXPLICIT, target_shape="2,3")
+    attributes.axes_mapping = "1"
+    explicit = models.CheckInUrlOp.OPENVINO_BROADCAST_1
+    answer = check_in_url.sync(client=client, input_=["3"], op=explicit, attributes=attributes)
+    assert isinstance(answer, models.CheckAnswer)
+    assert answer.outputs
+    assert answer.outputs[0].shape == [2, 3]
 
 
 def call_check_batch(client: Client) -> None:
@@ -78,7 +83,7 @@ def call_broadcast(client: Client) -> None:
     answer = broadcast.sync(client=client, body=models.BroadcastRequest(op=ROWS, inputs=[row]))
     assert isinstance(answer, models.BroadcastAnswer)
     assert answer.outputs[0].data == [[1, 2, 3], [1, 2, 3]]
-    strided = models.BroadcastRequest(op=ROWS, inputs=[row], layout=models.BroadcastRequestLayout.STRIDED)
+    strided = models.BroadcastRequest(op=ROWS, inputs=[row], layout=models.Layout.STRIDED)
     answer = broadcast.sync(client=client, body=strided)
     assert isinstance(answer, models.BroadcastAnswer)
     assert answer.outputs[0].strides == [0, 1]
@@ -112,7 +117,7 @@ def call_translate(client: Client) -> None:
     answer = translate.sync(client=client, body=models.TranslateRequest(op=ROWS, inputs=[[3]], to=to))
     assert isinstance(answer, models.TranslateAnswer)
     op = answer.steps[0].op
-    assert isinstance(op, models.StablehloBroadcastInDim)
+    assert isinstance(op, models.OpWithShapeAndBroadcastDimensions)
     assert op.broadcast_dimensions == [1]
 
 
@@ -129,6 +134,9 @@ def call_ops(client: Client) -> None:
     answer = ops.sync(client=client)
     assert isinstance(answer, models.Catalogue)
     assert answer.ops[0].name == "numpy.broadcast_arrays"
+    answer = ops.sync(client=client, framework="ngraph")
+    assert isinstance(answer, models.Catalogue)
+    assert {op.name.split(".")[0] for op in answer.ops} == {"ngraph"}
 
 
 def call_op(client: Client) -> None:

@@ -7,7 +7,7 @@ import createClient from "openapi-fetch";
 import type { components, operations, paths } from "./built/axiscast_api.ts";
 
 const client = createClient<paths, "application/json" | "application/problem+json">({ baseUrl: process.argv[2]! });
-const rows: components["schemas"]["NgraphBroadcast"] = { name: "ngraph.Broadcast", shape: [2, 3], broadcast_axes: [0] };
+const rows: components["schemas"]["OpWithShapeAndBroadcastAxes"] = { name: "ngraph.Broadcast", shape: [2, 3], broadcast_axes: [0] };
 
 const CALLS: Record<keyof operations, () => Promise<void>> = {
   async check() {
@@ -18,12 +18,18 @@ const CALLS: Record<keyof operations, () => Promise<void>> = {
   },
   async check_in_url() {
     const { data } = await client.GET("/v1/check", {
-      params: { query: { input: ["2,64,7,7", "64"], op: "numpy.add", explain: "true" } },
+      params: { query: { input: ["2,64,7,7", "64"], op: "numpy.add", explain: true } },
     });
     assert.equal(data?.compatible, false);
     assert.equal(data.conflict?.hints?.[0]?.op?.name, "numpy.add");
     assert.deepEqual(data.conflict.hints[0].inputs, [[2, 64, 7, 7], [64, 1, 1]]);
     assert.match(data.diagram ?? "", /conflict/);
+    const attributes = { mode: "explicit", target_shape: "2,3", axes_mapping: "1" } as const;
+    const explicit = await client.GET("/v1/check", {
+      params: { query: { input: ["3"], op: "openvino.Broadcast-1", attributes } },
+      querySerializer: { object: { style: "form", explode: true } },
+    });
+    assert.deepEqual(explicit.data?.outputs?.[0]?.shape, [2, 3]);
   },
   async check_batch() {
     const requests = [{ op: rows, inputs: [["N"]] }, { op: "no.op", inputs: [] }];

@@ -13,7 +13,7 @@ class InputCount(AnswerModel):
     """The number of inputs that an op accepts."""
 
     min: int = Field(description="The smallest number.")
-    max: int | None = Field(description="The largest number. Null means any number.")
+    max: int | None = Field(default=None, description="The largest number. It is absent if the op accepts any number.")
 
 
 class Reference(AnswerModel):
