@@ -129,7 +129,7 @@ def test_a_url_takes_symbols(http: httpx.Client) -> None:
     assert (target["compatible"], target["conditions"]) == (True, [])
     for wrong in ("N:2..", "3"):
         problem = http.get("/v1/check", params={"input": "N", "assume": wrong})
-        assert (problem.status_code, problem.json()["pointer"]) == (422, "/assume")
+        assert (problem.status_code, problem.json()["parameter"]) == (422, "assume")
 
 
 def test_a_client_sends_symbols_and_reads_null(client: Client) -> None:

@@ -114,8 +114,10 @@ def test_a_refusal_has_the_value_the_limit_and_the_remedy() -> None:
         document = refused.value.document()
         title = PROBLEM_KINDS[document["code"]][1]
         head = {"type": f"/problems/{document['code']}", "title": title, "status": 422}
-        found.append(json.dumps(document))
-        wanted.append(json.dumps({**head, "detail": members["detail"], "code": document["code"]} | members))
+        found.append(json.dumps(document, sort_keys=True))
+        located = {name: members[name] for name in ("detail", "pointer") if name in members}
+        errors = {"errors": [located]} if "pointer" in members else {}
+        wanted.append(json.dumps({**head, "code": document["code"], **members, **errors}, sort_keys=True))
 
     for name, members in DOCUMENTS.items():
         measure, work = CONSTANTS[f"limits.{name}"][0]

@@ -105,9 +105,9 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     ("GET /v1/ops/torch.expnd", None, None, "mean torch.expand or", None),
     (CHECK, b'{"inputs": [[3]],}', None, "the body is not JSON: remove the comma before }", {"inputs": [[3]]}),
     (CHECK, b"{'inputs': [[3]]}", None, "the body is not JSON: write \" for '", {"inputs": [[3]]}),
-    (GET, "input=3&formt=text", "/formt", "formt: this parameter does not exist: did you mean format?",
+    (GET, "input=3&formt=text", "formt", "formt: this parameter does not exist: did you mean format?",
      "input=3&format=text"),
-    (GET, "input=3&bogus=1", "/bogus", "valid parameters are input, op, dtype, explain, format, assume, warn and the "
+    (GET, "input=3&bogus=1", "bogus", "valid parameters are input, op, dtype, explain, format, assume, warn and the "
     "attributes of numpy.broadcast_arrays, which has none", "input=3"),
 ]  # fmt: skip
 
@@ -141,7 +141,12 @@ def test_a_problem_has_the_location_and_the_correction(
     (said, repaired), (_, _, pointer, form, _) = answers[number], BROKEN[number]
     assert said.status_code in (400, 404, 422)
     document = said.json()
-    assert (document.get("pointer"), form in document["detail"]) == (pointer, True), document["detail"]
+    place = document.get("pointer", document.get("parameter"))
+    details = "; ".join(error["detail"] for error in document.get("errors", [document]))
+    assert (place, form in details) == (pointer, True), details
+    if place is not None:
+        first = document["errors"][0]
+        assert first == {name: document[name] for name in ("detail", "pointer", "parameter") if name in document}
     assert repaired is None or repaired.status_code == 200, repaired.text
 
 

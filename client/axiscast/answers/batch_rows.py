@@ -53,5 +53,5 @@ def check_row(
     except Problem as problem:
         if problem.code == "overloaded":
             raise
-        problem.pointer = f"/requests/{number}{problem.pointer or ''}"
+        problem.move(f"/requests/{number}")
         return {"error": problem.document()}

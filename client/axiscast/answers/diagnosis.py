@@ -138,10 +138,14 @@ def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str]
 
 
 def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
-    """Return the fields of a WhyAnswer as plain values. If the request is already validated, pass it as `request`."""
-    answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes, "check": None}
+    """Return the fields of a WhyAnswer as plain values. Unknown fields are absent.
+
+    If the request is already validated, pass it as `request`.
+    """
+    answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes}
     if diagnosis.op is not None:
         answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
+    answer = {name: value for name, value in answer.items() if value is not None}
     try:
         request = request or diagnosis.request
         check = None if request is None else check_to_dict(request)
@@ -152,7 +156,7 @@ def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> di
     if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
         return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
     if "conflict" in check:
-        answer["sizes"] = [*check["conflict"]["sizes"]] or answer["sizes"]
+        answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
     return {**answer, "check": check, "message": _of_check(diagnosis, answer["op"], check)}
 
 

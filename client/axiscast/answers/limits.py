@@ -42,7 +42,9 @@ class Limit(int):
 
         The figures `elements` and `nbytes` are also fields of the problem.
         """
-        fields = {name: int64_or_text(figures[name]) for name in ("elements", "nbytes") if name in figures}
+        fields: dict[str, Any] = {
+            name: int64_or_text(figures[name]) for name in ("elements", "nbytes") if name in figures
+        }
         message = self._message.format(limit=int(self), **figures)
         return Problem(code, message, pointer=self._pointer, **fields, limit=int(self))
 

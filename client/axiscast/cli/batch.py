@@ -79,6 +79,7 @@ def _as_json(answer: LineAnswer) -> dict[str, Any]:
     if isinstance(answer, Problem):
         return {"error": answer.document()}
     document = {"code": answer.code, "status": answer.status, "detail": answer.detail, "pointer": answer.pointer}
+    document |= {"errors": answer.errors or None}
     return {"error": {name: value for name, value in document.items() if value is not None} | answer.facts}
 
 
@@ -114,7 +115,7 @@ def _check_lines(lines: Sequence[tuple[int, bytes]], check_batch: _CheckBatch) -
         try:
             parsed.append(_parse_line(line))
         except Problem as problem:
-            problem.detail = f"line {number}: {problem.detail}"
+            problem.move(label=f"line {number}: ")
             parsed.append(problem)
     answers = iter(_check_requests([request for request in parsed if isinstance(request, CheckRequest)], check_batch))
     return [item if isinstance(item, Problem) else next(answers) for item in parsed]

@@ -32,7 +32,7 @@ def report_failures() -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        raise click.UsageError(_in_command_line_notation(problem.detail, problem.pointer)) from None
+        raise click.UsageError(_in_command_line_notation(str(problem), problem.pointer)) from None
     except Exception as error:
         from .. import errors
 

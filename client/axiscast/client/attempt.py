@@ -103,7 +103,8 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
             problem = self.call.find_problem()
             if problem is not None and problem.code == error.code:  # the service's message uses HTTP terms
                 error.detail = problem.detail
-                error.args = (problem.detail,)
+                error.errors = problem.document().get("errors", [])
+                error.args = (str(problem),)
         if isinstance(error, InvalidAnswer | InvalidRequest | UnknownOp) or getattr(error, "status", 0) in (404, 405):
             error.args = (f"{error}{_note_if_older(self.headers.get('axiscast-version', ''))}",)
 

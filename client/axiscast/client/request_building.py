@@ -109,22 +109,23 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[li
         if len(answer.results) != len(rows):
             raise InvalidAnswer(f"the response has {len(answer.results)} results for {len(rows)} checks")
         return BatchAnswers(
-            _row_problem(result.error, row)
+            _row_problem(result.error, row, number)
             if isinstance(result, Failed)
             else drawn_by(Picture(row), check_consistency(result, row.get("op", NUMPY_OP.name), count))
-            for result, row, count in zip(answer.results, rows, counts, strict=True)
+            for number, (result, row, count) in enumerate(zip(answer.results, rows, counts, strict=True))
         )
 
     return _plain_call("/v1/check/batch", {"requests": rows}, CheckBatchAnswer, len(rows) + sum(counts), finish)
 
 
-def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProblem:
+def _row_problem(error: ProblemDetails, row: Mapping[str, Any], number: int) -> ServiceProblem:
     """Return the exception for an invalid check in a batch, with a message that is written for Python users."""
     document = error.model_dump(exclude_unset=True)
     if error.code in (InvalidRequest.code, UnknownOp.code):
         problem = find_problem(CheckRequest, row, MapNotation())
         if problem is not None and problem.code == error.code:
-            document["detail"] = problem.detail
+            problem.move(f"/requests/{number}")
+            document |= {"detail": problem.detail, "errors": problem.document()["errors"]}
     return problem_from(document, error.status)
 
 

@@ -196,6 +196,14 @@ class CheckAnswer(DrawnAnswer):
     diagram: str | None = Field(default=None, description="With `explain`: a drawing of the aligned axes as text.")
 
 
+class FieldError(AnswerModel):
+    """One fault of a request, and its location."""
+
+    detail: str = Field(description="What is wrong, and what is expected.")
+    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the body.")
+    parameter: str | None = Field(default=None, description="The name of the invalid query parameter.")
+
+
 class ProblemDetails(AnswerModel):
     """Problem details as defined by RFC 9457.
 
@@ -213,7 +221,11 @@ class ProblemDetails(AnswerModel):
         examples=["invalid-request"],
         json_schema_extra={"enum": [*PROBLEM_KINDS]},
     )
-    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field.")
+    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the body.")
+    parameter: str | None = Field(default=None, description="The name of the invalid query parameter.")
+    errors: ListOf[FieldError] = Field(
+        default=[], description="All faults of the request. The first fault is also in detail, pointer and parameter."
+    )
     conflict: ConflictAnswer | None = Field(default=None, description="For incompatible-shapes: conflict and hints.")
     limit: int | None = Field(default=None, description="The limit that the request exceeds.")
     elements: int | str | None = Field(

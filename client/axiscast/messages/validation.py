@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from ..ops import ALIASES, FRAMEWORKS, OPS, Op, op_class
 from ..ops.aliases import full_name
-from ..wire.problems import Problem
+from ..wire.problems import Fault, Problem
 from ..wire.shapes import json_type_name
 from ..wire.validation_errors import allowed_values, error_message, merge_renamed_fields
 from ..wire.wording import MAX_NAME_CHARACTERS, close_matches, count_of, did_you_mean
@@ -46,20 +46,45 @@ def validate(model: type[M], value: Any, notation: JsonNotation | None = None) -
 def problem_from_errors(
     error: ValidationError, model: type[BaseModel], value: Any, notation: JsonNotation | None = None
 ) -> Problem:
-    """Return the Problem for an invalid request. The problem's pointer locates the first error."""
+    """Return the Problem for an invalid request, with all its faults."""
     notation = notation or JsonNotation()
-    found = error.errors(include_url=False)
+    found = _errors_in_lists(error.errors(include_url=False), model, value)
     beside = [("op", name) for error in found if error["type"] == "extra_forbidden" for name in _names_in(error)]
     kept = [error for error in found if error["type"] != "missing" or error["loc"] not in beside]
     errors = merge_renamed_fields(kept)
-    location = _location(errors[0])
-    pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in location)
-    if errors[0]["type"] == "union_tag_invalid":
-        return unknown_op_problem(str(errors[0]["ctx"]["tag"]), pointer, notation)
-    sentences = dict.fromkeys(_sentence(error, model, value, notation) for error in errors[:_MAX_ERRORS])
-    more = len(errors) - _MAX_ERRORS
-    rest = f" ({count_of(more, 'more error')} in this request)" if more > 0 else ""
-    return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
+    faults = dict.fromkeys(_fault(error, model, value, notation) for error in errors[:_MAX_ERRORS])
+    code = "unknown-op" if errors[0]["type"] == "union_tag_invalid" else "invalid-request"
+    problem = Problem(code, "")
+    problem.errors = [*faults]
+    if (more := len(errors) - _MAX_ERRORS) > 0:
+        problem.errors.append(Fault(f"{count_of(more, 'more error')} in this request"))
+    return problem
+
+
+def _errors_in_lists(errors: list[ErrorDetails], model: type[BaseModel], value: Any) -> list[ErrorDetails]:
+    """Return the errors, with those of the other items of a short list. Validation stops at a list's first error."""
+    found = []
+    for error in errors:
+        found.append(error)
+        while len(found) < _MAX_ERRORS and (later := _next_in_list(error, model, value)):
+            found.append(error := later)
+    return found
+
+
+def _next_in_list(error: ErrorDetails, model: type[BaseModel], value: Any) -> ErrorDetails | None:
+    """Return the error in the next invalid item of the list that contains an error, or None."""
+    field, number, *_ = *error["loc"], None, None
+    items = value.get(field) if isinstance(value, dict) else None
+    if not isinstance(number, int) or not isinstance(items, list) or len(items) > _MAX_CHECKED_ITEMS:
+        return None
+    try:
+        model.model_validate({field: items[number + 1 :]})
+    except ValidationError as refused:
+        for later in refused.errors(include_url=False):
+            match later["loc"]:
+                case (place, int(step), *rest) if place == field:
+                    return {**later, "loc": (str(field), number + 1 + step, *rest)}
+    return None
 
 
 def _names_in(error: ErrorDetails) -> list[str]:
@@ -69,16 +94,22 @@ def _names_in(error: ErrorDetails) -> list[str]:
     return [*error["input"]] if error["loc"][0] == "op" and isinstance(error["input"], dict) else []
 
 
-_MAX_ERRORS = 8
-"""The maximum number of errors in a problem's `detail`."""
+_MAX_ERRORS = 16
+"""The maximum number of errors that a problem describes."""
+_MAX_CHECKED_ITEMS = 64
+"""The maximum length of a list in which all items are checked after an error. Each error checks the list again."""
 _MAX_CHARACTERS = 1000
 """The maximum length of one error message in characters. A message may contain values from the request."""
 
 
-def _sentence(error: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> str:
-    """Return the location of an error, followed by its message."""
+def _fault(error: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> Fault:
+    """Return the fault for an error. Its detail begins with the location."""
     location = _location(error)
-    return f"{notation.location(location)[:200]}: {_message(error, location, model, value, notation)[:_MAX_CHARACTERS]}"
+    pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in location)
+    if error["type"] == "union_tag_invalid":
+        return unknown_op_problem(str(error["ctx"]["tag"]), pointer, notation).errors[0]
+    message = _message(error, location, model, value, notation)[:_MAX_CHARACTERS]
+    return Fault(f"{notation.location(location)[:200]}: {message}", pointer)
 
 
 def _location(error: ErrorDetails) -> tuple[int | str, ...]:
@@ -109,6 +140,15 @@ def _ops_note(framework: str | None) -> str:
 def _framework(name: str) -> str | None:
     """Return the framework in an op's name, or None if the framework is unknown."""
     return _names()[0].get(full_name(name[:MAX_NAME_CHARACTERS]).lower().partition(".")[0])
+
+
+def framework_named(name: str) -> str:
+    """Return the framework with this name or import name, such as tf. Raises ValueError, with a suggestion."""
+    frameworks = _names()[0]
+    if name in frameworks:
+        return frameworks[name]
+    close = did_you_mean(close_matches(name, frameworks.values())) or f": write one of {', '.join(FRAMEWORKS)}"
+    raise ValueError(f"there is no framework {name[:MAX_NAME_CHARACTERS]!r}{close}")
 
 
 def close_ops(name: str) -> list[str]:

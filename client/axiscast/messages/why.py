@@ -29,7 +29,7 @@ class WhyRequest(RequestModel):
 
 
 class WhyAnswer(DrawnAnswer):
-    """The diagnosis of an error message. `op` and `inputs` can be sent as a check request. Unknown fields are null."""
+    """The diagnosis of an error message. `op` and `inputs` are the fields of a check. Unknown fields are absent."""
 
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op that has the rule of the failed call, with its attributes."

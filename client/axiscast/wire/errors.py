@@ -24,9 +24,10 @@ class AxiscastError(Exception):
 class ServiceProblem(AxiscastError):
     """The service refused the request.
 
-    `code`, `status` and `detail` describe the problem. `pointer` is a JSON Pointer to the invalid field, and `facts`
-    holds the additional members of the problem document. Problem codes that have no exception class of their own raise
-    this class.
+    `code`, `status` and `detail` describe the problem. `pointer` is a JSON Pointer to the invalid field. `errors` lists
+    all faults of the request, each with a `detail` and its `pointer` or `parameter`. str() shows the details of all
+    faults. `facts` holds the additional members of the problem document. Problem codes that have no exception class of
+    their own raise this class.
     """
 
     code: str = ""
@@ -36,9 +37,13 @@ class ServiceProblem(AxiscastError):
         self.status = document.get("status")
         self.detail = _text(document, "detail") or ""
         self.pointer = _text(document, "pointer")
-        attributes = ("type", "title", "status", "detail", "code", "pointer")
+        errors = document.get("errors")
+        self.errors = (
+            [_fault(error) for error in errors if isinstance(error, Mapping)] if isinstance(errors, list) else []
+        )
+        attributes = ("type", "title", "status", "detail", "code", "pointer", "parameter", "errors")
         self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in attributes}
-        super().__init__(self.detail or self.code)
+        super().__init__("; ".join(error["detail"] for error in self.errors) or self.detail or self.code)
 
 
 class InvalidRequest(ServiceProblem, ValueError):
@@ -61,6 +66,12 @@ class UnknownOp(ServiceProblem):
     """The requested op does not exist."""
 
     code = "unknown-op"
+
+
+def _fault(error: Mapping[str, Any]) -> dict[str, str]:
+    """Return the members of a fault that are strings. The `detail` is always present."""
+    members = {name: text for name in ("detail", "pointer", "parameter") if (text := _text(error, name)) is not None}
+    return {"detail": ""} | members
 
 
 def _text(document: Mapping[str, Any], member: str) -> str | None:

@@ -111,23 +111,56 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
 """The HTTP status, the title and the remedy for every problem code."""
 
 
+class Fault(NamedTuple):
+    """One fault of a request, and its location in the body or in the query."""
+
+    detail: str
+    pointer: str | None = None
+    parameter: str | None = None
+
+    def members(self) -> dict[str, Any]:
+        """Return the members that are not None, for a problem document."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
 class Problem(Exception):
     """The exception that is raised to refuse a request.
 
     `code` is a key in PROBLEM_KINDS. `detail` states the error, its location and the expected value. `pointer` is a
-    JSON Pointer into the request body. `facts` holds additional members for the problem document.
+    JSON Pointer into the request body, and `parameter` the name of a query parameter. `facts` holds additional members
+    for the problem document. str() returns the details of all `errors`.
     """
 
-    def __init__(self, code: str, detail: str, *, pointer: str | None = None, **facts: Any) -> None:
+    def __init__(
+        self, code: str, detail: str, *, pointer: str | None = None, parameter: str | None = None, **facts: Any
+    ) -> None:
         super().__init__(detail)
         self.code = code
-        self.detail = detail
-        self.pointer = pointer
         self.facts = facts
+        self.errors = [Fault(detail, pointer, parameter)]
+        """All faults of the request. The members `detail`, `pointer` and `parameter` describe the first fault."""
+
+    @property
+    def detail(self) -> str:
+        return self.errors[0].detail
+
+    @property
+    def pointer(self) -> str | None:
+        return self.errors[0].pointer
+
+    def __str__(self) -> str:
+        return "; ".join(fault.detail for fault in self.errors)
+
+    def move(self, pointer: str = "", label: str = "") -> None:
+        """Add a prefix to the pointers and to the details, because the request is a part of another request."""
+        self.errors = [
+            Fault(f"{label}{fault.detail}", f"{pointer}{fault.pointer or ''}", fault.parameter) for fault in self.errors
+        ]
 
     def document(self) -> dict[str, Any]:
-        """Return the problem details as a dict of JSON values."""
+        """Return the problem details as a dict of JSON values. `errors` is absent if no fault has a location."""
         status, title, _ = PROBLEM_KINDS[self.code]
-        document = {"type": f"/problems/{self.code}", "title": title, "status": status, "detail": self.detail}
-        document |= {"code": self.code} | ({} if self.pointer is None else {"pointer": self.pointer})
-        return document | self.facts
+        errors = [fault.members() for fault in self.errors]
+        head = {"type": f"/problems/{self.code}", "title": title, "status": status, "detail": self.detail}
+        located = {"errors": errors} if len(errors[0]) > 1 else {}
+        return head | {"code": self.code} | errors[0] | located | self.facts

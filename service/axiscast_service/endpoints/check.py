@@ -17,14 +17,15 @@ from axiscast.answers.plain_check import PlainCheck
 from axiscast.answers.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.wire.codec import ENCODINGS, Encoding
+from axiscast.wire.problems import Problem
 
 from ..middleware.caching import cacheable_response
 from ..middleware.negotiation import SVG, TEXT, best_offer, encoding_of_type, request_encoding, response_type
-from ..openapi import example_queries, request_body, responses
+from ..openapi import example_queries, query_parameter, request_body, responses
 from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS
 from .check_codec import check_in_body, encode_check, plain_check_in_query
-from .parameters import check_in_query
+from .parameters import check_in_query, read_parameters
 from .request_context import receive, response_with, threads_of
 
 router = APIRouter()
@@ -33,7 +34,8 @@ router = APIRouter()
 @router.post(
     "/v1/check",
     summary="Check shapes",
-    openapi_extra=request_body(CheckRequest),
+    openapi_extra=request_body(CheckRequest)
+    | {"parameters": [query_parameter("format", {"const": "svg"}, "svg: the response is a picture.")]},
     responses=responses(CheckAnswer, (SVG,)),
 )
 async def post_check(request: Request) -> Response:
@@ -41,9 +43,11 @@ async def post_check(request: Request) -> Response:
 
     With `Accept: image/svg+xml` or the query `format=svg`, the response is a picture.
     """
-    query = parse_qsl(request.scope["query_string"].decode("latin-1"))
-    media_type = SVG if _format_in(query) == SVG else response_type(request, request_encoding(request), (SVG,))
-    context = await receive(request, CheckRequest, media_type)
+    form = read_parameters(request.scope["query_string"], ("format",), "POST /v1/check").get("format")
+    if form not in (None, "json", "svg"):
+        raise Problem("invalid-request", f"format: must be json or svg, not {form[:60]!r}", parameter="format")
+    media_type = SVG if form == "svg" else response_type(request, request_encoding(request), (SVG,))
+    context = await receive(request, CheckRequest, media_type, ("format",))
     message = context.message
     request_size = validate_request(message.op, tuple(message.inputs))
 

@@ -9,14 +9,15 @@ from fastapi import APIRouter, Path, Request, Response
 
 from axiscast.answers.catalogue import list_ops
 from axiscast.messages.catalogue import Catalogue, OpEntry
-from axiscast.messages.validation import unknown_op_problem
+from axiscast.messages.validation import framework_named, unknown_op_problem
 from axiscast.ops import op_class
 from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
 from ..middleware.caching import StaticContent
 from ..middleware.negotiation import response_type
-from ..openapi import responses
+from ..openapi import query_parameter, responses
+from .parameters import read_parameters
 from .request_context import encoded, threads_of
 
 router = APIRouter()
@@ -24,18 +25,35 @@ router = APIRouter()
 Name = Annotated[str, Path(description="The op's name, or an alias.", examples=["numpy.broadcast_to"])]
 
 
-@router.get("/v1/ops", summary="Every op", responses=responses(Catalogue, problems=()))
+_FRAMEWORK = query_parameter(
+    "framework", {"type": "string", "examples": ["ngraph"]}, "List only the ops of this framework, such as torch."
+)
+
+
+@router.get(
+    "/v1/ops",
+    summary="Every op",
+    openapi_extra={"parameters": [_FRAMEWORK]},
+    responses=responses(Catalogue, problems=("invalid-request",)),
+)
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
     """List all ops. Each op has its attributes, a link to its definition, the tested release, and an example."""
+    name = read_parameters(request.scope["query_string"], ("framework",), "/v1/ops").get("framework")
+    try:
+        framework = None if name is None else framework_named(name)
+    except ValueError as error:
+        raise Problem("invalid-request", f"framework: {error}", parameter="framework") from None
     media_type = response_type(request, Encoding.JSON)
-    content = await threads_of(request).run_aside(partial(_catalogue, media_type))
+    content = await threads_of(request).run_aside(partial(_catalogue, media_type, framework))
     return content.respond(request)
 
 
 @cache
-def _catalogue(media_type: str) -> StaticContent:
-    content = encode(list_ops().model_dump(), ENCODINGS[media_type])
+def _catalogue(media_type: str, framework: str | None) -> StaticContent:
+    """Return the catalogue, or the ops of one framework."""
+    ops = [entry for entry in list_ops().ops if framework in (None, entry.name.split(".")[0])]
+    content = encode(Catalogue(ops=ops).model_dump(exclude_none=True), ENCODINGS[media_type])
     return StaticContent(content, media_type, {"Vary": "Accept, Accept-Encoding"})
 
 
@@ -43,8 +61,9 @@ def _catalogue(media_type: str) -> StaticContent:
 @router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: Name) -> Response:
     """Return one op from the catalogue."""
+    read_parameters(request.scope["query_string"], (), "/v1/ops/{name}")
     kind = op_class(name)
     if kind is None:
         raise Problem("not-found", unknown_op_problem(name, "").detail)
     entry = next(entry for entry in list_ops().ops if entry.name == kind.model_fields["name"].default)
-    return encoded(entry.model_dump(), response_type(request, Encoding.JSON))
+    return encoded(entry.model_dump(exclude_none=True), response_type(request, Encoding.JSON))

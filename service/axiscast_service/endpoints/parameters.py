@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from axiscast.answers.plain_check import DEFAULT_OP
 from axiscast.messages import CheckRequest
@@ -51,9 +52,7 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
     given = {name: text for name, text in query if name not in ("input", "warn")}
     texts = [text for name, text in query if name == "input"]
     warn = [text for name, text in query if name == "warn"]
-    inputs = [
-        _from_text(_parse_input, text, f"input {number}", f"inputs/{number}") for number, text in enumerate(texts)
-    ]
+    inputs = [_from_text(_parse_input, text, f"input {number}", "input") for number, text in enumerate(texts)]
     op = _plain_op(given)
     if given.get("format", "text") not in ("text", "json", "svg", "drawing"):
         raise _problem("format", f": must be text, json or svg, not {given['format'][:_SHOWN]!r}")
@@ -63,7 +62,7 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
     if warn:
         request["warn"] = warn
     if "assume" in given:
-        request["assume"] = _from_text(parse_assumptions, given["assume"], "assume", "assume")
+        request["assume"] = _from_text(parse_assumptions, given["assume"], "assume")
     if "dtype" in given:
         request["dtype"] = given["dtype"]
     if "explain" in given:
@@ -84,20 +83,39 @@ def _plain_op(given: Mapping[str, str]) -> dict[str, Any]:
     for attribute, text in given.items():
         if attribute not in PARAMETERS:
             _validate_attribute(attribute, given, kind)
-            op[attribute] = _from_text(partial(parse_attribute, kind, attribute), text, attribute, attribute)
+            op[attribute] = _from_text(partial(parse_attribute, kind, attribute), text, attribute)
     return op
 
 
-def _from_text(parse: Callable[[str], Any], text: str, name: str, pointer: str) -> Any:
+def _from_text(parse: Callable[[str], Any], text: str, name: str, parameter: str | None = None) -> Any:
     try:
         return parse(text)
     except ValueError as error:
-        raise _problem(name, f": {error}", pointer) from None
+        raise _problem(name, f": {error}", parameter) from None
 
 
-def _problem(name: str, detail: str, pointer: str | None = None) -> Problem:
-    """Return the problem that reports an invalid parameter."""
-    return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", pointer=f"/{(pointer or name)[:_SHOWN]}")
+def _problem(name: str, detail: str, parameter: str | None = None) -> Problem:
+    """Return the problem that reports an invalid parameter. `name` is how the message begins."""
+    return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", parameter=(parameter or name)[:_SHOWN])
+
+
+def read_parameters(query: bytes, allowed: Sequence[str], path: str) -> dict[str, str]:
+    """Return the query parameters of a request to `path`. Raises Problem if one is not `allowed`, or is repeated."""
+    given: dict[str, str] = {}
+    for name, text in parse_qsl(query[:_MAX_QUERY].decode("latin-1"), keep_blank_values=True):
+        if name not in allowed:
+            known = f"{path} takes {' and '.join(allowed) or 'no parameters'}"
+            raise _problem(
+                name, f": this parameter does not exist{did_you_mean(close_matches(name, allowed))}. {known}"
+            )
+        if name in given:
+            raise _problem(name, " is given twice")
+        given[name] = text
+    return given
+
+
+_MAX_QUERY = 2000
+"""The number of bytes of a query that are searched for an unknown or repeated parameter. Valid queries are shorter."""
 
 
 def validate_names(query: Sequence[tuple[str, str]]) -> None:
@@ -123,7 +141,7 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
     if "input" not in names:
         sizes = [name for name, text in query[:_SHOWN] if not text and _is_shape(name)]
         written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
-        raise Problem("invalid-request", f"input is missing: write {written}", pointer="/inputs")
+        raise Problem("invalid-request", f"input is missing: write {written}", parameter="input")
 
 
 def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:

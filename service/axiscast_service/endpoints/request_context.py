@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +18,7 @@ from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, no_li
 from ..middleware.negotiation import best_offer, encoding_of_type, request_encoding, response_type
 from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads
+from .parameters import read_parameters
 from .request_body import read_body
 
 M = TypeVar("M", bound=BaseModel)
@@ -68,11 +69,15 @@ def response_with(content: bytes, media_type: str) -> Response:
     return Response(content, media_type=media_type, headers={"Vary": "Accept"})
 
 
-async def receive(request: Request, model: type[M], media_type: str | None = None) -> RequestContext[M]:
+async def receive(
+    request: Request, model: type[M], media_type: str | None = None, parameters: Sequence[str] = ()
+) -> RequestContext[M]:
     """Receive the body as a message of this type and return the context. Raises Problem if the body is not valid.
 
     `media_type` is the media type of the response, if it is not one of ENCODINGS that the Accept header prefers.
+    `parameters` are the query parameters that the resource accepts.
     """
+    read_parameters(request.scope["query_string"], parameters, request.scope["path"])
     media = request_encoding(request)
     media_type = media_type or response_type(request, media)
     memory: MemoryReservation = request.state.memory

@@ -154,7 +154,7 @@ class FastPath:
             else:
                 written = None if body else short_check_in_url(query.decode(), accept)
         except Problem as problem:
-            return _refuse(problem, content_type, accept)
+            return _refuse(problem, content_type, accept, query is not None)
         except Exception:
             return None  # the normal path will also fail, and report the error
         if written is None or len(written[0]) > FREE_BYTES:
@@ -164,9 +164,9 @@ class FastPath:
         return 200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None
 
 
-def _refuse(problem: Problem, content_type: str, accept: str) -> ShortResponse | None:
+def _refuse(problem: Problem, content_type: str, accept: str, in_query: bool) -> ShortResponse | None:
     """Return the response that reports a problem, or None if the problem is a server error or closes the connection."""
-    refusal = problem_parts(problem, content_type, accept)
+    refusal = problem_parts(problem, content_type, accept, in_query)
     if refusal.status >= 500 or "Connection" in refusal.headers:
         return None
     fields = "\r\n".join([f"{name.lower()}: {value}" for name, value in refusal.headers.items()]).encode()

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from axiscast.wire.codec import ENCODINGS, Encoding, encode
-from axiscast.wire.problems import Problem
+from axiscast.wire.problems import Fault, Problem
 
 from .negotiation import SVG, TEXT, best_offer
 from .request_ids import request_id_of
@@ -31,8 +31,10 @@ class ProblemParts(NamedTuple):
     media_type: str
 
 
-def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemParts:
+def problem_parts(problem: Problem, content_type: str, accept: str, in_query: bool = False) -> ProblemParts:
     """Return the parts of a problem response to a request with these Content-Type and Accept headers.
+
+    If `in_query` is true, the request is in the query of a URL, so the problem names parameters instead of pointers.
 
     The document is encoded as MessagePack only if the Accept header requests MessagePack, or if the request body is
     MessagePack.
@@ -44,6 +46,11 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
             media = ENCODINGS.get(best_offer(accept, body, (TEXT, SVG)), Encoding.JSON)
         except Problem:
             media = Encoding.JSON  # no supported type is acceptable, so the response is JSON, like a 406 response
+    if in_query:
+        problem.errors = [
+            Fault(detail, None, _parameter(pointer) if name is None else name)
+            for detail, pointer, name in problem.errors
+        ]
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "method-not-allowed":
@@ -60,11 +67,20 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
     return ProblemParts(document["status"], headers, encode(document, media), media_type)
 
 
+def _parameter(pointer: str | None) -> str | None:
+    """Return the query parameter that contains a field of a check request, or None for the request as a whole."""
+    _, field, *steps = (pointer or "/").split("/")
+    if field == "op" and steps:
+        field = steps[0]
+    return "input" if field == "inputs" else field or None
+
+
 def response_of(problem: Problem, request: Request) -> Response:
     """Return the response that reports a problem."""
     request.state.problem = problem.code
     fields = request.headers
-    refusal = problem_parts(problem, fields.get("content-type", ""), ",".join(fields.getlist("accept")))
+    in_query = request.scope.get("method") in ("GET", "HEAD")
+    refusal = problem_parts(problem, fields.get("content-type", ""), ",".join(fields.getlist("accept")), in_query)
     return Response(refusal.content, refusal.status, refusal.headers, refusal.media_type)
 
 

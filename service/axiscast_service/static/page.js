@@ -205,15 +205,15 @@ function showMissing(fields) {
   showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
 }
 
-/** Shows a problem's message beside the field to which its pointer refers. If there is no such field, shows it as the result. */
-function showProblem({title, detail = title ?? "", pointer}) {
-  const [place, ...path] = (pointer ?? "").split("/").slice(1);
+/** Shows a problem's message beside the field that its pointer or parameter names. Otherwise, shows it as the result. */
+function showProblem({title, detail = title ?? "", pointer, parameter = ""}) {
+  const steps = parameter === "input" ? detail.match(/^input (\d+)(?:, axis (\d+))?: /)?.slice(1).filter(Boolean) ?? [] : [];
+  const [place, ...path] = pointer?.split("/").slice(1) ?? [parameter === "input" ? "inputs" : parameter, ...steps];
   const ids = place === "inputs" ? [`inputs-${path[0]}`, place] : [...path.map((part) => `field-${part}`), `field-${place}`, place];
   const id = ids.find((one) => $(one) && errorSlotOf(one));
   if (!id) return showVerdict("", "No result", detail);
-  const [first] = detail.split(/; (?=[\w/]+: )/);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
-  const message = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
+  const message = axis + detail.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
   const label = place === "inputs" ? `shape${path.length ? ` ${letterOf(Number(path[0]))}` : "s"}` : place;
   showVerdict("error", `✗ Invalid ${label}`, "Correct the marked field.");
   errorSlotOf(id).textContent = message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
