@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import NamedTuple
 
-from planted import graphs, modules, right
-from planted.files import Runs, export_module, save_graph
+from planted import graphs, modules, right, upstream, upstream_held_out
+from planted.files import Runs, export_module, file_names, save_graph
 from planted.graphs import Sizes
 
 import axiscast
@@ -68,6 +68,7 @@ def _made(folder: Path) -> Iterator[Case]:
                 for (value, shape) in module.inputs.items() for axis, name in module.axes[value].items()
             }  # fmt: skip
             yield Case(module.name, path, "", (example,), module.fails)
+    yield from _from_upstream(folder)
     for fits in right.GRAPHS:
         path = folder / f"right graph {fits.name}.onnx"
         save_graph(fits.graph, fits.constants, path)
@@ -80,6 +81,27 @@ def _made(folder: Path) -> Iterator[Case]:
         path = folder / f"needless {each.name}.onnx"
         if path.exists() or _exported(each.name, each.make(), each.inputs, each.axes, path):
             yield Case(each.name, path, "needless", each.runs, None)
+
+
+def _from_upstream(folder: Path) -> Iterator[Case]:
+    """Write the models with bugs from upstream issues, with both exporters, and yield them."""
+    for half, bugs in (("upstream, chosen on", upstream), ("upstream, held out", upstream_held_out)):
+        for graph in bugs.GRAPHS:
+            path = folder / f"upstream graph {graph.name}.onnx"
+            save_graph(graph.graph, graph.constants, path)
+            yield Case(graph.name, path, half, (graph.example,), graph.fails)
+        for dynamo, listed in ((False, bugs.MODULES), (True, bugs.DYNAMO)):
+            for module in listed:
+                path = folder / f"upstream module {module.name}.onnx"
+                given = module.name, module.forward, module.inputs, module.axes, path, dynamo
+                if path.exists() or _exported(*given):
+                    names = file_names(path, module.inputs, module.axes)
+                    example = {
+                        names[name]: shape[axis]
+                        for value, shape in module.inputs.items() for axis, name in module.axes[value].items()
+                    }  # fmt: skip
+                    fails = {names[name]: size for name, size in module.fails.items()}
+                    yield Case(module.name, path, half, (example,), fails)
 
 
 def _exported(name: str, *arguments: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +42,13 @@ def _type_of(model: onnx.ModelProto, name: str) -> type:
 
 
 def export_module(
-    forward: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], axes: Axes | dict[str, list[int]], path: Path
+    forward: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    axes: Axes | dict[str, list[int]],
+    path: Path,
+    dynamo: bool = False,
 ) -> None:
-    """Export a module to a file by torch's older exporter. Raises the exceptions of the exporter."""
+    """Export a module to a file by one of torch's two exporters. Raises the exceptions of the exporter."""
 
     class Wrapped(torch.nn.Module):
         """Return a forward function as a module."""
@@ -58,10 +62,26 @@ def export_module(
         wrapped.inner = forward
     torch.manual_seed(0)
     arguments = tuple(torch.rand(shape) for shape in inputs.values())
+    if dynamo:
+        shapes = tuple(dict.fromkeys(axes[value], torch.export.Dim.DYNAMIC) for value in inputs)
+        program = torch.onnx.export(
+            wrapped, arguments, dynamo=True, input_names=list(inputs), dynamic_shapes=(shapes,), verbose=False
+        )
+        program.save(path)
+        if not all(file_names(path, inputs, axes).values()):
+            path.unlink()
+            raise ValueError("the exporter has fixed a size")
+        return
     with torch.no_grad():
         torch.onnx.export(
             wrapped, arguments, path, dynamo=False, opset_version=OPSET, input_names=list(inputs), dynamic_axes=axes
         )
+
+
+def file_names(path: Path, inputs: Iterable[str], axes: Axes) -> dict[str, str]:
+    """Return the name in the file of each free size. The newer exporter replaces the given names by its own."""
+    by_name = {value.name: value.type.tensor_type.shape.dim for value in onnx.load(path).graph.input}
+    return {name: by_name[value][axis].dim_param for value in inputs for axis, name in axes[value].items()}
 
 
 class Runs:
