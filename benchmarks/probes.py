@@ -132,7 +132,7 @@ def count(case: Case, sort: str, example: Sizes, rows: dict[str, Counter[str]], 
     row = rows.setdefault(sort, Counter())
     row["models"] += 1
     row["seconds"] += process_time() - start  # type: ignore[assignment]
-    levels: tuple[FailOn, ...] = ("square", "pinned", "depends")
+    levels: tuple[FailOn, ...] = ("square", "needs")
     for fail_on in levels:
         row[fail_on] += report.exit_status(fail_on) != 0
     if each:
@@ -149,13 +149,10 @@ def table(found: Iterator[Case], each: bool) -> None:
             sort = "right, free without need"
             count(case, f"{sort}, with --example", case.runs[0], rows, each)
         count(case, sort, {}, rows, each)
-    print("| models | all | not 0 | --fail-on pinned | --fail-on depends | CPU s |")
-    print("|---|---|---|---|---|---|")
+    print("| models | all | not 0 | --fail-on needs | CPU s |")
+    print("|---|---|---|---|---|")
     for sort, row in rows.items():
-        print(
-            f"| {sort} | {row['models']} | {row['square']} | {row['pinned']} | {row['depends']} | "
-            f"{row['seconds']:.1f} |"
-        )
+        print(f"| {sort} | {row['models']} | {row['square']} | {row['needs']} | {row['seconds']:.1f} |")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import onnx
 
 import axiscast
 from axiscast import Finding, Report
+from axiscast.models.formats.finding_message import unchecked_text
 
 Check = Callable[..., Report]
 
@@ -34,13 +35,14 @@ def checks(folder: Path) -> Check:
 
 def verdicts(report: Report) -> dict[str, Any]:
     """Return for each node its output shape and conditions, the code of its conflict, or why it is not checked."""
-    return {finding.node: verdict(finding) for finding in report.nodes if finding.answer or finding.reason}
+    return {finding.node: verdict(finding) for finding in report.nodes if finding.answer or finding.unchecked}
 
 
 def verdict(finding: Finding) -> Any:
     if finding.answer is None:
-        return finding.reason
+        return finding.unchecked and unchecked_text(finding.unchecked)
     if finding.answer.conflict is not None:
         return finding.answer.conflict.code
     shape = [*finding.output]
-    return (shape, [*finding.conditions]) if finding.conditions else shape
+    conditions = [condition.text for condition in finding.answer.conditions]
+    return (shape, conditions) if conditions else shape

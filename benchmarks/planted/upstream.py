@@ -40,14 +40,15 @@ GRAPHS = [
           "(float[seq] x) => (float[a] y) {y = ScatterElements<axis = 0>(x, index, new)}",
           {"index": [*range(12)], "new": (12,)}, {"seq": 12}, {"seq": 5}),
     Graph("channels that were declared free", "github.com/microsoft/onnxruntime/issues/14237",
-          "(float[batch,channels,h,w] x) => (float[a,8,b,c] y) {y = Conv<kernel_shape = [3,3], pads = [1,1,1,1]>(x, k)}",
+          "(float[batch,channels,h,w] x) => (float[a,8,b,c] y) "
+          "{y = Conv<kernel_shape = [3,3], pads = [1,1,1,1]>(x, k)}",
           {"k": (8, 3, 3, 3)}, {"batch": 2, "channels": 3, "h": 16, "w": 16},
           {"batch": 2, "channels": 5, "h": 16, "w": 16}),
 ]  # fmt: skip
 
 
 def _window_reverse(x: Tensor) -> Tensor:
-    b, h, w, c = (int(size) for size in x.shape)
+    _, h, w, c = (int(size) for size in x.shape)
     windows = x.reshape(-1, h // 4, 4, w // 4, 4, c).transpose(2, 3).reshape(-1, 16, c)
     count = int(windows.shape[0] / (h * w / 4 / 4))
     return windows.reshape(count, h // 4, w // 4, 16, c).mean(3)

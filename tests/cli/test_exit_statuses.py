@@ -70,8 +70,8 @@ def test_the_exit_status_is_0_for_yes_1_for_no_and_2_for_a_mistake(folder: Path,
 
 def model() -> None:
     onnx = pytest.importorskip("onnx")
-    graph = "(float[3] x, float[4] y, float[2,3] m) => (float[] o) {a = Add(x, x) o = MatMul(m, y) b = Add(o, x)}"
-    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {graph}'), "model.onnx")
+    graph = "(float[3] x, float[4] y, float[2,3] m) => (float[] o) {a = Add(x, x) o = my.Magic(m, y) b = Add(o, x)}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "my": 1]> g {graph}'), "model.onnx")
 
 
 def test_an_unchecked_node_exits_with_3(folder: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand
+from axiscast.models.finding import Failure, Quantity, Requirement, SizeRule
 from axiscast.models.formats.finding_message import describe_finding
 from axiscast.models.formats.operation_code import reshape_code
 
@@ -100,27 +101,62 @@ def test_a_conflict_with_a_target_names_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
     assert describe_finding(Finding("e", "Expand", operands, answer)) == (
-        "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: the sizes must be equal or 1."
+        "Expand(x (3, 1), shape=(5, 4)) does not broadcast: axis -2 is 3 in x and 5 in the target."
     )
 
 
-DEPENDS = [
-    ("Add", [("x", ("batch", 8, "seq", 8)), ("Unsqueeze_7", (1, 1, "?", "?"))],
-     "x (batch, 8, seq, 8) + Unsqueeze_7 fits only if Unsqueeze_7 (1, 1, ?, ?) is (1, 1, seq or 1, 8 or 1); "
-     "onnx could not infer it. Try --assume seq=13"),
-    ("Add", [("x", ("N", 64)), ("m", ("M", 1))],
-     "x (N, 64) + m (M, 1) fits only if N == M or N == 1 or M == 1."),
-    ("Mul", [("x", ("?", 3)), ("y", ("?", 3))],
-     "x (?, 3) * y (?, 3) fits only if the sizes on axis -2 are equal, or 1; onnx could not infer these sizes. "
-     "Try --assume batch=13 --assume seq=17"),
+NEEDS = [
+    ("Add", [("x", ("batch", 8, "seq", 8)), ("Unsqueeze_7", (1, 1, "?", 8))],
+     "x (batch, 8, seq, 8) + Unsqueeze_7 (1, 1, ?, 8) needs seq == Unsqueeze_7.shape[2] or seq == 1 or "
+     "Unsqueeze_7.shape[2] == 1."),
+    ("Add", [("x", ("N", 64)), ("m", ("M", 1))], "x (N, 64) + m (M, 1) needs N == M or N == 1 or M == 1."),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "operands", "message"), DEPENDS)
+@pytest.mark.parametrize(("op", "operands", "message"), NEEDS)
 def test_conditions_name_unknown_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe_finding(finding(op, *operands, assumable=("batch", "seq"))) == message
+    assert describe_finding(finding(op, *operands)) == message
+
+
+def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Finding:
+    operands = (Operand("input 0", "x", ("batch", "seq", 8)), Operand("input 1", "to", (3,)))
+    return Finding("n", op, operands, failure=Failure({"batch": 5, "seq": 7}, requirement, (), rules))
+
+
+PINNED = "although the file declares {} as dynamic. With batch=5, seq=7, {}. Take the size from the input in the "
+PINNED += "exported code, or export it as fixed."
+SEQ, ELEMENTS = Quantity(7, 0, 1), Quantity(280, 0, what="elements")
+FAILURES = [
+    (failed("Add", Requirement("broadcast", SEQ, Quantity(12, 1, 0)), SizeRule("seq", "equal", 12, or_one=True)),
+     "x (batch, seq, 8) + to (3,) runs only with seq = 12 or 1, "
+     + PINNED.format("seq", "x.shape[1] is 7, but to.shape[0] is 12")),
+    (failed("Reshape", Requirement("equal", ELEMENTS, Quantity(192)),
+            SizeRule("batch", "equal", 2), SizeRule("seq", "equal", 12)),
+     "Reshape(x (batch, seq, 8), to (3,)) runs only with batch = 2 and seq = 12, "
+     + PINNED.format("batch and seq", "x.size is 280, but must be 192")),
+    (failed("Reshape", Requirement("multiple", ELEMENTS, Quantity(32)), SizeRule("seq", "multiple", 4)),
+     "Reshape(x (batch, seq, 8), to (3,)) needs seq to be a multiple of 4. "
+     "With batch=5, seq=7, x.size is 280, but must be a multiple of 32."),
+    (failed("TopK", Requirement("at-most", Quantity(10, 1, what="value"), SEQ), SizeRule("seq", "at-least", 10)),
+     "TopK(x (batch, seq, 8), to (3,)) needs seq to be at least 10. "
+     "With batch=5, seq=7, to is 10, but x.shape[1] is 7."),
+    (failed("Add", Requirement("broadcast", SEQ, Quantity(13, 1, 0)),
+            SizeRule("seq", "equal", -1, (("past", 1), ("batch", 2)))),
+     "x (batch, seq, 8) + to (3,) needs seq = past + 2 * batch - 1. "
+     "With batch=5, seq=7, x.shape[1] is 7, but to.shape[0] is 13."),
+    (failed("Split", Requirement("equal", SEQ, Quantity(12))),
+     "Split(x (batch, seq, 8), to (3,)) runs at none of the sizes that were tried. "
+     "With batch=5, seq=7, x.shape[1] is 7, but must be 12."),
+    (failed("Custom", None, SizeRule("seq", "equal", 3)),
+     "Custom(x (batch, seq, 8), to (3,)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "message"), FAILURES)
+def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, message: str) -> None:
+    assert describe_finding(found) == message
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,15 @@ from axiscast import (
     UnexpectedStatus,
     WorkTooLarge,
 )
+from axiscast.models.finding import Unchecked
 from axiscast.models.node_checks import NodeCheck, check_nodes
 
 REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before this one took 2 s", "status": 422})
 
 
-def node_check(node: int, *shapes: list[int | str], reason: str = "") -> NodeCheck:
+def node_check(node: int, *shapes: list[int | str], unchecked: Unchecked | None = None) -> NodeCheck:
     return NodeCheck(
-        Finding(str(node), "Add", reason=reason), {"op": {"name": "onnx.Expand", "shape": [1]}, "inputs": shapes}
+        Finding(str(node), "Add", unchecked=unchecked), {"op": {"name": "onnx.Expand", "shape": [1]}, "inputs": shapes}
     )
 
 
@@ -115,7 +116,7 @@ def test_a_node_that_is_too_large_alone_is_unchecked_with_the_reason() -> None:
         ],
     )
     assert [finding.verdict for finding in findings] == ["compatible", "unchecked", "compatible"]
-    assert findings[1].reason == "the rows before this one took 2 s"
+    assert findings[1].unchecked == Unchecked("limit", ("the rows before this one took 2 s",))
 
 
 def test_an_overloaded_service_raises_and_gives_no_verdict() -> None:
@@ -127,9 +128,10 @@ def test_an_overloaded_service_raises_and_gives_no_verdict() -> None:
 
 
 def test_a_reason_is_kept_unless_there_is_a_conflict() -> None:
+    refused = Unchecked("refused")
     conflict = {"op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": []}, "inputs": [[4]]}
     findings = check_nodes(
-        [node_check(0, [3], reason="types differ"), NodeCheck(Finding("1", "Add", reason="types differ"), conflict)],
+        [node_check(0, [3], unchecked=refused), NodeCheck(Finding("1", "Add", unchecked=refused), conflict)],
         axiscast.check_batch,
     )
     assert [finding.verdict for finding in findings] == ["unchecked", "incompatible"]

@@ -166,7 +166,7 @@ def test_messages_show_the_expression_of_a_size_and_json_its_name(check: Check) 
     nodes = [helper.make_node("Add", ["x", "y"], ["a"]), helper.make_node("Add", ["y", "z"], ["b"])]
     first, second = check(helper.make_model(helper.make_graph(nodes, "graph", inputs, []))).as_json()["nodes"]
     assert first["message"] == (
-        "x (Min(512, seq), 3) + y (seq, 3) fits only if Min(512, seq) == seq or Min(512, seq) == 1 or seq == 1."
+        "x (Min(512, seq), 3) + y (seq, 3) needs Min(512, seq) == seq or Min(512, seq) == 1 or seq == 1."
     )
     assert first["inputs"][0]["shape"] == ["Min_512_seq", 3]
     assert second["message"].startswith(
@@ -201,10 +201,7 @@ def test_constants_that_are_also_inputs_are_constants(check: Check) -> None:
 
 def test_a_node_that_onnx_cannot_infer_is_unchecked_with_its_name_and_shapes(check: Check) -> None:
     report = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) r = Relu(m)}")
-    assert verdicts(report) == {
-        "m": "onnx says: Incompatible dimensions for matrix multiplication",
-        "a": "rank unknown: m",
-    }
+    assert verdicts(report) == {"m": "onnx can't infer its output from these inputs", "a": "the rank of m is unknown"}
     assert [operand.shape for operand in report.nodes[0].operands] == [(2, 3), (4, 5)]
     assert (report.exit_status(), report.errors) == (3, ())
 
@@ -326,7 +323,7 @@ def test_a_shape_with_too_many_axes_is_unchecked(check: Check) -> None:
     inputs = [helper.make_tensor_value_info(name, 1, [1] * 5000) for name in "xy"]
     model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "y"], ["a"])], "graph", inputs, []))
     report = check(model)
-    assert (report.exit_status(), report.nodes[0].reason[:17]) == (3, "a shape has 5000 ")
+    assert (report.exit_status(), report.nodes[0].unchecked[0]) == (3, "limit")
 
 
 def test_names_that_are_not_utf_8_are_shown_with_escapes(tmp_path: Path) -> None:
@@ -390,7 +387,7 @@ def test_a_stated_shape_before_a_failing_node_hides_no_later_conflict(check: Che
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((9, 4), np.float32), "w"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4,), np.float32), "bias"))
     report = check(model)
-    assert verdicts(report) == {"m": "onnx says: Incompatible dimensions for matrix multiplication", "b": ["N", 4]}
+    assert verdicts(report) == {"m": "onnx can't infer its output from these inputs", "b": ["N", 4]}
     assert [operand.by_file for operand in report.nodes[0].operands] == [True, False]
 
 
@@ -413,7 +410,7 @@ def test_a_service_with_the_default_budget_checks_thousands_of_symbolic_nodes(ch
     graph = f"({inputs}) => ({outputs}) {{ {' '.join(f'z{node} = Add(x{node}, y{node})' for node in nodes)} }}"
     with Client(service.url) as client:
         report = check(graph, check_batch=client.check_batch)
-    assert [finding.verdict for finding in report.nodes] == ["depends"] * 3000
+    assert [finding.verdict for finding in report.nodes] == ["needs"] * 3000
     last = report.nodes[-1].answer
     assert last is not None
     assert [condition.text for condition in last.conditions] == [

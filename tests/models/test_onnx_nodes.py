@@ -96,7 +96,7 @@ def test_expand_broadcasts_with_the_shape_in_its_second_input(check: Check) -> N
         "d": [4, 3, 2],
         "e": ([3, 5], ["N == 3 or N == 1"]),
         "f": ([3, "?"], ["shape[0] == 3 or shape[0] == 1"]),
-        "g": "rank unknown: some",
+        "g": "the rank of some is unknown",
         "h": ["N", 2, 3, 6],
     }
 
@@ -118,7 +118,7 @@ LEGACY = [
         "broadcast = 1",
         "2,3",
         "N",
-        "before opset 7, the rule depends on which sizes of input 1 are 1, but some of these sizes are unknown",
+        "before opset 7, the rule depends on which sizes of the second input are 1, which is not known",
     ),
     ("broadcast = 0", "2,3", "2,3", [2, 3]),
     ("broadcast = 0", "2,3", "3", "rank-mismatch"),
@@ -161,7 +161,7 @@ def test_findings_of_onnx_own_models_agree_with_its_inference() -> None:
         model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
         inferred = {value.name: _sizes(value) for value in (*model.graph.value_info, *model.graph.output)}
         report = axiscast.check_model(path)
-        assert report.exit_status("depends") == 0
+        assert report.exit_status("needs") == 0
         nodes = {node.name or node.output[0]: node for node in model.graph.node}
         for name, shape in verdicts(report).items():
             assert shape == inferred[nodes[name].output[0]], (path.name, name)
@@ -218,6 +218,6 @@ def test_matmul_broadcasts_all_axes_except_the_last_two(check: Check) -> None:
     found = verdicts(check(graph))
     assert found == {
         "a": ["B", 8, "S", 64], "b": ["B", 8, "S", 64], "c": ["B", 3, "S", 64], "e": ["B", 8, "S", 64],
-        "d": "onnx says: Incompatible dimensions for matrix multiplication",
+        "d": "onnx can't infer its output from these inputs",
         "f": (["B", 8, "S", 64], ["T == 64"]),
     }  # fmt: skip

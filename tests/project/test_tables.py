@@ -82,7 +82,7 @@ def test_each_code_of_a_warning_in_the_code_is_described() -> None:
 
 
 def test_the_table_of_findings_lists_each_kind_with_its_level() -> None:
-    rows = [(code, level) for cell, _, level in table("models.md", "Findings") for code in codes(cell)]
+    rows = [(code, level) for cell, *_, level in table("models.md", "Findings") for code in codes(cell)]
     levels = {kind: ", ".join(dict.fromkeys([level, _COMMANDS[level]])) for kind, (level, _) in RULES.items()}
     assert dict(rows) == levels
     assert {code for code, _ in rows} == {*get_args(ReportKind)}

@@ -78,9 +78,9 @@ def check_command(
     Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}. One line of JSON is printed
     for it. If a line is invalid, {"error": ...} is printed, and the next lines are still checked.
 
-    Each node of an ONNX model is checked with its symbolic sizes, and then with numbers in their place. The report
-    lists nodes that always fail, nodes that combine two inputs into an accidental outer product ("square"), nodes that
-    need one particular number for a dynamic size, and nodes that broadcast only for some sizes.
+    An ONNX model is tried with three sizes of every size that it declares as dynamic. The report lists nodes that run
+    at none of them, nodes that run only at one size, nodes that combine two inputs into an accidental outer product
+    ("square"), and nodes that run only if sizes follow a rule, such as being multiples of 32.
 
     The exit status is 0 if everything broadcasts, and 1 if it does not, or if a model has a finding as severe as
     --fail-on. It is 2 for invalid arguments or an invalid line of a batch, and 3 if a node of a model could not be

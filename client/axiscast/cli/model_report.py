@@ -26,16 +26,16 @@ def model_options(command: F) -> F:
     command = click.option(
         "--fail-on",
         type=click.Choice(get_args(FailOn)),
-        help="For models: the least severe finding for which the exit status is 1. incompatible: a node always fails. "
-        "square (default): also accidental outer products. pinned: also dynamic sizes that must have one particular "
-        "value. depends: also nodes that broadcast only for some sizes.",
+        help="For models: the least severe finding for which the exit status is 1. incompatible: a node runs at no "
+        "sizes, or only at one size that the file declares as dynamic. square (default): also accidental outer "
+        "products. needs: also nodes that run only if sizes follow a rule.",
     )(command)
     command = click.option(
         "--example",
         multiple=True,
         metavar="NAME=SIZE",
         callback=_parse_examples,
-        help="For models: sizes with which the model runs, such as batch=7 or batch=7,seq=13. May be repeated.",
+        help="For models: sizes with which the model runs, such as batch=7,seq=13. They are tried first.",
     )(command)
     command = click.option(
         "--kinds",

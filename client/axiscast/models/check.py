@@ -41,8 +41,8 @@ def check_model(
         path: The path of the ONNX file.
         assume: Known sizes for named sizes of the model. If the value is an integer, it replaces the name before shapes
             are inferred. If the value is a range such as "2..", it limits the possible sizes.
-        example: A set of sizes at which the model is known to run. The probe also tries this set.
-        probe: Whether to try integers for the dynamic sizes. A node that fails for every set of sizes is incompatible.
+        example: Sizes at which the model is known to run. The search for sizes tries them first.
+        probe: Whether to try integers for the dynamic sizes, and to search for sizes at which failing nodes run.
         kinds: The kinds of suspicious broadcasts to report, as in `watch`.
         check_batch: The function that checks the nodes, such as the `check_batch` method of a Client.
         progress: A function that is called with the number of finished checks and the total number of checks.

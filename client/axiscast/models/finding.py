@@ -1,19 +1,22 @@
-"""Finding: the check result for one operation of a model or program that broadcasts."""
+"""Finding: the check result for one operation of a model or program, as facts. `formats` writes them as sentences."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import le
 from typing import Any, Literal, NamedTuple
 
 from ..messages import CheckAnswer
-from ..messages.conditions import Condition, DimensionPlace
+from ..plan import relations
 
 SizeOrName = int | str
-Verdict = Literal["compatible", "depends", "incompatible", "unchecked"]
+PartialSize = int | str | None
+"""A size: an integer, a name, or None if the size is unknown and has no name."""
+Verdict = Literal["compatible", "needs", "pinned", "incompatible", "unchecked"]
 ReportKind = Literal[
-    "incompatible", "square", "mutual-stretch", "rank-promotion", "contradicted", "pinned", "depends", "unchecked"
+    "incompatible", "pinned", "square", "mutual-stretch", "rank-promotion", "contradicted", "needs", "unchecked"
 ]
 SUSPICIOUS: tuple[ReportKind, ...] = ("square", "mutual-stretch", "rank-promotion")
 """The kinds of findings that a check reports as warnings. Each kind has the same name as the warning's code."""
@@ -33,34 +36,94 @@ class Operand:
     """Whether a size of the operand is only stated in the model file, and can't be inferred from the model's inputs."""
 
 
-class PinnedSize(NamedTuple):
-    """A named size that the file declares as dynamic, although the model runs with only one value of the size."""
+class Quantity(NamedTuple):
+    """An integer in a requirement."""
+
+    value: int
+    input: int | None = None
+    """The number of the input to which the integer belongs, or None if it is a constant."""
+    axis: int | None = None
+    """The axis whose size is the integer, or None if the integer is another property."""
+    what: Literal["size", "elements", "rank", "value"] = "size"
+    """The property of the input: the size of an axis, the number of elements or axes, or one of its elements."""
+
+
+RequirementKind = Literal["equal", "broadcast", "broadcast-to", "multiple", "at-most"]
+_HOLDS = {
+    "equal": relations.Relation.EQUAL.holds,
+    "broadcast": relations.Relation.BROADCAST.holds,
+    "broadcast-to": relations.Relation.BROADCAST_TO.holds,
+    "multiple": relations.Relation.DIVISIBLE.holds,
+    "at-most": le,
+}
+
+
+class Requirement(NamedTuple):
+    """A relation between two integers that an operation requires."""
+
+    kind: RequirementKind
+    left: Quantity
+    right: Quantity
+
+    @property
+    def holds(self) -> bool:
+        """Whether the two integers have the relation."""
+        return bool(_HOLDS[self.kind](self.left.value, self.right.value))
+
+
+class SizeRule(NamedTuple):
+    """A rule for a named size without which an operation fails."""
 
     name: str
-    size: int
+    kind: Literal["equal", "multiple", "at-most", "at-least"]
+    size: int = 0
+    """The integer of the rule. If there are `terms`, it is added to their sum."""
+    terms: tuple[tuple[str, int], ...] = ()
+    """The other named sizes in the rule, each with its factor."""
     or_one: bool = False
     """Whether the named size may also be 1, because an axis of size 1 broadcasts."""
 
-    def __str__(self) -> str:
-        return f"{self.name} = {self.size}{' or 1' if self.or_one else ''}"
+    @property
+    def is_pin(self) -> bool:
+        """Whether the rule permits only one integer."""
+        return self.kind == "equal" and not self.terms
 
 
-class TrialSummary(NamedTuple):
-    """A summary of the results for a node that was tried with several sets of sizes."""
+class Failure(NamedTuple):
+    """The failure of an operation at a set of sizes, and the rules with which the operation runs."""
 
-    outcome: Literal["fits", "partly", "fails"]
-    """Whether the node's shapes broadcast for all sets of sizes, for some sets, or for no set."""
-    sizes: Mapping[str, int] = {}
-    """The first set of sizes for which the node fails."""
-    sets: int = 0
-    """The number of sets of sizes that were tried."""
-    needs: str = ""
-    """What the node needs, such as "h to be a multiple of 32", or "" if this is unknown."""
+    sizes: Mapping[str, int]
+    """The named sizes of the trial in which the operation fails."""
+    requirement: Requirement | None
+    """What the operation requires, or None if only onnx knows why it fails."""
+    shapes: tuple[tuple[PartialSize, ...] | None, ...] = ()
+    """The shapes of the operands in this trial."""
+    rules: tuple[SizeRule, ...] = ()
+    """The rules with which the operation runs, or () if no sizes were found at which it runs."""
+
+
+class Contradiction(NamedTuple):
+    """A shape that the file states for a value, and the shape that follows from the inputs."""
+
+    value: str
+    stated: tuple[PartialSize, ...]
+    inferred: tuple[PartialSize, ...]
+
+
+class Unchecked(NamedTuple):
+    """The reason why an operation could not be checked."""
+
+    code: Literal[
+        "unknown-rank", "other-opset", "input-count", "undefined", "unknown-units", "negative-axis", "unit-expands",
+        "refused", "unsolved", "limit",
+    ]  # fmt: skip
+    details: tuple[str, ...] = ()
+    """The names and numbers in the sentence about the reason."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """The check result for one operation that broadcasts."""
+    """The check result for one operation."""
 
     node: str
     """The name of the node in the model. For a node in a subgraph, the path of the subgraph comes before the name."""
@@ -68,22 +131,19 @@ class Finding:
     """The name of the operation in its framework, such as "Add" or "aten.add.Tensor"."""
     operands: tuple[Operand, ...] = ()
     answer: CheckAnswer | None = None
-    """The answer to the node's check, or None if the node is unchecked."""
-    reason: str = ""
-    """The reason why the node is unchecked."""
+    """The answer to the operation's check with named sizes, or None if there is no answer."""
+    unchecked: Unchecked | None = None
+    """The reason why the operation is unchecked."""
     file: str | None = None
     """The path of the source file that created the node, as recorded in the model."""
     line: int | None = None
-    assumable: tuple[str, ...] = ()
-    """The named sizes of the model's inputs. The user can set each of them with --assume."""
-    tried: TrialSummary | None = None
-    """A summary of the trials with several sets of sizes, if the trials show more than the check with named sizes."""
-    pins: tuple[PinnedSize, ...] = ()
-    """The named sizes that must have one particular value, because the operation fails otherwise."""
+    failure: Failure | None = None
+    """The failure of the operation in a trial with integers."""
+    passes_trials: bool = False
+    """Whether the operation was tried with integers and did not fail."""
     size_expressions: Mapping[str, str] = field(default_factory=dict)
     """The expressions that messages show in place of size names, such as Min(512, seq) for Min_512_seq."""
-    contradiction: str = ""
-    """A sentence about a shape in the file that contradicts the inferred shape, or "" if there is no such shape."""
+    contradiction: Contradiction | None = None
 
     def __repr__(self) -> str:
         where = f" at {self.file}:{self.line}" if self.file else f" at {self.node}" if self.node else ""
@@ -92,26 +152,22 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the operation broadcasts for all sizes, for some sizes, or for no sizes."""
-        if self.tried is not None and self.tried.outcome != "fails":
-            return "compatible" if self.tried.outcome == "fits" else "depends"
+        """Whether the operation runs at all sizes, at some sizes, or at none."""
+        if self.failure is not None:
+            rules = self.failure.rules
+            return "incompatible" if not rules else "pinned" if all(rule.is_pin for rule in rules) else "needs"
+        if self.passes_trials:
+            return "compatible"
         if self.answer is None:
-            return "unchecked" if self.reason else "depends" if self.pins else "compatible"
+            return "unchecked" if self.unchecked else "compatible"
         return _VERDICTS[self.answer.compatible]
 
     @property
     def kinds(self) -> tuple[ReportKind, ...]:
         """The kinds of this finding, the most severe kind first. The tuple is empty if the operation has no problem."""
-        kinds: list[ReportKind] = []
-        if (verdict := self.verdict) in ("incompatible", "unchecked"):
-            kinds.append(verdict)
         codes = {warning.code for warning in self.answer.warnings} if self.answer else set()
-        kinds += [kind for kind in SUSPICIOUS if kind in codes]
-        if self.contradiction:
-            kinds.append("contradicted")
-        if verdict == "depends":
-            kinds.append("pinned" if self.pins else "depends")
-        return tuple(kinds)
+        found = {self.verdict, *codes, "contradicted" if self.contradiction else ""}
+        return tuple(kind for kind in _KINDS if kind in found)
 
     @property
     def output(self) -> tuple[SizeOrName, ...] | None:
@@ -121,36 +177,6 @@ class Finding:
         """
         return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
 
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """The conditions that the sizes must satisfy, as strings."""
-        return tuple(condition.text for condition in self._conditions())
-
-    @property
-    def has_local_conditions(self) -> bool:
-        """Whether a condition contains an unnamed size, so that the same text means something else for another node."""
-        return any(self.unnamed_in_conditions())
-
-    def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield each condition as pairs of sizes. A condition holds if the two sizes of at least one pair are equal."""
-        for condition in self._conditions():
-            yield [tuple(equation.equal or (None, None)) for equation in condition.any]
-
-    def unnamed_in_conditions(self) -> Iterator[bool]:
-        """For each condition, yield whether the condition contains an unnamed size."""
-        for condition in self._conditions():
-            sides = [side for each in condition.any for side in (*(each.equal or ()), *(each.divides or ()))]
-            yield any(isinstance(side, DimensionPlace) or is_placeholder(str(side)) for side in sides)
-
-    @property
-    def conflicting_sizes(self) -> tuple[int, ...]:
-        """The integer sizes that conflict. There are usually two of them, and none if the answer has no conflict."""
-        conflict = self.answer.conflict if self.answer else None
-        return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
-
-    def _conditions(self) -> list[Condition]:
-        return self.answer.conditions if self.answer else []
-
     def as_json(self) -> dict[str, Any]:
         """Return the finding as a plain map that can be encoded as JSON."""
         operands = [
@@ -158,15 +184,20 @@ class Finding:
             | ({"by_file": True} if operand.by_file else {})
             for operand in self.operands
         ]
-        result: dict[str, Any] = (
-            {"reason": self.reason} if self.answer is None else {"answer": self.answer.model_dump(exclude_unset=True)}
-        )
-        if self.tried is not None:
-            result["tried"] = {**self.tried._asdict(), "sizes": {**self.tried.sizes}}
-        if self.pins:
-            result["pins"] = [pin._asdict() for pin in self.pins]
+        facts: dict[str, Any] = {"answer": self.answer.model_dump(exclude_unset=True)} if self.answer else {}
+        if self.unchecked and self.verdict == "unchecked":
+            facts["unchecked"] = self.unchecked._asdict()
+        if self.failure is not None:
+            requirement = self.failure.requirement
+            sides = requirement and {"left": requirement.left._asdict(), "right": requirement.right._asdict()}
+            facts["failure"] = {
+                "sizes": {**self.failure.sizes},
+                "requirement": requirement and {"kind": requirement.kind, **(sides or {})},
+                "shapes": [shape and [*shape] for shape in self.failure.shapes],
+                "rules": [{**rule._asdict(), "terms": dict(rule.terms)} for rule in self.failure.rules],
+            }
         if self.contradiction:
-            result["contradiction"] = self.contradiction
+            facts["contradiction"] = self.contradiction._asdict()
         return {
             "node": self.node,
             "op_type": self.op,
@@ -175,7 +206,7 @@ class Finding:
             "file": self.file,
             "line": self.line,
             "inputs": operands,
-            **result,
+            **facts,
         }
 
 
@@ -184,4 +215,5 @@ def is_placeholder(name: str) -> bool:
     return _PLACEHOLDER.fullmatch(name) is not None
 
 
-_VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "depends", False: "incompatible"}
+_VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "needs", False: "incompatible"}
+_KINDS: tuple[ReportKind, ...] = ("incompatible", "unchecked", "pinned", *SUSPICIOUS, "contradicted", "needs")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..answers.intent import FindingKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
-from .finding import Finding
+from .finding import Finding, Unchecked
 from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]
@@ -31,7 +31,7 @@ class NodeCheck(NamedTuple):
     finding: Finding
     """The finding for the node, which does not yet contain the answer to the check."""
     request: RequestFields | None
-    """The check request, or None if the node can't be checked for the reason in `finding.reason`.
+    """The check request, or None if the node can't be checked for the reason in `finding.unchecked`.
 
     If there are both a request and a reason, the response to the request is used only if it reports a conflict.
     """
@@ -80,8 +80,8 @@ def _request_key(request: RequestFields | None, assume: Mapping[str, int | str],
 def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, kinds: Sequence[FindingKind]) -> Finding:
     """Return the finding for a node, completed by the response to the node's check request."""
     if isinstance(response, ServiceProblem):
-        return replace(check.finding, reason=response.detail)
-    if response is None or check.request is None or (check.finding.reason and response.conflict is None):
+        return replace(check.finding, unchecked=Unchecked("limit", (response.detail,)))
+    if response is None or check.request is None or (check.finding.unchecked and response.conflict is None):
         return check.finding
     if response.conflict is not None:
         op = check.request["op"]["name"]  # the op in a model is fixed, so hints about another op do not help

@@ -12,13 +12,12 @@ from .finding import SUSPICIOUS, Finding, ReportKind, Verdict
 from .formats.finding_message import finding_as_json
 from .formats.terminal import block
 
-FailOn = Literal["incompatible", "square", "pinned", "depends"]
+FailOn = Literal["incompatible", "square", "needs"]
 """The severity levels, from the most to the least severe. Each level includes the kinds of all more severe levels."""
 _LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {
-    "incompatible": ("incompatible",),
+    "incompatible": ("incompatible", "pinned"),
     "square": (*SUSPICIOUS, "contradicted"),
-    "pinned": ("pinned",),
-    "depends": ("depends",),
+    "needs": ("needs",),
 }
 """The kinds of findings that each severity level adds to the more severe levels."""
 _SHOWN_ALONE = {"incompatible", *SUSPICIOUS, "contradicted"}
@@ -46,7 +45,7 @@ class Report:
     sizes: tuple[Mapping[str, int], ...] = ()
     """The sets of sizes with which the model was tried."""
     notes: tuple[str, ...] = ()
-    """Notes for the user, such as the sizes that were not tried. Notes do not change the exit status."""
+    """Notes for the user. Notes do not change the exit status."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -58,15 +57,15 @@ class Report:
         """The total number of nodes, and the number of nodes per verdict and per other kind of finding."""
         verdicts = Counter(node.verdict for node in self.nodes)
         kinds = Counter(kind for node in self.nodes for kind in node.kinds)
-        others = {name: kinds[name] for name in ("square", "contradicted", "pinned")}
+        others = {name: kinds[name] for name in ("square", "contradicted")}
         others |= {name: kinds[name] for name in SUSPICIOUS if kinds[name]}
         return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
 
     def groups(self, kind: ReportKind) -> list[list[Finding]]:
         """Return groups of the findings that have one kind.
 
-        Findings that need the same sizes are in one group. All unchecked findings are also in one group. Every other
-        group contains only one finding.
+        Findings with the same rules are in one group. All unchecked findings are also in one group. Every other group
+        contains only one finding.
         """
         groups: dict[object, list[Finding]] = {}
         for number, finding in enumerate(self.nodes):
@@ -75,8 +74,8 @@ class Report:
             key: object = number
             if kind == "unchecked":
                 key = kind
-            elif kind in ("depends", "pinned") and not finding.has_local_conditions:
-                key = (finding.conditions, finding.pins, finding.tried and finding.tried.needs)
+            elif finding.failure is not None and finding.failure.rules:
+                key = finding.failure.rules
             groups.setdefault(key, []).append(finding)
         return list(groups.values())
 
@@ -115,7 +114,7 @@ class Report:
             return notes.rstrip()
         groups = [[node] for node in self.nodes if _SHOWN_ALONE & {*node.kinds}]
         groups += self.groups("unchecked")
-        for group in (*self.groups("pinned"), *self.groups("depends")):
+        for group in (*self.groups("pinned"), *self.groups("needs")):
             rest = [node for node in group if not _SHOWN_ALONE & {*node.kinds}]
             groups += [[node] for node in rest] if all_nodes else [rest] if rest else []
         if all_nodes:
@@ -132,7 +131,7 @@ class Report:
         return (
             f"{printable(self.path)}: {counts['nodes']} nodes broadcast"
             f"{f' ({suspicious} suspicious)' if suspicious else ''}: "
-            f"{counts['compatible']} compatible, {counts['depends']} depending on sizes, "
+            f"{counts['compatible']} compatible, {counts['needs']} needs, {counts['pinned']} pinned, "
             f"{counts['incompatible']} incompatible, {counts['unchecked']} unchecked"
         ).lstrip(" :")  # GitHub would execute a line that begins with "::" as a command
 

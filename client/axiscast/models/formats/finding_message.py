@@ -1,4 +1,4 @@
-"""The message for a finding. The message is one line that contains the names of the operands and proposes a fix."""
+"""The message for a finding: one line that names the operands, states the sizes, and proposes a fix."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from ...answers.symbolic import lower_symbolic
 from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Hint
+from ...messages.conditions import Condition, DimensionPlace, Side
 from ...messages.validation import validate
 from ...plan.alignment import Alignment, ShapeMismatch
-from ...plan.relations import Relation
 from ...wire.shapes import format_shape
 from ..display import printable
-from ..finding import Finding, ReportKind
-from .condition_text import assume_advice, condition_sentence, named_conditions
+from ..finding import Finding, Quantity, ReportKind, SizeRule, Unchecked
 from .operation_code import (
     is_call,
     known_shapes,
@@ -31,19 +30,31 @@ from .operation_code import (
     reshape_code,
     shown_sizes,
 )
-from .trial_text import failing_sizes, partial_failure_text, pin_predicate, trial_sentences
 
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
+_UNCHECKED: dict[str, str] = {
+    "unknown-rank": "the rank of {} is unknown",
+    "other-opset": "this function is for another opset than the model",
+    "input-count": "{} takes {} inputs, but this node has {}",
+    "undefined": "opset {} does not define {}, or defines it with a different rule",
+    "unknown-units": "before opset 7, the rule depends on which sizes of the second input are 1, which is not known",
+    "negative-axis": "before opset 7, the meaning of a negative axis is undefined",
+    "unit-expands": "before opset 7, the rule does not expand a size of 1, although models rely on it",
+    "refused": "onnx can't infer its output from these inputs",
+    "unsolved": "it fails at the tried sizes, and the search for sizes at which it runs reached its limit",
+    "limit": "{}",
+}
+"""The sentence for each reason why an operation is unchecked, with places for its details."""
+
+
+_MUST = {"multiple": "a multiple of ", "at-most": "at most "}
 
 
 def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
     """Return the message for a finding. If `kind` is given, return only the part of the message about this kind."""
     kinds = finding.kinds if kind is None else (kind,)
     sentences = [_SENTENCES[each](finding) for each in kinds] or [f"{_result(finding)}."]
-    sentences += _by_file(finding)
-    if "depends" in kinds and finding.tried is None:
-        sentences += assume_advice(finding)
-    return with_expressions(finding, " ".join(sentences))
+    return with_expressions(finding, " ".join([*sentences, *_by_file(finding)]))
 
 
 def with_expressions(finding: Finding, text: str) -> str:
@@ -65,18 +76,67 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
             if (square := _square_of(finding)) and square.fix:
                 inputs = [[size if isinstance(size, int) else str(size) for size in row] for row in square.fix.inputs]
                 warning["hint"] |= {"text": f"Write {_changed_code(finding, square.fix)}.", "inputs": inputs}
-    for condition, named in zip(plain.get("conditions", ()), named_conditions(finding), strict=True):
-        condition["text"] = named.text
+    for condition, known in zip(plain.get("conditions", ()), answer.conditions if answer else (), strict=True):
+        condition["text"] = _condition_text(finding, known)
     if answer is not None and answer.conflict is not None:
         conflict = plain["conflict"]
-        conflict["message"] = describe_finding(finding, "incompatible")
+        conflict["message"] = _conflict(finding)
         for sent, hint in zip(conflict.get("hints", ()), answer.conflict.hints, strict=True):
             sent["text"] = _hint_text(finding, hint)
     return {**fields, "message": describe_finding(finding)}
 
 
+def needs_text(finding: Finding) -> str:
+    """Return what an operation needs, such as "seq = 12" or "h to be a multiple of 32", or "" if nothing is known."""
+    if finding.failure is not None:
+        return printable(" and ".join(map(_rule_text, finding.failure.rules)))
+    conditions = finding.answer.conditions if finding.answer else []
+    texts = [_condition_text(finding, condition) for condition in conditions]
+    return " and ".join(f"({text})" if " or " in text and len(texts) > 1 else text for text in texts)
+
+
+def unchecked_text(reason: Unchecked) -> str:
+    """Return the reason why an operation is unchecked."""
+    details = reason.details if reason.code != "unknown-rank" else (", ".join(reason.details),)
+    return printable(_UNCHECKED[reason.code].format(*details))
+
+
+def _rule_text(rule: SizeRule) -> str:
+    """Return a rule, such as "total = past + seq", in a form that fits after "needs" and "only with"."""
+    if rule.kind == "multiple":
+        return f"{rule.name} to be a multiple of {rule.size}"
+    if rule.kind != "equal":
+        return f"{rule.name} to be {rule.kind.replace('-', ' ')} {rule.size}"
+    parts = [
+        f"{'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)} * '}{name}"
+        for name, factor in rule.terms
+    ]
+    if rule.size or not parts:
+        parts.append(f"{'-' if rule.size < 0 else '+'} {abs(rule.size)}")
+    return f"{rule.name} = {' '.join(parts).removeprefix('+ ')}{' or 1' if rule.or_one else ''}"
+
+
+def _condition_text(finding: Finding, condition: Condition) -> str:
+    """Return a condition on named sizes, in which an unnamed size is written as code, such as x.shape[0]."""
+    equations = []
+    for equation in condition.any:
+        one, other = (_side_text(finding, side) for side in equation.divides or equation.equal or ("?", "?"))
+        equations.append(f"{one} {'divides' if equation.divides else '=='} {other}")
+    return " or ".join(equations)
+
+
+def _side_text(finding: Finding, side: Side) -> str:
+    if not isinstance(side, DimensionPlace):
+        return str(side)
+    role = "target" if side.input is None else f"input {side.input}"
+    number = next((number for number, each in enumerate(finding.operands) if each.role == role), None)
+    return f"shape[{side.axis}]" if number is None else f"{operand_name(finding, number)}.shape[{side.axis}]"
+
+
 def _result(finding: Finding) -> str:
     """Return a clause that contains the operation and the shape to which its operands broadcast."""
+    if finding.output is None and finding.answer is None:
+        return f"{_code_or_name(finding)} runs"
     output = format_shape(shown_sizes(finding.output)) if finding.output is not None else "an unknown shape"
     verb = "broadcasts to" if is_call(finding) and "square" in finding.kinds else "gives"
     return f"{operation_code(finding)} {verb} {output}"
@@ -85,57 +145,103 @@ def _result(finding: Finding) -> str:
 def _by_file(finding: Finding) -> Iterator[str]:
     """If some shapes are only stated in the model file, yield a sentence that says so."""
     names = [operand_name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
-    if names and finding.answer is not None:
+    if names and finding.answer is not None and finding.failure is None:
         subject, verb = ("shape", "is") if len(names) == 1 else ("shapes", "are")
         yield f"The {subject} of {' and '.join(dict.fromkeys(names))} {verb} known only from the file."
 
 
 def _incompatible(finding: Finding) -> str:
+    if finding.answer is not None and finding.answer.conflict is not None:
+        hints = [_hint_text(finding, hint) for hint in finding.answer.conflict.hints[:1]]
+        return " ".join([_conflict(finding), *hints])
+    if finding.failure is not None and finding.failure.sizes:
+        return f"{_code_or_name(finding)} runs at none of the sizes that were tried. {_failure_text(finding)}"
+    return f"{_code_or_name(finding)} fails. {_failure_text(finding)}"
+
+
+def _conflict(finding: Finding) -> str:
+    """Return the sizes that conflict for all values of the named sizes."""
     conflict = finding.answer.conflict if finding.answer else None
-    if conflict is None:
+    if conflict is None or not conflict.sizes:
+        return f"{operation_code(finding)} does not broadcast."
+    # An output axis is counted from the last axis, so that it has the same index in all operands.
+    rank = max(map(len, known_shapes(finding)))
+    axes = conflict.axes or [(conflict.axis or 0) - rank] * len(conflict.sizes)
+    owners = ["the target" if each is None else operand_name(finding, each) for each in conflict.inputs]
+    same_axis = len(set(axes)) == 1
+    sides = [
+        f"{size} in {owner}" if same_axis else f"{size} on axis {axis} of {owner}"
+        for size, owner, axis in zip(conflict.sizes, owners, axes, strict=True)
+    ]
+    listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
+    text = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
+    subject = f"axis {axes[0]} is" if same_axis else "the sizes are"
+    return f"{operation_code(finding)} does not broadcast: {subject} {text}."
+
+
+def _failure_text(finding: Finding) -> str:
+    """Return a sentence with the numbers in the failure of an operation."""
+    failure = finding.failure
+    if failure is None:
         return ""
-    message = _with_names(finding, conflict.message)
-    if Relation.BROADCAST.requirement in conflict.message and conflict.axis is not None and None not in conflict.inputs:
-        owners = [operand_name(finding, number or 0) for number in conflict.inputs]
-        sides = [f"{size} in {owner}" for size, owner in zip(conflict.sizes, owners, strict=True)]
-        listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
-        # The axis is counted from the last axis, so that it has the same index in all operands.
-        axis = conflict.axis - max(map(len, known_shapes(finding)))
-        at_sizes = f" for {failing_sizes(finding)}" if finding.tried else ""
-        sizes = f"{', '.join(listed[:-1])} and {listed[-1]}"
-        message = f"{operation_code(finding)} does not broadcast{at_sizes}: axis {axis} is {sizes}."
-    elif finding.tried:
-        message = f"For {failing_sizes(finding)}: {message}"
-    if finding.tried is None:
-        return " ".join([message, *(_hint_text(finding, hint) for hint in conflict.hints[:1])])
-    # Hints are left out, because they would contain the integers that were tried for the named sizes.
-    pinned = [f"It {pin_predicate(finding)}."] if finding.pins else []
-    return " ".join([message, *trial_sentences(finding), *pinned])
+    sizes = printable(", ".join(f"{name}={size}" for name, size in failure.sizes.items()))
+    at_sizes = f"With {sizes}, " if sizes else ""
+    if failure.requirement is None:
+        return f"{at_sizes}onnx refuses it." if at_sizes else "onnx refuses it."
+    kind, left, right = failure.requirement
+    if left.input is None and right.input is not None:
+        left, right = right, left
+    name = _quantity_name(finding, right)
+    verb = f"but {name} is {right.value}" if name else f"but must be {_MUST.get(kind, '')}{right.value}"
+    return f"{at_sizes}{_quantity_name(finding, left) or 'a number'} is {left.value}, {verb}."
+
+
+def _quantity_name(finding: Finding, quantity: Quantity) -> str:
+    """Return an integer of a requirement as code, such as "pos.shape[1]", or "" for a constant."""
+    if quantity.input is None or quantity.input >= len(finding.operands):
+        return ""
+    name = operand_name(finding, quantity.input)
+    suffix = {"elements": ".size", "rank": ".ndim"}.get(quantity.what, "")
+    place = "" if quantity.axis is None else f"[{quantity.axis}]"
+    return f"{name}{suffix or ('.shape' if quantity.what == 'size' and place else '')}{place}"
+
+
+def _pinned(finding: Finding) -> str:
+    rules = finding.failure.rules if finding.failure else ()
+    names = printable(" and ".join(rule.name for rule in rules))
+    return (
+        f"{_code_or_name(finding)} runs only with {needs_text(finding)}, although the file declares {names} as "
+        f"dynamic. {_failure_text(finding)} Take the size from the input in the exported code, or export it as fixed."
+    )
+
+
+def _needs(finding: Finding) -> str:
+    return f"{_code_or_name(finding)} needs {needs_text(finding)}. {_failure_text(finding)}".rstrip()
+
+
+def _contradicted(finding: Finding) -> str:
+    known = finding.contradiction
+    if known is None:
+        return ""
+    stated, inferred = (f"({', '.join('?' if size is None else str(size) for size in shape)})" for shape in known[1:])
+    return printable(f"The file states shape {stated} for {known.value}, but its inputs give {inferred}.")
+
+
+def _unchecked(finding: Finding) -> str:
+    reason = unchecked_text(finding.unchecked) if finding.unchecked else ""
+    return f"{_code_or_name(finding)} could not be checked: {reason}."
 
 
 def _hint_text(finding: Finding, hint: Hint) -> str:
-    """Return a hint as a sentence with the names of the operands, and with code if only one operand changes."""
+    """Return a hint as a sentence with the names of the operands, as code if only one operand changes."""
     inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
     old = {number: [*map(str, finding.operands[number].shape or ())] for number in inputs}
     new = {number: [*map(str, shape)] for number, shape in zip(inputs, hint.inputs, strict=False)}
     changed = [number for number in new if old[number] != new[number]]
     if len(changed) == 1 and (code := reshape_code(old[changed[0]], new[changed[0]])):
         return f"Write {operation_code(finding, {changed[0]: code}, ())}."
-    text = _with_names(finding, hint.text)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _with_names(finding: Finding, message: str) -> str:
-    """Replace "input 0", "input 1" and so on in a message by the names of the operands."""
-    numbers = {operand.role: number for number, operand in enumerate(finding.operands)}
-
-    def name(match: re.Match[str]) -> str:
-        number = numbers.get(f"input {match[1]}")
-        if number is None:
-            return match[0]
-        return name_and_shape(finding, number) if match[2] else operand_name(finding, number)
-
-    return re.sub(r"[Ii]nput ([0-9]+)( of shape \([^)]*\))?", name, message)
+    shapes = [f"{operand_name(finding, number)} the shape ({', '.join(new[number])})" for number in changed]
+    return f"Give {' and '.join(shapes)}." if shapes else f"{hint.text[:1].upper()}{hint.text[1:]}."
 
 
 class _Square(NamedTuple):
@@ -217,29 +323,11 @@ def _warning_message(finding: Finding, code: str) -> str:
 
 
 def _rank_promotion(finding: Finding) -> str:
-    return _with_names(finding, _warning_message(finding, "rank-promotion"))
-
-
-def _depends(finding: Finding) -> str:
-    if finding.tried is None:
-        return condition_sentence(finding)
-    if finding.conditions:
-        return f"{condition_sentence(finding)} It {partial_failure_text(finding)}."
-    return f"{_code_or_name(finding)} {partial_failure_text(finding)}."
-
-
-def _pinned(finding: Finding) -> str:
-    return f"{_code_or_name(finding)} {pin_predicate(finding)}."
-
-
-def _contradicted(finding: Finding) -> str:
-    return f"{printable(finding.contradiction[:1].upper() + finding.contradiction[1:])}."
-
-
-def _unchecked(finding: Finding) -> str:
-    at_sizes = f" for {failing_sizes(finding)}" if finding.tried else ""
-    message = f"{_code_or_name(finding)} could not be checked{at_sizes}: {printable(finding.reason)}"
-    return " ".join([message if finding.tried is None else f"{message.rstrip('.')}.", *trial_sentences(finding)])
+    ranks = [*map(len, known_shapes(finding))]
+    longest = ranks.index(max(ranks))
+    shorter = [name_and_shape(finding, number) for number, rank in enumerate(ranks) if 0 < rank < ranks[longest]]
+    verb = "gets" if len(shorter) == 1 else "get"
+    return f"{' and '.join(shorter)} {verb} new axes on the left to match {name_and_shape(finding, longest)}."
 
 
 def _code_or_name(finding: Finding) -> str:
@@ -255,5 +343,5 @@ _SENTENCES: dict[ReportKind, Callable[[Finding], str]] = {
     "rank-promotion": _rank_promotion,
     "contradicted": _contradicted,
     "pinned": _pinned,
-    "depends": _depends,
+    "needs": _needs,
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ..display import printable
 from ..finding import Finding, ReportKind
 from ..report import Report
-from .finding_message import describe_finding
+from .finding_message import describe_finding, unchecked_text
 from .repository import Repository
 from .sarif import RULES
 from .terminal import group_summary, label_prefix, node_label
@@ -33,14 +33,14 @@ def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iter
         for error in report.errors:
             yield _command("error", model, None, "not inferred", error)
         for note in report.notes:
-            yield _command("notice", model, None, "not tried", note)
+            yield _command("notice", model, None, "note", note)
         yield report.summary
 
 
 def _message(group: Sequence[Finding], kind: ReportKind, report: Report) -> str:
     first = group[0]
     if len(group) > 1:
-        reason = f"; the first, {node_label(first)}: {printable(first.reason)}" if first.reason else ""
+        reason = f"; the first, {node_label(first)}: {unchecked_text(first.unchecked)}" if first.unchecked else ""
         return f"{printable(report.path)}: {group_summary(group)}{reason}"
     return f"{printable(report.path)}: {label_prefix(first)}{describe_finding(first, kind)}"
 

@@ -18,20 +18,14 @@ from .repository import Repository
 from .terminal import label_prefix
 
 RULES: dict[ReportKind, tuple[str, str]] = {
-    "incompatible": (
-        "error",
-        "Shapes that do not broadcast for any sizes, or did not broadcast for any of the tried sizes.",
-    ),
-    "unchecked": ("error", "A node that could not be checked, because its shapes are unknown or onnx refuses it."),
+    "incompatible": ("error", "No sizes were found at which the node runs."),
+    "unchecked": ("error", "A node that could not be checked."),
+    "pinned": ("error", "A node that runs only with one value of a size that the file declares as dynamic."),
     "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
     "mutual-stretch": ("warning", "Two inputs that expand each other."),
     "rank-promotion": ("warning", "Inputs of different ranks."),
     "contradicted": ("warning", "A shape in the file that contradicts the shape inferred from the inputs."),
-    "pinned": (
-        "warning",
-        "A size that the file declares as dynamic, although the model runs with only one value of this size.",
-    ),
-    "depends": ("note", "Shapes that broadcast for some sizes only."),
+    "needs": ("note", "A node that runs only if its sizes follow a rule."),
 }
 """The severity level and the description of each kind of finding."""
 _ALL_RULES = {str(kind): rule for kind, rule in RULES.items()}

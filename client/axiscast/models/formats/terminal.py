@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from ..display import printable
 from ..finding import Finding
-from .condition_text import common_need
-from .finding_message import describe_finding, with_expressions
+from .finding_message import describe_finding, needs_text, unchecked_text, with_expressions
 from .operation_code import op_name, operation_code
 
 _MAX_LISTED = 20
@@ -19,7 +18,8 @@ def group_summary(group: Sequence[Finding]) -> str:
     """Return a summary of several similar findings, such as "3 nodes need N == 12 or N == 1"."""
     if group[0].verdict == "unchecked":
         return f"{len(group)} nodes could not be checked"
-    return with_expressions(group[0], f"{len(group)} nodes {common_need(group[0])}")
+    verb = "run only with" if group[0].verdict == "pinned" else "need"
+    return with_expressions(group[0], f"{len(group)} nodes {verb} {needs_text(group[0])}")
 
 
 def node_label(finding: Finding) -> str:
@@ -54,7 +54,7 @@ def block(path: str, group: Sequence[Finding]) -> str:
         return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {describe_finding(finding)}\n"
     lines = [f"{group_summary(group)}:"]
     for finding in group[:_MAX_LISTED]:
-        reason = f": {printable(finding.reason)}" if finding.answer is None else ""
+        reason = f": {unchecked_text(finding.unchecked)}" if finding.unchecked else ""
         code = with_expressions(finding, operation_code(finding))
         lines.append(f"{_location(path, finding)}: {code}{reason}")
     if len(group) > _MAX_LISTED:

@@ -8,15 +8,17 @@ values are executed with onnx's reference implementation. Therefore shapes are k
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, defs
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, defs
 from onnx.helper import make_opsetid
 from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_node_outputs
 
 from ...wire.shapes import MAX_SIZE
+from ..finding import Requirement
 from ..size_expressions import canonical
 from .concrete_values import (
     UNKNOWN_SIZE,
@@ -25,7 +27,6 @@ from .concrete_values import (
     constant_output,
     constant_value,
     element_count,
-    is_fully_known,
     known_shape,
     loses_all_elements,
     merge_values,
@@ -33,9 +34,10 @@ from .concrete_values import (
     shape_output,
     unknown_value,
 )
-from .file import MAX_CONSTANT_ELEMENTS, first_line
-from .graph import OnnxDimension, all_graphs, decoded, dimensions_of, graphs_with_paths, integer_attribute, subgraphs
-from .inference import InferenceFault, InferredModel, PreparedModel
+from .graph import OnnxDimension, decoded, graphs_with_paths, integer_attribute, subgraphs
+from .inference import PreparedModel
+from .requirements import BROADCASTING_OPS, requirements
+from .stated_shapes import StatedShapes
 
 _EXECUTED_OPS = frozenset(
     """Abs Add And Cast Ceil Concat ConstantOfShape CumSum Div Equal Expand Floor Gather Greater GreaterOrEqual Identity
@@ -46,45 +48,60 @@ _EXECUTED_OPS = frozenset(
 _MAY_BE_EMPTY = ("Slice", "Gather", "NonZero")
 """The ops whose output may be empty even if the model runs correctly."""
 _FIRST_SCAN_OPSET = 9
+_MAX_COMPUTED_ELEMENTS = 2**10
+"""The maximum number of elements of a value that is computed, such as the positions of a sequence."""
 
-ExecutedNodes = dict[tuple[str, ...], "list[np.ndarray] | None"]
-"""The results of executed nodes, keyed by the op, its attributes and its inputs."""
+
+class _LastNodeReached(Exception):
+    """The exception that ends inference after the last node of interest."""
+
+
+@dataclass
+class SharedResults:
+    """The results for a model that do not depend on its sizes."""
+
+    executed: dict[tuple[object, ...], list[np.ndarray] | None] = field(default_factory=dict)
+    """The results of executed nodes, keyed by the op, its attributes and its inputs."""
+    constants: dict[tuple[str, str], KnownValue] = field(default_factory=dict)
+    """The initializers and the outputs of Constant nodes, keyed by the path of the graph and the name."""
+    stated: dict[str, StatedShapes] = field(default_factory=dict)
+    """The shapes that the file states, keyed by the path of the graph."""
 
 
 @dataclass
 class ConcreteInference:
-    """The shape inference of a model for one set of sizes, and its results."""
+    """The shape inference of a model for one set of sizes, and its results. Nodes are identified by their indices."""
 
     prepared: PreparedModel
     sizes: Mapping[str, int]
     """The integers for named sizes. If a named size has no integer, the size stays unknown."""
-    faults: list[InferenceFault] = field(default_factory=list)
-    too_small: bool = False
-    """Whether any size would be less than one, such as the output size of a convolution over a very small image."""
-    failed: dict[str, list[KnownValue]] = field(default_factory=dict)
-    """The inputs of each node for which onnx reports an error, keyed by the index of the node."""
+    last: str | None = None
+    """The node after which inference ends, or None."""
+    required: dict[str, list[Requirement]] = field(default_factory=dict)
+    """What each node requires of its sizes."""
+    inputs: dict[str, Sequence[KnownValue]] = field(default_factory=dict)
+    visited: set[str] = field(default_factory=set)
+    """The nodes that may run with these sizes. Nodes in a branch that is not taken do not run."""
+    failing: set[str] = field(default_factory=set)
+    """The nodes that fail with these sizes."""
     fits: set[str] = field(default_factory=set)
-    """The indices of the nodes whose input sizes are all known and fit together."""
-    reached: set[str] = field(default_factory=set)
-    """The indices of the nodes that may run with these sizes. Nodes in a branch that is not taken do not run."""
-    executed: ExecutedNodes = field(default_factory=dict)
-    """The results of executed nodes. Inference with other sizes can use the same results."""
+    """The nodes whose input sizes are all known, and that do not fail."""
+    changed: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Other sizes for axes of inputs, keyed by the name of the input and the axis."""
+    shared: SharedResults = field(default_factory=SharedResults)
+    """Results that inference with other sizes can also use."""
 
-    def run(self) -> InferredModel:
-        """Infer all shapes for these sizes, and return the model with the inferred shapes."""
-        model = ModelProto()
-        model.CopyFrom(self.prepared.model)
-        for graph in all_graphs(model.graph):
-            for size in dimensions_of(graph.input):
-                if (number := self._number(decoded(size.dim_param))) is not None:
-                    size.dim_value = number
+    def run(self) -> ConcreteInference:
+        """Infer all shapes for these sizes, and return this object with the results."""
+        model = self.prepared.model
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
         self._opset_imports = [make_opsetid(domain, version) for domain, version in self._opsets.items()]
-        paths = [path for path, _ in graphs_with_paths(model.graph)]
-        self._stated = dict(zip(paths, self.prepared.stated, strict=True))
-        self._infer_graph(model.graph, "", {})
-        without_names = self.prepared._replace(size_names=frozenset(), assumable=frozenset())
-        return InferredModel(model.graph, without_names, self.faults)
+        if not self.shared.stated:
+            paths = [path for path, _ in graphs_with_paths(model.graph)]
+            self.shared.stated.update(zip(paths, self.prepared.stated, strict=True))
+        with suppress(_LastNodeReached):
+            self._infer_graph(model.graph, "", {})
+        return self
 
     def _number(self, expression: str) -> int | None:
         """Return the value of a size expression, or None if the value is unknown or too large."""
@@ -94,34 +111,49 @@ class ConcreteInference:
     def _infer_graph(
         self, graph: GraphProto, path: str, outer: Mapping[str, KnownValue], inputs: Sequence[KnownValue] = ()
     ) -> dict[str, KnownValue]:
-        """Infer the shapes of all nodes in a graph, add the shapes to the graph, and return the graph's values."""
+        """Infer the shapes of all nodes in a graph, and return the graph's values."""
         values = dict(outer)
-        for declared, given in zip(graph.input, inputs, strict=False):
-            declared.type.CopyFrom(given.type)
-        values.update({value.name: KnownValue(value.type) for value in graph.input})
-        values.update({tensor.name: constant_value(tensor) for tensor in graph.initializer})
-        outputs = {value.name: value for value in graph.output}
+        values.update({value.name: KnownValue(self._declared_type(value)) for value in graph.input})
+        values.update({value.name: given for value, given in zip(graph.input, inputs, strict=False)})
+        values.update({tensor.name: self._constant(path, tensor) for tensor in graph.initializer})
         results: set[str] = set()
         for node in graph.node:
-            self.reached.add(node.name)
-            for name, value in zip(node.output, self._outputs(node, values), strict=False):
+            self.visited.add(node.name)
+            for name, value in zip(node.output, self._outputs(node, values, path), strict=False):
                 if not name or name in results:  # two values with the same name are invalid
                     continue
                 results.add(name)
-                self._complete(value.type, self._stated[path].get(name))
+                if node.name not in self.failing:
+                    self._complete(value.type, self.shared.stated[path].get(name))
                 values[name] = value
-                if name in outputs:
-                    outputs[name].type.CopyFrom(value.type)
-                else:
-                    graph.value_info.append(ValueInfoProto(name=name, type=value.type))
+            if node.name == self.last:
+                raise _LastNodeReached
         return values
 
-    def _outputs(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
+    def _declared_type(self, value: ValueInfoProto) -> TypeProto:
+        """Return the type that the file declares for an input, with integers for the named sizes."""
+        type_ = TypeProto()
+        type_.CopyFrom(value.type)
+        for axis, size in enumerate(type_.tensor_type.shape.dim):
+            number = self.changed.get((value.name, axis), self._number(decoded(size.dim_param)))
+            if number is not None:
+                size.dim_value = number
+        return type_
+
+    def _constant(self, path: str, owner: TensorProto | NodeProto) -> KnownValue:
+        """Return the value of an initializer or of a Constant node."""
+        key = (path, owner.name)
+        if key not in self.shared.constants:
+            is_tensor = isinstance(owner, TensorProto)
+            self.shared.constants[key] = constant_value(owner) if is_tensor else constant_output(owner)
+        return self.shared.constants[key]
+
+    def _outputs(self, node: NodeProto, values: Mapping[str, KnownValue], path: str) -> list[KnownValue]:
         """Return the output values of a node, computed from the values that are known."""
         if node.domain == "" and (infer_subgraphs := _WITH_SUBGRAPHS.get(node.op_type)):
             return infer_subgraphs(self, node, values)
         if (node.domain, node.op_type) == ("", "Constant"):
-            return [constant_output(node)]
+            return [self._constant(f"{path}/", node)]
         inputs = [values.get(name, unknown_value()) if name else unknown_value() for name in node.input]
         types = self._output_types(node, inputs)
         if types is None:
@@ -132,23 +164,29 @@ class ConcreteInference:
     def _output_types(self, node: NodeProto, inputs: Sequence[KnownValue]) -> list[TypeProto] | None:
         """Return the types of a node's outputs, or None if the types can't be inferred.
 
-        If inference fails, an error is recorded only if the ranks of all inputs are known.
+        A node fails if a requirement does not hold, or if onnx refuses inputs whose ranks are all known.
         """
         by_name = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         if node.domain not in self._opsets or not defs.has(node.op_type, domain=node.domain):
             return None
         if any(not value.type.WhichOneof("value") for value in by_name.values()):
             return None
+        all_shapes = [known_shape(value.type) for value in inputs]
+        shapes = [shape for name, shape in zip(node.input, all_shapes, strict=True) if name]
+        is_empty = any(0 in shape for shape in shapes if shape)
+        required = [] if is_empty else requirements(node, inputs, all_shapes, self.prepared.opset)
+        self.required[node.name] = required
+        self.inputs[node.name] = inputs
+        if not all(each.holds for each in required):
+            self.failing.add(node.name)
+            return None
         try:
             types = self._infer_node(node, by_name)
-        except Exception as error:  # onnx raises many types of exceptions for an invalid node
-            if all(known_shape(value.type) is not None for value in by_name.values()):
-                self._record_fault(node, inputs, first_line(error).rpartition("] ")[2])
+        except Exception:  # onnx raises many types of exceptions for an invalid node
+            if not is_empty and None not in shapes:
+                self.failing.add(node.name)
             return None
-        if fault := _unchecked_fault(node, [value.type for value in inputs], types):
-            self._record_fault(node, inputs, fault)
-            return None
-        if all(is_fully_known(value.type) for value in by_name.values()):
+        if not is_empty and all(shape is not None and UNKNOWN_SIZE not in shape for shape in shapes):
             self.fits.add(node.name)
         has_negative = any(size < 0 for type_ in types for size in known_shape(type_) or ())
         if has_negative or (node.op_type not in _MAY_BE_EMPTY and loses_all_elements(types, inputs)):
@@ -161,20 +199,21 @@ class ConcreteInference:
         """Return the types that onnx infers for the outputs of a node."""
         schema = defs.get_schema(node.op_type, self._opsets[node.domain], node.domain)
         types = {name: value.type for name, value in inputs.items()}
-        data = {name: from_array(value.array, name) for name, value in inputs.items() if value.array is not None}
+        needs_data = node.op_type not in BROADCASTING_OPS
+        data = {
+            name: from_array(value.array, name)
+            for name, value in inputs.items()
+            if needs_data and value.array is not None
+        }
         found = infer_node_outputs(schema, node, types, data, opset_imports=self._opset_imports)
         return [found.get(name, TypeProto()) for name in node.output]
-
-    def _record_fault(self, node: NodeProto, inputs: Sequence[KnownValue], message: str) -> None:
-        self.faults.append(InferenceFault(node.name, message))
-        self.failed[node.name] = list(inputs)
 
     def _output_arrays(
         self, node: NodeProto, inputs: Sequence[KnownValue], types: Sequence[TypeProto]
     ) -> Sequence[np.ndarray | None]:
         """Return the elements of each output of a node, with None for each output that is unknown or long."""
         unknown = [None] * len(types)
-        if node.domain or any(element_count(type_) > MAX_CONSTANT_ELEMENTS for type_ in types):
+        if node.domain or any(element_count(type_) > _MAX_COMPUTED_ELEMENTS for type_ in types):
             return unknown
         if node.op_type in ("Shape", "Size"):
             return [shape_output(node, inputs[0].type)]
@@ -183,12 +222,12 @@ class ConcreteInference:
         arrays = [value.array for value in inputs]
         if any(array is None for name, array in zip(node.input, arrays, strict=True) if name):
             return unknown
-        attributes = [attribute.SerializeToString().hex() for attribute in node.attribute]
-        contents = ["" if array is None else f"{array.dtype}{array.shape}{array.tobytes().hex()}" for array in arrays]
+        attributes = [attribute.SerializeToString() for attribute in node.attribute]
+        contents = [None if array is None else (array.dtype.char, array.shape, array.tobytes()) for array in arrays]
         key = (node.op_type, *attributes, *contents)
-        if key not in self.executed:
-            self.executed[key] = _run(node, arrays, self._opsets)
-        found = self.executed[key]
+        if key not in self.shared.executed:
+            self.shared.executed[key] = _run(node, arrays, self._opsets)
+        found = self.shared.executed[key]
         return unknown if found is None or len(found) != len(types) else found
 
     def _complete(self, type_: TypeProto, stated: ValueInfoProto | None) -> None:
@@ -279,29 +318,6 @@ _WITH_SUBGRAPHS: dict[str, Callable[[ConcreteInference, NodeProto, Mapping[str, 
     "Loop": ConcreteInference._loop,
     "Scan": ConcreteInference._scan,
 }
-
-
-def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequence[TypeProto]) -> str:
-    """Return the message for an error that onnx's shape inference does not find, or "" if there is no such error.
-
-    This function checks the number of elements in a Reshape, and the batch size of a recurrent node's initial state.
-    """
-    if node.domain or not outputs:
-        return ""
-    if node.op_type == "Reshape" and is_fully_known(inputs[0]) and is_fully_known(outputs[0]):
-        before, after = element_count(inputs[0]), element_count(outputs[0])
-        return f"{before} elements can't have the shape of {after}" if before != after else ""
-    if node.op_type in ("RNN", "GRU", "LSTM"):
-        has_batch_first = bool(integer_attribute(node, "layout"))
-        shape = known_shape(inputs[0]) or []
-        for state in inputs[5:7]:
-            state_shape = known_shape(state) or []
-            if len(state_shape) != 3 or len(shape) != 3 or UNKNOWN_SIZE in state_shape:
-                continue
-            batch, state_batch = shape[0 if has_batch_first else 1], state_shape[0 if has_batch_first else 1]
-            if state_batch != batch:
-                return f"a batch of {batch} can't begin with a state for a batch of {state_batch}"
-    return ""
 
 
 def _run(node: NodeProto, arrays: Sequence[np.ndarray | None], opsets: Mapping[str, int]) -> list[np.ndarray] | None:

@@ -37,12 +37,6 @@ def known_shape(type_: TypeProto) -> list[int] | None:
     return [size.dim_value if size.HasField("dim_value") else UNKNOWN_SIZE for size in type_.tensor_type.shape.dim]
 
 
-def is_fully_known(type_: TypeProto) -> bool:
-    """Return whether all sizes in a tensor type are known."""
-    shape = known_shape(type_)
-    return shape is not None and UNKNOWN_SIZE not in shape
-
-
 def element_count(type_: TypeProto) -> int:
     """Return the number of elements of a tensor. If this number is unknown, return a large integer."""
     shape = known_shape(type_)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from onnx import NodeProto
 
 from ...answers.two_sided import find_outer_product
-from .graph import PartialSize
+from ..finding import PartialSize
 from .graph_provenance import innermost_line
 
 PartialShape: TypeAlias = "Sequence[PartialSize] | None"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
+from ..finding import PartialSize
+
 OnnxDimension = TensorShapeProto.Dimension
-PartialSize = int | str | None
-"""A size: an integer, a name, or None if the size is unknown and has no name."""
 
 
 def target_name(shape_value: str) -> str:

@@ -9,16 +9,17 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_node, make_tensor
 from onnx.shape_inference import InferenceError, infer_shapes
 
 from ..display import printable
+from ..finding import Contradiction
 from ..size_expressions import as_name, canonical, names_in
 from . import stated_shapes
 from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
-from .stated_shapes import NAMED_BY_ONNX, Contradiction, StatedShapes
+from .stated_shapes import NAMED_BY_ONNX, StatedShapes
 
 MAX_VECTOR_ELEMENTS = 2**20
 """The maximum number of elements in a vector for which onnx propagates values. One vector takes 140 MB and 0.2 s."""
@@ -64,7 +65,7 @@ class InferredModel(NamedTuple):
     graph: GraphProto
     prepared: PreparedModel
     faults: list[InferenceFault]
-    contradictions: tuple[Contradiction, ...] = ()
+    contradictions: tuple[tuple[NodeProto, Contradiction], ...] = ()
 
 
 def prepare_model(path: Path, assume: Mapping[str, int] | None = None) -> PreparedModel:

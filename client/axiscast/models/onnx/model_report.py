@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import fspath
 from pathlib import Path
 
 from ...answers.intent import FindingKind
+from ...answers.two_sided import find_outer_product
 from ...wire.problems import Problem
-from ..finding import Finding, PinnedSize, TrialSummary
+from ..finding import SUSPICIOUS, Finding, Unchecked
 from ..node_checks import CheckBatch, Progress, check_nodes
 from ..report import Report
 from ..size_expressions import as_name
+from .graph import decoded
 from .inference import InferredModel, PreparedModel, infer_model, prepare_model
 from .nodes import find_node_checks
 from .probe import Probe, ProbeResult
-from .probe_sizes import free_sizes
+from .probe_sizes import free_sizes, metadata_sizes
 
 _MAX_LISTED_NAMES = 20
 
@@ -36,19 +38,20 @@ def report_model(
         _require_names(argument, names, prepared)
     model = infer_model(prepared)
     ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
-    checks = list(find_node_checks(model))
+    tried = Probe(prepared, ranges, _example_sizes(prepared, example))
+    result = tried.run() if probe else ProbeResult({}, set(), set(), ())
+    checks = list(find_node_checks(model, result.failures.keys() | result.unsolved))
     findings = check_nodes(checks, check_batch, ranges, progress, kinds)
     by_number = {check.number: finding for check, finding in zip(checks, findings, strict=True)}
-    result = ProbeResult({}, set(), (), ())
-    if probe:
-        sizes = {name: size for name, size in example.items() if isinstance(size, int)}
-        result = Probe(prepared, check_batch, ranges, sizes, progress).run()
-    by_number = _add_contradictions(_merge(by_number, result), model)
-    free = {as_name(size.name): size.name for size in free_sizes(prepared) if size.name in prepared.size_names}
-    nodes = [_add_pins(by_number[number], free) for number in sorted(by_number, key=int)]
+    for number, finding in by_number.items():
+        by_number[number] = _with_trials(number, finding, result)
+        if probe and _is_by_chance(number, finding, tried):
+            by_number[number] = _without_suspicion(by_number[number])
+    by_number = _add_contradictions(by_number, model)
+    nodes = [by_number[number] for number in sorted(by_number, key=int)]
     faults = [fault for fault in model.faults if fault.node not in prepared.node_names]
     errors = [f"onnx can't infer shapes: {fault.message}" for fault in faults]
-    return Report(fspath(path), tuple(nodes), tuple(errors), sizes=result.sizes, notes=result.notes)
+    return Report(fspath(path), tuple(nodes), tuple(errors), sizes=result.sizes)
 
 
 def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel) -> None:
@@ -62,57 +65,51 @@ def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel)
             raise Problem("invalid-request", message, pointer=f"/{field}")
 
 
-def _merge(nodes: Mapping[str, Finding], result: ProbeResult) -> dict[str, Finding]:
-    """Merge the findings from the check with named sizes and the findings from the probe.
+def _example_sizes(prepared: PreparedModel, example: Mapping[str, int | str]) -> dict[str, int]:
+    """Return the sizes with which the model is known to run, keyed by the names in the file."""
+    given = {**metadata_sizes(prepared), **example}
+    names = [(size.name, key) for size in free_sizes(prepared) for key in (size.name, as_name(size.name))]
+    return {name: int(given[key]) for name, key in names if key in given}
 
-    A finding from the probe replaces another finding if it contains more information.
+
+def _with_trials(number: str, finding: Finding, result: ProbeResult) -> Finding:
+    """Return a finding with the results of the trials."""
+    if failure := result.failures.get(number):
+        if failure.requirement is None and not failure.rules:
+            return replace(finding, unchecked=Unchecked("refused"), answer=None)
+        return replace(finding, failure=failure)
+    if number in result.unsolved:
+        return replace(finding, unchecked=Unchecked("unsolved"), answer=None)
+    is_open = finding.answer is not None and finding.answer.compatible is None
+    return replace(finding, passes_trials=number in result.fitting or (is_open and bool(result.sizes)))
+
+
+def _is_by_chance(number: str, finding: Finding, tried: Probe) -> bool:
+    """Return whether an outer product ("square") has two equal sizes only because two sizes of inputs are equal.
+
+    Each size of an input that has this number is changed, and the node is tried again.
     """
-    merged = dict(nodes)
-    for number, finding in result.findings.items():
-        known = nodes.get(number)
-        if known is None or known.verdict == "compatible" or known.reason.startswith("rank unknown"):
-            merged[number] = finding
-        elif known.verdict == "depends":
-            fails_partly = finding.tried is not None and finding.tried.outcome == "partly"
-            merged[number] = replace(known, tried=finding.tried) if fails_partly else finding
-    for number in result.fitting:
-        known = merged.get(number)
-        if known is not None and _is_undecided(known):
-            merged[number] = replace(known, tried=TrialSummary("fits", sets=len(result.sizes)))
-    return merged
+    codes = {warning.code for warning in finding.answer.warnings} if finding.answer else set()
+    if "square" not in codes:
+        return False
+    sizes = {size for operand in finding.operands for size in operand.shape or () if isinstance(size, int)} - {1}
+    return any(
+        shapes is not None and find_outer_product(shapes) is None
+        for shapes in tried.shapes_at_other_sizes(number, sizes)
+    )
 
 
-def _is_undecided(finding: Finding) -> bool:
-    """Return whether the verdict on a node is undecided only because onnx could not infer the node's sizes."""
-    if finding.verdict == "unchecked":
-        return finding.reason.startswith("rank unknown")
-    return finding.verdict == "depends" and all(finding.unnamed_in_conditions())
+def _without_suspicion(finding: Finding) -> Finding:
+    if finding.answer is None:
+        return finding
+    warnings = [warning for warning in finding.answer.warnings if warning.code not in SUSPICIOUS]
+    return replace(finding, answer=finding.answer.model_copy(update={"warnings": warnings}))
 
 
 def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict[str, Finding]:
     """Add the contradictions between the file and shape inference to the findings, and return the findings."""
-    for number, value, op, message in model.contradictions:
-        known = nodes.get(number) or Finding(model.prepared.node_names.get(number, value), op)
-        nodes[number] = replace(known, contradiction=message)
+    for node, contradiction in model.contradictions:
+        name = model.prepared.node_names.get(node.name, contradiction.value)
+        known = nodes.get(node.name) or Finding(name, decoded(node.op_type))
+        nodes[node.name] = replace(known, contradiction=contradiction)
     return nodes
-
-
-def _add_pins(finding: Finding, free: Mapping[str, str]) -> Finding:
-    """Add the pinned sizes to a finding and return the finding.
-
-    A dynamic size is pinned if the conditions of the finding permit only one integer, or only one integer and 1.
-    """
-    if finding.verdict != "depends" or finding.pins:
-        return finding
-    pins = tuple(_pinned_sizes(finding, free))
-    return replace(finding, pins=pins) if pins else finding
-
-
-def _pinned_sizes(finding: Finding, free: Mapping[str, str]) -> Iterator[PinnedSize]:
-    for pairs in finding.alternatives():
-        if not all({type(side) for side in pair} == {int, str} for pair in pairs):
-            continue
-        names = {side for pair in pairs for side in pair if isinstance(side, str)}
-        numbers = {side for pair in pairs for side in pair if isinstance(side, int)}
-        if len(names) == 1 and len(numbers - {1}) == 1 and (name := next(iter(names))) in free:
-            yield PinnedSize(free[name], next(iter(numbers - {1})), 1 in numbers)

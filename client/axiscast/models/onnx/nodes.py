@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from ..finding import Finding, Operand, SizeOrName
+from ..finding import Finding, Operand, PartialSize, SizeOrName, Unchecked
 from ..node_checks import NodeCheck
 from ..size_expressions import as_name
 from ..size_names import SizeNames
 from .expansions import Expansions, UnexpandedOperand
-from .graph import PartialSize, decoded, integer_attribute, is_added, size_of, subgraphs, target_name
+from .graph import decoded, integer_attribute, is_added, size_of, subgraphs, target_name
 from .graph_provenance import GraphProvenance, lines_of
 from .inference import EXPAND_OPSET, InferredModel
 from .stated_shapes import NAMED_BY_ONNX, is_by_file, stated_output
@@ -51,7 +51,10 @@ _EXACT_RULE = "ngraph.Broadcast"
 
 
 class _Unsupported(Exception):
-    """The exception for a node that can't be checked. Its message is the reason."""
+    """The exception for a node that can't be checked. Its argument is the reason."""
+
+    def __init__(self, *reason: Any) -> None:
+        self.reason = Unchecked(reason[0], tuple(map(str, reason[1:])))
 
 
 class _Value(NamedTuple):
@@ -76,15 +79,13 @@ Scope: TypeAlias = "ChainMap[str, _Value]"
 """The values that the nodes of a graph can read, keyed by name."""
 
 
-def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
-    """Yield a check for every node that broadcasts, and for every other node whose shape onnx can't infer.
+def find_node_checks(model: InferredModel, failing: Container[str] = ()) -> Iterator[NodeCheck]:
+    """Yield a check for every node that broadcasts, for every node that onnx refuses, and for the failing nodes.
 
     If a node does not broadcast, its check has no request. The name of a node in a subgraph begins with the path of the
     subgraph.
     """
-    faults = {fault.node: fault.message for fault in reversed(model.faults) if fault.node is not None}
-    context = _Context(model, faults, _OnnxSizes(model.prepared.size_names))
-    return _walk(context, _GraphScope(model.graph), "")
+    return _walk(_Context(model, failing), _GraphScope(model.graph), "")
 
 
 class _OnnxSizes:
@@ -110,31 +111,27 @@ class _OnnxSizes:
 class _Context:
     """The information about a model that is the same for all of its graphs."""
 
-    def __init__(self, model: InferredModel, faults: Mapping[str, str], sizes: _OnnxSizes) -> None:
-        self.model, self.faults, self.sizes = model, faults, sizes
-        self.assumable = tuple(sorted(name for name in model.prepared.assumable if name == as_name(name)))
+    def __init__(self, model: InferredModel, failing: Container[str]) -> None:
+        self.model, self.failing = model, failing
+        self.sizes = _OnnxSizes(model.prepared.size_names)
+        self._refused = {fault.node for fault in model.faults}
 
     def finding(self, node: NodeProto, path: str) -> Finding:
         """Return the finding for a node, before the node is checked."""
-        fault = self.fault(node)
         lines = [line for line in lines_of(node) if not line.is_packaged]
         file, line = lines[-1][:2] if lines else (None, None)
         return Finding(
             path + self.model.prepared.node_names.get(node.name, node.name),
             decoded(node.op_type),
-            reason=f"onnx says: {fault}" if fault else "",
+            unchecked=Unchecked("refused") if self.fault(node) else None,
             file=file,
             line=line,
-            assumable=self.assumable,
             size_expressions=self.sizes.names.expressions,
         )
 
-    def fault(self, node: NodeProto) -> str:
-        """Return onnx's message about a node, or "" if there is none.
-
-        For a node with subgraphs, return "", because the message is about a node in a subgraph.
-        """
-        return "" if any(subgraphs(node)) else self.faults.get(node.name, "")
+    def fault(self, node: NodeProto) -> bool:
+        """Return whether onnx refuses a node. For a node with subgraphs, it refuses a node in a subgraph."""
+        return node.name in self._refused and not any(subgraphs(node))
 
 
 class _GraphScope:
@@ -162,9 +159,8 @@ def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeChec
             is_meant = scope.provenance.are_pairs_meant(node, check.finding.operands)
             yield check._replace(is_meant=is_meant, number=node.name)
         elif (node.domain, node.op_type) in context.model.prepared.functions:
-            reason = "this function is for another opset than the model"
-            yield NodeCheck(replace(finding, reason=reason), None, number=node.name)
-        elif context.fault(node):
+            yield NodeCheck(replace(finding, unchecked=Unchecked("other-opset")), None, number=node.name)
+        elif context.fault(node) or node.name in context.failing:
             operands = _operands(node.input, [scope.value(name) for name in node.input], context.sizes)
             yield NodeCheck(replace(finding, operands=operands), None, number=node.name)
         for attribute, inner in subgraphs(node):
@@ -223,10 +219,10 @@ class _NodeReader:
         try:
             self._require_input_count(len(names))
             if unknown := [operand.name for operand in operands if operand.shape is None]:
-                raise _Unsupported(f"rank unknown: {', '.join(unknown)}")
+                raise _Unsupported("unknown-rank", *unknown)
             rule = self._rule([[*(operand.shape or ())] for operand in operands])
-        except _Unsupported as reason:
-            return NodeCheck(replace(finding, operands=operands, reason=str(reason)), None)
+        except _Unsupported as unsupported:
+            return NodeCheck(replace(finding, operands=operands, unchecked=unsupported.reason), None)
         inputs = [replace(operands[number], role=f"input {place}") for place, number in enumerate(rule.inputs)]
         request = {"op": rule.op, "inputs": [[*(operand.shape or ())] for operand in inputs]}
         if rule.target is not None:
@@ -260,11 +256,11 @@ class _NodeReader:
         op = self.node.op_type
         if op in _VARIADIC:
             if count < 1:
-                raise _Unsupported(f"{op} takes one or more inputs, but this node has {count}")
+                raise _Unsupported("input-count", op, "one or more", count)
             return
         expected = 3 if op in ("Where", "Gemm") else 2
         if count != expected:
-            raise _Unsupported(f"{op} takes {expected} inputs, but this node has {count}")
+            raise _Unsupported("input-count", op, expected, count)
 
     def _rule(self, shapes: list[list[SizeOrName]]) -> _Rule:
         """Return the broadcasting rule of the node. Raises _Unsupported if the rule is not supported."""
@@ -274,7 +270,7 @@ class _NodeReader:
                 return _equal_shapes_rule(shapes)
             if _FIRST_OPSET[op] == 7 and op not in ("PRelu", "Gemm"):
                 return self._rule_before_opset_7(*shapes)
-            raise _Unsupported(f"opset {opset} does not define {op}, or defines it with a different rule")
+            raise _Unsupported("undefined", opset, op)
         if op == "Expand":
             return _Rule({"name": "onnx.Expand", "shape": shapes[1]}, (0,), 1)
         transposed = {name: 1 for name in ("transA", "transB") if op == "Gemm" and integer_attribute(self.node, name)}
@@ -292,15 +288,13 @@ class _NodeReader:
         if all(size == 1 for size in second):
             return _Rule({"name": _ONE_WAY_RULE, "shape": first}, (1,), 0)
         if all(size == 1 or isinstance(size, str) for size in second):
-            raise _Unsupported(
-                "before opset 7, the rule depends on which sizes of input 1 are 1, but some of these sizes are unknown"
-            )
+            raise _Unsupported("unknown-units")
         axis = integer_attribute(self.node, "axis")
         start = len(first) - len(second) if axis is None else axis
         if axis is not None and axis < 0:
-            raise _Unsupported("before opset 7, the meaning of a negative axis is undefined")
+            raise _Unsupported("negative-axis")
         if start >= 0 and any(theirs == 1 != own for own, theirs in zip(first[start:], second, strict=False)):
-            raise _Unsupported("before opset 7, the rule does not expand a size of 1, although models rely on it")
+            raise _Unsupported("unit-expands")
         new_axes = [axis for axis in range(len(first)) if not start <= axis < start + len(second)]
         return _Rule({"name": _EXACT_RULE, "shape": first, "broadcast_axes": new_axes}, (1,), 0)
 

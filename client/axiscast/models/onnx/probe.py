@@ -1,282 +1,126 @@
-"""Probe: tries a model with several sets of sizes, to find nodes that fail for all sets or for some sets."""
+"""Probe: tries a model with several sets of sizes, and finds the rules of the nodes that fail."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..finding import Finding, PinnedSize, TrialSummary
-from ..node_checks import CheckBatch, Progress, check_nodes
-from ..size_expressions import as_name
-from .concrete_inference import ConcreteInference, ExecutedNodes
-from .graph import all_nodes
+from ..finding import Failure, PartialSize, Requirement, SizeRule
+from .concrete_values import UNKNOWN_SIZE, KnownValue, known_shape
 from .inference import PreparedModel
-from .nodes import find_node_checks
-from .probe_sizes import STEP, add_expressions, choose_sizes, clamp_to_ranges, free_sizes, metadata_sizes, numbers_in
-from .trial import Trial, complete_failure, fails_always, fails_once, fails_partly, partial_failure, pin_candidates
+from .probe_sizes import STEP, choose_sizes, free_sizes, numbers_in
+from .solver import Solver, apply_rules
+from .trials import Trial, Trials
 
-MAX_VISITS = 300_000
-"""The maximum total number of nodes that all trials of a model visit. Visiting this number takes half a minute."""
-_MAX_EXPLANATIONS = 8
-"""The maximum number of names for which the probe finds an explanation, such as a pinned size or a sum."""
-_MAX_NAMES = 40
-"""The maximum number of dynamic sizes. If a model has more, the probe does not search for explanations."""
-_MAX_CANDIDATES = 6
-"""The maximum number of sizes that are tried for names that a node may pin."""
-_DIVIDING_OPS = frozenset({"Reshape", "Split", "SpaceToDepth", "DepthToSpace", "Flatten"})
-"""The ops that may require divisible sizes."""
+_MAX_RULES = 12
+"""The maximum number of nodes for which the probe solves a model."""
 
 
 class ProbeResult(NamedTuple):
-    """The results of a probe of a model."""
+    """The results of a probe of a model, for nodes that are identified by their indices."""
 
-    findings: dict[str, Finding]
-    """The findings for nodes that fail for at least one set of sizes, keyed by the index of the node."""
+    failures: dict[str, Failure]
+    unsolved: set[str]
+    """The failing nodes for which the limits of the search permit no result."""
     fitting: set[str]
-    """The indices of the nodes whose shapes broadcast for all sets of sizes that were tried."""
+    """The nodes that run in all trials in which their sizes are known."""
     sizes: tuple[dict[str, int], ...]
     """The sets of sizes that were tried."""
-    notes: tuple[str, ...]
-    """Notes about named sizes that the probe could not choose freely. Each note states the reason."""
 
 
 @dataclass
 class Probe:
-    """A series of trials of a model with several sets of sizes."""
+    """The trials of a model. `example` contains sizes with which the user runs the model."""
 
     prepared: PreparedModel
-    check_batch: CheckBatch
     ranges: Mapping[str, str]
-    """The ranges that the user assumes for named sizes."""
     example: Mapping[str, int]
-    """The sizes with which the user runs the model."""
-    progress: Progress | None = None
-    pins: dict[str, PinnedSize] = field(default_factory=dict)
-    """The sizes that nodes without broadcasting pin to one integer, keyed by the index of the node."""
-    sums: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The sizes that must be the sum of other sizes. The keys and the values are size names."""
-    factors: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The sizes that must be a multiple of a factor, keyed by name.
-
-    The value consists of the factor, and of the index of the node that requires it.
-    """
-    left_out: dict[str, str] = field(default_factory=dict)
-    """The names that get no integer. The value is the index of the node that would fail."""
+    failures: dict[str, Failure] = field(default_factory=dict)
+    rules: list[SizeRule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._free = free_sizes(self.prepared)
-        self._avoided = numbers_in(self.prepared)
-        self._executed: ExecutedNodes = {}
-        self._ops = {node.name: node.op_type for node in all_nodes(self.prepared.model.graph)}
-        self._visits = 0
-        self._pinning: dict[str, Finding] = {}
+        self.trials = Trials(self.prepared, self.ranges)
+        self._failed: dict[str, Trial] = {}
+        """The first trial in which each failing node fails."""
+        self._first: dict[str, int] = {}
+        self._rules_of: dict[str, tuple[SizeRule, ...]] = {}
+        """The rules that were found for the failing nodes."""
 
     def run(self) -> ProbeResult:
-        """Run all trials. Return the nodes that fail for every set of sizes, and the nodes that fail for some sets."""
-        trials = self._explained_trials()
-        numbers = dict.fromkeys(number for trial in trials for number in (*trial.nodes, *trial.failed))
-        partly = [number for number in numbers if fails_partly(number, trials)]
-        multiples = self._multiples(partly, trials)
-        needs_more = len(trials) > 1 and any(fails_once(number, trials) for number in numbers)
-        if needs_more and not self._is_exhausted():
-            trials.append(self._try(self._smaller_sizes(multiples, trials)))
-            numbers.update(dict.fromkeys(trials[-1].nodes))
-        findings: dict[str, Finding] = {}
-        for number in numbers:
-            if fails_always(number, trials):
-                failure = complete_failure(number, trials)
-                findings[number] = self._upper_limit(number, failure, trials) or failure
-            elif fails_partly(number, trials):
-                findings[number] = partial_failure(number, trials, multiples)
-        for number, pin in self.pins.items():
-            findings[number] = replace(self._pinning[number], pins=(pin,))
-        fitting = {number for number in numbers if all(trial.state(number) == "fits" for trial in trials)}
-        sizes = tuple(trial.sizes for trial in trials if trial.sizes)
-        return ProbeResult(findings, fitting, sizes, self._notes())
-
-    def _explained_trials(self) -> list[Trial]:
-        """Explain as many names as possible, and return the trials with the resulting sizes."""
-        trials = self._trials()
-        for _ in range(_MAX_EXPLANATIONS):
-            if not self._explain_name(trials):
+        """Run the trials, and solve for the sizes at which the failing nodes run."""
+        free, avoided = free_sizes(self.prepared), numbers_in(self.prepared)
+        sets = [choose_sizes(free, avoided, 1, 5, 37), choose_sizes(free, avoided, STEP, 2, 2)] if free else [{}]
+        if free:
+            sets.append(choose_sizes(free, frozenset(), 1, 2, 67))
+        self._first = sets[0]
+        trials = self._run(sets)
+        for _ in range(_MAX_RULES):
+            number = self._next_number()
+            if number is None:
                 break
-            trials = self._trials()
+            failed = next(trial for trial in trials if trial.state(number) == "fails")
+            found = Solver(self.trials, number, failed, self.rules, self.example).solve()
+            if not found and self.trials.is_exhausted:
+                break
+            self.rules += found
+            self._rules_of[number] = (*self._rules_of.get(number, ()), *found)
+            if found:
+                trials = self._run(sets)
+            self._attribute(number, trials)
+        unsolved = self._failed.keys() - self.failures.keys()
+        fitting = {number for trial in trials for number in trial.inference.fits} - self._failed.keys()
+        return ProbeResult(self.failures, unsolved, fitting, tuple(trial.sizes for trial in trials if trial.sizes))
+
+    def shapes_at_other_sizes(self, number: str, sizes: Collection[int]) -> Iterator[list[list[int]] | None]:
+        """For each axis of an input of the model that has one of these sizes, yield the node's shapes at another size.
+
+        If the node does not run at the other size, yield None.
+        """
+        for value in self.prepared.model.graph.input:
+            for axis, size in enumerate(value.type.tensor_type.shape.dim):
+                if size.dim_value in sizes and not self.trials.is_exhausted:
+                    changed = {(value.name, axis): size.dim_value + 1}
+                    trial = self.trials.run(apply_rules(self.rules, self._first), number, changed)
+                    shapes = [known_shape(each.type) for each in trial.inference.inputs.get(number, ())]
+                    runs = trial.state(number) == "fits"
+                    yield [shape for shape in shapes if shape is not None] if runs else None
+
+    def _run(self, sets: list[dict[str, int]]) -> list[Trial]:
+        """Try the sets of sizes with the rules that are known, and record the nodes that fail."""
+        trials = [self.trials.run(apply_rules(self.rules, sizes)) for sizes in sets]
+        numbers = {number: trial for trial in reversed(trials) for number in trial.inference.failing}
+        for number in sorted(numbers, key=int):
+            self._failed.setdefault(number, numbers[number])
         return trials
 
-    def _sets_of_sizes(self) -> list[dict[str, int]]:
-        """Return the sets of sizes to try, without duplicates."""
-        if not self._free:
-            return [{}]
-        sets = [choose_sizes(self._free, self._avoided, step, equal_generated=False) for step in (1, STEP)]
-        if any(size.has_generated_name for size in self._free):
-            sets += [choose_sizes(self._free, self._avoided, step, equal_generated=True) for step in (1, STEP)]
-        for example in (self.example, metadata_sizes(self.prepared)):
-            names = [(size.name, key) for size in self._free for key in (size.name, as_name(size.name))]
-            known = {name: example[key] for name, key in names if key in example}
-            if known:
-                sets.append({**sets[0], **known})
-        return [each for number, each in enumerate(sets) if each not in sets[:number]]
+    def _next_number(self) -> str | None:
+        """Return the first failing node that is not solved. Of several bounds for one size, return the largest."""
+        numbers = [number for number in self._failed if number not in self.failures]
+        first = self._broken(numbers[0]) if numbers else None
+        if first is None or first.kind != "at-most":
+            return numbers[0] if numbers else None
+        bounds = {number: each for number in numbers if (each := self._broken(number)) and each.right == first.right}
+        return max(bounds, key=lambda number: bounds[number].left.value)
 
-    def _trials(self) -> list[Trial]:
-        trials: list[Trial] = []
-        for sizes in self._sets_of_sizes():
-            if trials and self._is_exhausted():
-                break
-            trials.append(self._try(sizes))
-        if self._free and all(trial.too_small for trial in trials) and not self._is_exhausted():
-            trials.append(self._try(choose_sizes(self._free, self._avoided, STEP * STEP, equal_generated=True)))
-        return trials
+    def _broken(self, number: str) -> Requirement | None:
+        trial = self._failed[number]
+        index = trial.broken(number)
+        return None if index is None else trial.requirement(number, index)
 
-    def _is_exhausted(self) -> bool:
-        """Return whether the limit on visited nodes does not permit another trial."""
-        return self._visits + len(self._ops) > MAX_VISITS
-
-    def _try(self, sizes: Mapping[str, int]) -> Trial:
-        """Try the model with one set of sizes, after adjusting sizes that must be fixed values, multiples or sums."""
-        used = clamp_to_ranges(sizes, self.ranges)
-        used.update((name, used[name] * factor) for name, (factor, _) in self.factors.items())
-        used.update((pin.name, pin.size) for pin in self.pins.values())
-        used.update({name: sum(used[part] for part in parts) for name, parts in self.sums.items()})
-        for name in self.left_out:
-            used.pop(name, None)
-        inference = ConcreteInference(self.prepared, add_expressions(self.prepared, used), executed=self._executed)
-        checks = list(find_node_checks(inference.run()))
-        self._visits += len(self._ops)
-        findings = check_nodes(checks, self.check_batch, None, self.progress)
-        nodes = {check.number: finding for check, finding in zip(checks, findings, strict=True)}
-        return Trial(used, nodes, inference.failed, inference.fits, inference.reached, inference.too_small)
-
-    def _smaller_sizes(self, multiples: Mapping[str, int], trials: Sequence[Trial]) -> dict[str, int]:
-        """Return the smallest set of sizes that meets the required multiples."""
-        if not multiples:
-            return choose_sizes(self._free, self._avoided, STEP // 4, equal_generated=True)
-        smallest = {name: trials[1].sizes[name] // STEP * multiple for name, multiple in multiples.items()}
-        return {name: smallest.get(name, size) for name, size in trials[0].sizes.items()}
-
-    def _upper_limit(self, number: str, failure: Finding, trials: Sequence[Trial]) -> Finding | None:
-        """Return a finding with an upper limit for a size, or None if no limit explains why a node fails.
-
-        There is such a limit if the size was above some value in all trials, and the node's shapes fit with a smaller
-        size.
-        """
-        for pin in failure.pins:
-            was_above = all(trial.sizes.get(pin.name, 0) > pin.size for trial in trials)
-            if not was_above or pin.size < 3 or self._is_exhausted():
+    def _attribute(self, solved: str, trials: list[Trial]) -> None:
+        """Record the failures of the nodes that the rules of the solved node explain, or of this node without rules."""
+        rules = self._rules_of[solved]
+        for number, trial in self._failed.items():
+            still_fails = any(each.state(number) == "fails" for each in trials)
+            if number in self.failures or (still_fails and (number != solved or rules)):
                 continue
-            if self._fits_at(number, pin.name, pin.size - 1, trials[0]):
-                needs = f"{pin.name} to be at most {pin.size}"
-                return replace(failure, pins=(), tried=TrialSummary("partly", trials[0].sizes, len(trials), needs))
-        return None
+            shapes = tuple(map(_shape, trial.inference.inputs.get(number, ())))
+            self.failures[number] = Failure(
+                trial.sizes, self._broken(number), shapes, self._rules_of.get(number, rules)
+            )
 
-    def _multiples(self, partly: Sequence[str], trials: Sequence[Trial]) -> dict[str, int]:
-        """For each size that must be a multiple of a power of two, return this power of two.
 
-        The result is empty unless some nodes fail with prime sizes and fit with multiples of these primes.
-        """
-        failing = [number for number in partly if trials[0].fails(number) and trials[1].state(number) == "fits"]
-        if not failing:
-            return {}
-        fitting = [number for number in trials[1].nodes if trials[1].state(number) == "fits"] + failing
-        multiples: dict[str, int] = {}
-        for size in self._free:
-            prime = trials[1].sizes.get(size.name, 0) // STEP
-            if not prime:
-                continue
-            exponent = STEP.bit_length() - 1
-            while exponent and not self._is_exhausted() and size.name not in self.sums:
-                trial = self._try({**trials[1].sizes, size.name: prime << (exponent - 1)})
-                if any(trial.fails(number) for number in fitting):
-                    break
-                exponent -= 1
-            if exponent:
-                multiples[size.name] = 1 << exponent
-        return multiples
-
-    def _explain_name(self, trials: Sequence[Trial]) -> bool:
-        """Find one name whose size must be a certain integer, a sum of other sizes or a multiple of another size.
-
-        Return whether a name was found.
-        """
-        if len(self._free) > _MAX_NAMES:
-            return False
-        for number in dict.fromkeys(number for trial in trials for number in trial.nodes):
-            if number in self.pins or not fails_always(number, trials):
-                continue
-            if all(trial.state(number) != "fault" for trial in trials):
-                if self._find_sum(number, trials):
-                    return True
-            elif not self._is_exhausted() and (self._find_pin(number, trials) or self._find_left_out(number, trials)):
-                return True
-        return False
-
-    def _find_sum(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a name whose size must be the sum of two other sizes. Return whether a name was found.
-
-        For example, the length of an attention mask is the length of the cache plus the number of new tokens.
-        """
-        conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
-        pairs = [trial.nodes[number].conflicting_sizes for trial in conflicts]
-        for total in self._free:
-            sizes = [trial.sizes.get(total.name) for trial in conflicts]
-            if total.name in self.sums or any(size not in pair for size, pair in zip(sizes, pairs, strict=True)):
-                continue
-            others = [pair[0] if pair[1] == size else pair[1] for size, pair in zip(sizes, pairs, strict=True)]
-            for parts in combinations(self._free, 2):
-                sums = [sum(trial.sizes.get(part.name, 0) for part in parts) for trial in conflicts]
-                if total not in parts and sums == others:
-                    self.sums[total.name] = tuple(part.name for part in parts)
-                    return True
-        return False
-
-    def _find_pin(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a name whose size must be a certain integer, or a multiple of it. Return whether a name was found.
-
-        The op of the node does not broadcast, and the node fails with any other size.
-        """
-        candidates = [
-            (size.name, candidate)
-            for size in self._free
-            if size.name not in self.factors and size.name not in self.sums
-            for candidate in pin_candidates(size.name, number, trials)
-        ]
-        for name, candidate in candidates[:_MAX_CANDIDATES]:
-            fits = [self._fits_at(number, name, times * candidate, trials[0]) for times in (1, 2, 3)]
-            if all(fits):
-                self.factors[name] = (candidate, number)
-                return True
-            if fits[0]:
-                failed = next(trial for trial in trials if trial.fails(number))
-                self._pinning[number] = replace(failed.nodes[number], reason="", answer=None)
-                self.pins[number] = PinnedSize(name, candidate)
-                return True
-        return False
-
-    def _fits_at(self, number: str, name: str, size: int, trial: Trial) -> bool:
-        return self._try({**trial.sizes, name: size}).state(number) == "fits"
-
-    def _find_left_out(self, number: str, trials: Sequence[Trial]) -> bool:
-        """Find a size that the node must divide, and assign no integer to it. Return whether such a size was found."""
-        if self._ops[number] not in _DIVIDING_OPS:
-            return False
-        for size in self._free:
-            if size.name in self.left_out:
-                continue
-            self.left_out[size.name] = number
-            if not self._try(trials[0].sizes).fails(number):
-                return True
-            del self.left_out[size.name]
-        return False
-
-    def _notes(self) -> tuple[str, ...]:
-        def node(number: str) -> str:
-            return f"{self._ops[number]} {self.prepared.node_names.get(number, number)}"
-
-        notes = []
-        for name, number in self.left_out.items():
-            notes.append(f"{name} was not tried with numbers, because {node(number)} fits only for some numbers")
-        for name, (factor, number) in self.factors.items():
-            notes.append(f"{name} was tried only with multiples of {factor}, because {node(number)} needs such a size")
-        sums = [f"{name} was tried as {' + '.join(parts)}" for name, parts in self.sums.items()]
-        return (*notes, *sums)
+def _shape(value: KnownValue) -> tuple[PartialSize, ...] | None:
+    shape = known_shape(value.type)
+    return None if shape is None else tuple(None if size == UNKNOWN_SIZE else size for size in shape)

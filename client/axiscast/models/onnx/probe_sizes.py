@@ -21,88 +21,44 @@ STEP = 64
 """The factor by which sizes are multiplied to make them divisible by the strides of networks."""
 _PREFERRED_PRIMES = 12
 """The number of small primes that are used before larger primes."""
-_GENERATED_NAME = re.compile(
-    r".*_dynamic_axes_\d+|[su]\d+|unk__\d+|unknown_\d+|.*_?dim_?\d+|[dD]\d+|DynamicDimension[._]\d+|None|sym_?\d+"
-)
-"""The pattern of names that torch, tf2onnx, paddle2onnx and axiscast generate for sizes."""
 
 
 class FreeSize(NamedTuple):
     """A named size that occurs in the shapes of a model's inputs."""
 
     name: str
-    axes: frozenset[int]
-    """The indices of the axes that have this size in any input."""
-    inputs: frozenset[str]
     is_spatial: bool
     """Whether the size is a height, a width or a length. If such a size is small, the model may get empty tensors."""
-
-    @property
-    def has_generated_name(self) -> bool:
-        """Whether an exporter generated the name. Different generated names may stand for the same size."""
-        return _GENERATED_NAME.fullmatch(self.name) is not None
 
 
 def free_sizes(prepared: PreparedModel) -> list[FreeSize]:
     """Return the named sizes of a model's inputs, including all names in size expressions."""
-    occurrences: dict[str, list[tuple[int, str, bool]]] = {}
+    spatial: dict[str, bool] = {}
     for value in prepared.model.graph.input:
         dims = value.type.tensor_type.shape.dim
         for axis, size in enumerate(dims):
             expression = decoded(size.dim_param)
             for name in sorted(names_in(expression)) if expression else ():
                 is_spatial = axis >= 2 and (len(dims) > 3 or axis == len(dims) - 1)
-                occurrences.setdefault(name, []).append((axis, value.name, is_spatial))
-    sizes = []
-    for name, found in occurrences.items():
-        axes, inputs, spatial = zip(*found, strict=True)
-        sizes.append(FreeSize(name, frozenset(axes), frozenset(inputs), spatial[0]))
-    return sizes
+                spatial.setdefault(name, is_spatial)
+    return [FreeSize(name, is_spatial) for name, is_spatial in spatial.items()]
 
 
 def choose_sizes(
-    sizes: Iterable[FreeSize], avoided: frozenset[int], step: int, equal_generated: bool
+    sizes: Iterable[FreeSize], avoided: frozenset[int], step: int, first: int, first_spatial: int
 ) -> dict[str, int]:
     """Return an integer for each named size. Each integer is `step` times a different prime.
 
-    Integers in `avoided` are not used if there are other small primes. If `equal_generated` is true, generated names
-    that share an axis get the same integer.
+    The primes begin at `first`, and at `first_spatial` for the height, width or length of an image or a sound. Integers
+    in `avoided` are not used if there are other small primes.
     """
-    sizes = list(sizes)
-    groups = _group_generated(sizes) if equal_generated else {}
-    small = _prefer_primes(5 if step == 1 else 2, {number // step for number in avoided if number % step == 0})
-    large = _prefer_primes(37, avoided)
+    factors = {number // step for number in avoided if number % step == 0}
+    small, large = _prefer_primes(first, factors), _prefer_primes(first_spatial, factors)
     chosen: dict[str, int] = {}
     for size in sizes:
-        group = groups.get(size.name, size.name)
-        if group not in chosen:
-            primes = large if size.is_spatial and step == 1 else small
-            used = set(chosen.values())
-            chosen[group] = next(step * prime for prime in primes if step * prime not in used)
-    return {size.name: chosen[groups.get(size.name, size.name)] for size in sizes}
-
-
-def _group_generated(sizes: list[FreeSize]) -> dict[str, str]:
-    """Return a representative name for each name, which is the same for all names in a group.
-
-    Generated names that share an axis are in the same group. If exactly one name on the axis is not generated, it is
-    also in this group.
-    """
-    parents = {size.name: size.name for size in sizes}
-
-    def representative(name: str) -> str:
-        while parents[name] != name:
-            name = parents[name]
-        return name
-
-    for axis in sorted({axis for size in sizes for axis in size.axes}):
-        names = [size.name for size in sizes if axis in size.axes and size.has_generated_name]
-        given = [size.name for size in sizes if axis in size.axes and not size.has_generated_name]
-        if len(given) == 1:
-            names += given
-        for name in names[1:]:
-            parents[representative(name)] = representative(names[0])
-    return {name: representative(name) for name in parents}
+        primes = large if size.is_spatial else small
+        chosen[size.name] = next(step * prime for prime in primes if step * prime not in chosen.values())
+    return chosen
 
 
 def _prefer_primes(first: int, avoided: Iterable[int]) -> Iterator[int]:

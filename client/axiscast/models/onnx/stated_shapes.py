@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
 from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-from .graph import OnnxDimension, PartialSize, decoded, size_of
+from ..finding import Contradiction, PartialSize
+from .graph import OnnxDimension, decoded, size_of
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")
 """The pattern of names that onnx generates for sizes that it can't infer."""
@@ -20,16 +20,6 @@ _BY_FILE = "axiscast.by_file"
 
 StatedShapes = dict[str, ValueInfoProto]
 """The stated shapes in one graph, keyed by the name of the value."""
-
-
-class Contradiction(NamedTuple):
-    """A shape stated in the file that differs from the inferred shape."""
-
-    node: str
-    """The index of the node that computes the value."""
-    value: str
-    op: str
-    message: str
 
 
 def forget_shapes(graph: GraphProto) -> StatedShapes:
@@ -133,8 +123,8 @@ def is_by_file(value: ValueInfoProto) -> bool:
 
 def find_contradictions(
     graph: GraphProto, inferred: Mapping[str, list[OnnxDimension]], stated: StatedShapes
-) -> Iterator[Contradiction]:
-    """Yield a contradiction for each value whose inferred shape differs from the stated shape.
+) -> Iterator[tuple[NodeProto, Contradiction]]:
+    """Yield the node of each value whose inferred shape differs from the stated shape, and the contradiction.
 
     Two shapes differ if their ranks differ, or if they have different numbers on an axis.
     """
@@ -148,11 +138,4 @@ def find_contradictions(
                 isinstance(one, int) and isinstance(other, int) and one != other
                 for one, other in zip(by_inputs, by_file, strict=True)
             ):
-                value = decoded(name)
-                stated_text, text = _shape_text(by_file), _shape_text(by_inputs)
-                message = f"the file states shape {stated_text} for {value}, but its inputs give {text}"
-                yield Contradiction(node.name, value, decoded(node.op_type), message)
-
-
-def _shape_text(shape: Iterable[PartialSize]) -> str:
-    return f"({', '.join('?' if size is None else str(size) for size in shape)})"
+                yield node, Contradiction(decoded(name), tuple(by_file), tuple(by_inputs))
