@@ -142,17 +142,11 @@ def _inferred_element(value: Any) -> str:
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
     """Convert JSON elements to a flat array. Raises InvalidData if an element is invalid for the dtype."""
     kind = kind_of(dtype)
-    convert, wanted = _READERS[kind]
-    elements = []
-    for number, value in enumerate(values):
-        element = convert(value, dtype)
-        if element is None:
-            raise InvalidData(
-                f"element {number} of data must be {wanted} that {name} can represent{_advice(value, kind)}"
-            )
-        elements.append(element)
+    elements: Any = _plain_floats(values) if kind == "f" else None
+    if elements is None:
+        elements = _converted(values, name, dtype, kind)
     if kind in "fc":
-        wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
+        wide = np.asarray(elements, np.complex128 if kind == "c" else np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             array = wide.astype(dtype)
         wrong = _is_changed(wide.view(np.float64), array)
@@ -168,6 +162,31 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
         bounds = f", {low} to {high}" if kind == "i" else ""
         raise InvalidData(f"element {int(wrong.argmax())} of data is outside the range of {name}{bounds}")
     return array
+
+
+def _plain_floats(values: list[Any]) -> Array | None:
+    """Return numbers as float64. Return None if a value is not a number that float64 can represent."""
+    if not {*map(type, values)} <= {float, int}:
+        return None
+    try:
+        floats = np.array(values, np.float64)
+    except OverflowError:
+        return None
+    return floats if np.isfinite(floats).all() else None
+
+
+def _converted(values: list[Any], name: str, dtype: np.dtype[Any], kind: str) -> list[Any]:
+    """Return the elements as Python values. Raises InvalidData if an element is invalid for the dtype."""
+    convert, wanted = _READERS[kind]
+    elements = []
+    for number, value in enumerate(values):
+        element = convert(value, dtype)
+        if element is None:
+            raise InvalidData(
+                f"element {number} of data must be {wanted} that {name} can represent{_advice(value, kind)}"
+            )
+        elements.append(element)
+    return elements
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?")
