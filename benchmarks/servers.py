@@ -9,6 +9,7 @@ ready, and `mlserver` MLServer with a model that broadcasts: they compete where 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -155,8 +156,14 @@ def naive() -> FastAPI:
 
     @app.post("/v1/broadcast")
     async def broadcast(request: Request) -> Response:
-        asked = msgpack.unpackb(await request.body())
+        media = request.headers["content-type"]
+        asked = (json.loads if media == "application/json" else msgpack.unpackb)(await request.body())
         tensor = asked["inputs"][0]
+        if media == "application/json":
+            array = np.array(tensor["data"], tensor["dtype"])
+            result = np.broadcast_to(array, asked["op"]["shape"])
+            output = {"dtype": str(result.dtype), "shape": list(result.shape), "data": result.tolist()}
+            return Response(json.dumps({"outputs": [output]}), media_type=media)
         array = np.frombuffer(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
         result = np.broadcast_to(array, asked["op"]["shape"])[: 2 if "window" in asked else None]
         output = {"dtype": str(result.dtype), "shape": list(result.shape), "data": result.tobytes()}

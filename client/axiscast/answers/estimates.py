@@ -68,7 +68,7 @@ JSON_BYTE_MS = 2e-4
 """The estimated time, in milliseconds, for parsing and validating one byte of a long JSON body."""
 MSGPACK_BYTE_MS = 2e-5
 """The estimated time, in milliseconds, for parsing and validating one byte of a long MessagePack body."""
-TENSOR_BYTE_MS = 5e-6
+TENSOR_BYTE_MS = 1e-6
 """The estimated time, in milliseconds, per byte of the tensors in a MessagePack body."""
 ERROR_TEXT_MS = 0.5
 """The estimated time, in milliseconds, for parsing any error message, without the check that it describes."""
@@ -76,7 +76,7 @@ ERROR_CHARACTER_MS = 0.003
 """The estimated time, in milliseconds, per character of an error message."""
 QUICK_BODY_BYTES = 2**11
 """The size, in bytes, up to which any body is parsed and validated within a millisecond."""
-MAX_SCANNED_BODY_BYTES = 2**15
+MAX_SCANNED_BODY_BYTES = 2**20
 """The maximum size, in bytes, of a MessagePack body that is scanned for tensors to estimate its time."""
 
 AXIS_BYTES = 750

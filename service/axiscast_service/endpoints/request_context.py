@@ -64,7 +64,7 @@ def encoded(value: Any, media_type: str) -> Response:
     return response_with(encode(value, ENCODINGS[media_type]), media_type)
 
 
-def response_with(content: bytes, media_type: str) -> Response:
+def response_with(content: bytes | memoryview, media_type: str) -> Response:
     """Return a response with this content as its body."""
     return Response(content, media_type=media_type, headers={"Vary": "Accept"})
 

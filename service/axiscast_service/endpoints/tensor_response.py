@@ -51,6 +51,11 @@ from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with
 COALESCED_BYTES = 64 * 2**10
 """The size, in bytes, below which parts are joined before sending. The event loop copies at most this many bytes at
 once."""
+ONE_GO_BYTES = 2**20
+"""The size, in bytes, up to which a MessagePack response is built as a whole instead of streamed in parts. Each part
+costs one iteration of the event loop."""
+SLOW_LAYOUT_BYTES = 2**18
+"""The size, in bytes, above which a thread builds a response if the layout of a tensor is slow to write."""
 SLOW_SECONDS = 0.001
 """The computing time, in seconds, of one part of a stream above which a thread computes the next part."""
 
@@ -160,7 +165,8 @@ async def tensor_response(context: RequestContext[Any], fields: TensorFields, js
         return await _in_json(context, fields, tensors, milliseconds, json_data == "base64")
     copied, lookups = await context.run(milliseconds, _copied_and_looked_up, tensors)
     context.reserve(copied)
-    if copied + lookups > COALESCED_BYTES:
+    is_slow = any(not tensor.is_fast_to_chunk and tensor.elements[2] > SLOW_LAYOUT_BYTES for tensor in tensors)
+    if is_slow or copied + lookups > COALESCED_BYTES:
         return await context.compute(_in_msgpack, context, fields, tensors)
     return await context.run(milliseconds, _in_msgpack, context, fields, tensors)
 
@@ -177,15 +183,27 @@ def _tensors(fields: TensorFields) -> list[Outgoing]:
 
 
 def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Sequence[Outgoing]) -> Response:
-    """Return a response in MessagePack, which is streamed unless it is short."""
+    """Return a response in MessagePack, which is streamed if it is long."""
     parts = _parts(fields)
     context.reserve(max(part.held for part in parts))  # only one part is sent at a time
     length = sum(part.length for part in parts)
     pieces = chain.from_iterable(part.pieces for part in parts)
     if length <= COALESCED_BYTES:
         return response_with(b"".join(pieces), context.media_type)
+    if length <= ONE_GO_BYTES:
+        context.reserve(length)
+        return response_with(_joined(pieces, length), context.media_type)
     is_fast = all(tensor.is_fast_to_chunk for tensor in tensors)
     return Streamed(coalesced(pieces), length, context.media_type, is_fast, threads_of(context.request))
+
+
+def _joined(pieces: Iterable[bytes | memoryview], length: int) -> memoryview:
+    """Return all pieces in one buffer. Each piece is copied before the next one is computed, which may overwrite it."""
+    whole, start = np.empty(length, np.uint8).data, 0
+    for piece in pieces:
+        whole[start : start + len(piece)] = piece
+        start += len(piece)
+    return whole
 
 
 def _parts(fields: TensorFields) -> list[PackedPart]:
