@@ -149,7 +149,7 @@ REQUESTS = {
         {"op": {**TO, "shape": [2, 8000]}, "inputs": [WIDE]}, MSGPACK, path="/v1/broadcast"
     ),
     "broadcast, a longer tensor": post(
-        {"inputs": [{"dtype": "int8", "shape": [2**15], "data": bytes(2**15)}]}, MSGPACK, path="/v1/broadcast"
+        {"inputs": [{"dtype": "int8", "shape": [2**17], "data": bytes(2**17)}]}, MSGPACK, path="/v1/broadcast"
     ),
     "broadcast, many long tensors": post({"inputs": [WIDE] * 4}, MSGPACK, path="/v1/broadcast"),
     "broadcast, a long tensor in short pieces": post(

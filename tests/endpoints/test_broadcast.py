@@ -31,6 +31,20 @@ def test_a_dense_messagepack_response_is_one_valid_object_of_the_announced_lengt
     assert output["data"] == ROW["data"] * 400_000
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(40_000, 3), (25, 5000), (3, 40_000)])
+def test_a_response_of_up_to_a_mebibyte_has_the_elements_of_each_output(
+    rows: int, columns: int, http: httpx.Client
+) -> None:
+    elements = [np.arange(start, start + rows, dtype="<u2").reshape(rows, 1) for start in range(3)]
+    tensors = [{"dtype": "uint16", "shape": [rows, 1], "data": array.tobytes()} for array in elements]
+    wide = {"dtype": "uint16", "shape": [columns], "data": bytes(2 * columns)}
+    answer = post(http, "/v1/broadcast", {"inputs": [*tensors, wide]})
+    assert 2**19 < len(answer.content) < 2**20
+    outputs = msgpack.unpackb(answer.content)["outputs"]
+    assert [output["data"] for output in outputs[:3]] == [np.repeat(array, columns).tobytes() for array in elements]
+    assert outputs[3]["data"] == bytes(2 * rows * columns)
+
+
 def test_a_strided_response_has_the_bytes_of_the_input(http: httpx.Client) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [10**15, 3]}, "inputs": [ROW], "layout": "strided"}
     answer = msgpack.unpackb(post(http, "/v1/broadcast", request).content)

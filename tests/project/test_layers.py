@@ -163,6 +163,25 @@ def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[s
     assert forbidden.isdisjoint(done.stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("framework", "call"),
+    [
+        ("numpy", "axiscast.check('numpy.broadcast_arrays', (3,), (3, 1))"),
+        ("torch", "axiscast.check('torch.broadcast_tensors', (3,), (4,))"),
+        ("jax", "axiscast.check_batch([{'op': 'jax.numpy.add', 'inputs': [(3,), (3, 1)]}])"),
+    ],
+)
+def test_a_first_check_loads_few_frameworks_and_no_other_part_of_the_library(framework: str, call: str) -> None:
+    done = run([sys.executable, "-c", f"import axiscast; {call}; import sys; print(*sys.modules)"])
+    assert done.returncode == 0, done.stderr
+    loaded = {name for name in done.stdout.split() if name.startswith("axiscast.")}
+    files = {path.stem for path in (ROOT / "client/axiscast/ops").glob("*.py") if "\nFRAMEWORK = " in path.read_text()}
+    hinted = {"numpy", "mindspore", "ngraph", "openvino"}  # hints.py suggests ops of these frameworks
+    assert {name for name in files if f"axiscast.ops.{name}" in loaded} == hinted | {framework}
+    others = ("engine", "arrays", "client", "models", "cli", "answers.compare", "answers.translate", "answers.diagnosis")
+    assert not [name for name in loaded if f"{name}.".startswith(tuple(f"axiscast.{other}." for other in others))]
+
+
 def test_every_exported_name_is_there_and_documented() -> None:
     for name in axiscast.__all__:
         assert getattr(axiscast, name).__doc__, name

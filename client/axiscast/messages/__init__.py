@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -240,17 +241,19 @@ class ProblemDetails(AnswerModel):
     )
 
 
-_FRAMEWORKS = {name[: dot.start()] for name in OPS for dot in re.finditer(r"\.", name)}
-"""The prefixes of op names, which are the frameworks and their modules, such as jax.numpy."""
+@cache
+def _frameworks() -> set[str]:
+    """Return the prefixes of op names: the frameworks and their modules, such as jax.numpy. This loads all ops."""
+    return {name[: dot.start()] for name in OPS for dot in re.finditer(r"\.", name)}
 
 
 def _op_or_framework(name: str) -> str:
     """Return the name of an op or a framework. An alias is replaced by the op's name."""
-    if name in _FRAMEWORKS:
+    if name in _frameworks():
         return name
     op = op_class(name)
     if op is None:
-        matches = close_matches(name, [*_FRAMEWORKS, *OPS])
+        matches = close_matches(name, [*_frameworks(), *OPS])
         detail = f"{name[:60]!r} is not an op or a framework{did_you_mean(matches)}"
         raise PydanticCustomError("not_an_op", "{detail}", {"detail": detail})
     return str(op.model_fields["name"].default)
@@ -348,7 +351,7 @@ class IntegerRequest(RequestModel):
 def _targets() -> list[JsonValue]:
     """Return the ops and the frameworks to which a request can be translated."""
     names = [name for name, op in OPS.items() if op.snippets]
-    return [*names, *(prefix for prefix in sorted(_FRAMEWORKS) if any(name.startswith(f"{prefix}.") for name in names))]
+    return [*names, *(prefix for prefix in sorted(_frameworks()) if any(name.startswith(f"{prefix}.") for name in names))]
 
 
 class TranslateRequest(IntegerRequest):
