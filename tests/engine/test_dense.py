@@ -18,8 +18,8 @@ from axiscast.engine import dense
 from axiscast.engine.memory_layout import in_units, layout_of
 
 SMALL = {
-    "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,
-    "CHUNK_BYTES": 1000,
+    "SMALL_BYTES": 256, "ROW_BYTES": 64, "ROW_BLOCK_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11,
+    "TILE_NEAR": 8, "CHUNK_BYTES": 1000, "MIN_TILE_COLUMNS": 2, "MAX_PAGES": 0,
 }  # fmt: skip
 DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfloat16, ml_dtypes.int4]
 
@@ -97,6 +97,7 @@ def test_several_blocks_repeat_their_seed(own: Any, order: Any, shape: Any) -> N
 
 N = 2**18
 TURNED = np.arange(N).reshape(2**9, 2**9).T
+LINES = np.arange(2**21, dtype="f4")
 ODD = np.frombuffer(b"\0" + np.arange(N).tobytes(), np.int64, offset=1)
 FLOATS = np.arange(N, dtype="f4")
 ODD_FLOATS = np.frombuffer(b"\0" + FLOATS.tobytes(), "f4", offset=1)
@@ -118,7 +119,14 @@ LARGE: dict[str, tuple[Any, Any]] = {
         np.broadcast_to(ODD[: N // 64 * 3].reshape(-1, 1, 3), (N // 64, 40, 3)), "_repeat",
     ),
     "columns at an odd address": (np.broadcast_to(ODD_FLOATS[:, None], (N, 3)), "_columns"),
-    "a transposition": (TURNED, "_transpose"),
+    "a transposition whose lines share few sets of the cache": (LINES[: 2**20].reshape(1024, 1024).T, "_transpose"),
+    "a transposition of one-byte units": (np.zeros((512, 512), "u1").T, "_transpose"),
+    "a transposition of many pages": (LINES[:2_090_000].reshape(2090, 1000).T[:, ::-1], "_transpose"),
+    "a transposition of more lines than the cache has": (LINES.reshape(-1, 32).T, "_transpose"),
+    "a transposition of fewer pages": (LINES[:1_000_000].reshape(1000, 1000).T, "copyto"),
+    "a transposition of few lines": (LINES[: 64 * 30_000].reshape(64, 30_000).T, "copyto"),
+    "a transposition of a medium pitch": (LINES[:350_000].reshape(500, 700).T, "copyto"),
+    "a reversal of three axes": (LINES.reshape(128, 128, 128).transpose(2, 1, 0), "_transpose"),
     "a transposition, again and again": (np.broadcast_to(TURNED, (9, 2**9, 2**9)), "_repeat"),
     "short columns of a transposition": (
         np.broadcast_to(TURNED.astype("f4", order="A")[..., None], (2**9, 2**9, 3)), "_columns",

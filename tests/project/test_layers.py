@@ -178,7 +178,16 @@ def test_a_first_check_loads_few_frameworks_and_no_other_part_of_the_library(fra
     files = {path.stem for path in (ROOT / "client/axiscast/ops").glob("*.py") if "\nFRAMEWORK = " in path.read_text()}
     hinted = {"numpy", "mindspore", "ngraph", "openvino"}  # hints.py suggests ops of these frameworks
     assert {name for name in files if f"axiscast.ops.{name}" in loaded} == hinted | {framework}
-    others = ("engine", "arrays", "client", "models", "cli", "answers.compare", "answers.translate", "answers.diagnosis")
+    others = (
+        "engine",
+        "arrays",
+        "client",
+        "models",
+        "cli",
+        "answers.compare",
+        "answers.translate",
+        "answers.diagnosis",
+    )
     assert not [name for name in loaded if f"{name}.".startswith(tuple(f"axiscast.{other}." for other in others))]
 
 

@@ -9,9 +9,10 @@ np.copyto takes at least 1.2 times as long:
   times. The result is then copied repeatedly as one longer row (2 to 8 times as fast).
 - Short rows of a single repeated value, such as (N, 1) -> (N, 3), with narrow units: these rows are written column by
   column (1.3 to 2.8 times as fast).
-- Transposes: if values are read in output order, each value loads a whole cache line. The line is evicted before its
-  next value is needed. Tiles that fit into the cache avoid this problem (2 to 7 times as fast). This method is called
-  cache blocking (Lam, Rothberg and Wolf, The cache performance and optimizations of blocked algorithms, 1991).
+- Transposes: if values are read in output order, each value loads a whole cache line. If the lines are evicted before
+  their next values are needed, which depends on the pitch and the number of lines, tiles that fit into the cache are 2
+  to 7 times as fast, and otherwise up to 3 times slower. This method is called cache blocking (Lam, Rothberg and Wolf,
+  The cache performance and optimizations of blocked algorithms, 1991).
 - Unaligned memory, such as a tensor in a message: NumPy reads unaligned units one by one. Repeated units are copied to
   aligned memory first (1.3 to 1.8 times as fast with narrow units).
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import cycle
-from math import lcm, prod
+from math import gcd, lcm, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,8 +55,9 @@ A block stays in the cache until it is read again, and is smaller than a chunk.
 """
 SHORT_ROW_BYTES = 2**7
 """The minimum row size, in bytes, for which NumPy's overhead per row is negligible."""
-LINE_BYTES, ALIGNMENT = 2**12, 64
+ROW_BLOCK_BYTES, LINE_BYTES = 2**12, 64
 """The row size, in bytes, that is copied fastest per byte, and the size, in bytes, of a cache line."""
+PAGE_BYTES = 2**12
 NARROW = 2
 """The maximum size, in bytes, of a narrow unit. Narrow units cost more per byte, as each unit takes the same time."""
 ROW_BYTES = 96
@@ -69,6 +71,14 @@ ORDER_BYTES = 2**24
 """The maximum size, in bytes, of an input that is copied to C order before its elements are streamed repeatedly."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """The maximum size, in bytes, of a transpose tile, and the number of its units along the axis that is read."""
+CACHE_SETS, CACHE_WAYS = 2**11, 16
+NEAR_CACHE_SETS, NEAR_CACHE_WAYS = 2**6, 12
+"""The sets, and the lines per set, of a core's L2 and L1 cache. Addresses that differ by a multiple of the number of
+sets times LINE_BYTES share a set."""
+MAX_PAGES = 2000
+"""The number of memory pages whose addresses a core remembers (in its TLB)."""
+MIN_TILE_COLUMNS = 2**8
+"""The minimum number of units that a tile writes in one run."""
 MIN_TILE_BYTES = 2**14
 """The minimum size, in bytes, of a tile. For smaller tiles, a step in Python costs more than it saves.
 
@@ -210,7 +220,7 @@ def _cut(source: Array) -> Cut:
     most = -(-source.shape[axis] // pieces)
     inner = source[(0,) * axis]
     writes = 0 if inner.flags.c_contiguous else prod(source.shape[:axis]) * (1 if inner.strides[0] == 0 else pieces)
-    return Cut(axis, pieces, most, row, min(writes, CHUNK_BUFFERS), -(-most * row // ALIGNMENT) * ALIGNMENT)
+    return Cut(axis, pieces, most, row, min(writes, CHUNK_BUFFERS), -(-most * row // LINE_BYTES) * LINE_BYTES)
 
 
 @lru_cache(1024)
@@ -235,11 +245,11 @@ def _writer(layout: Layout) -> Write:
     short = not _has_long_rows(layout) if strides[-1] == width else narrow
     repeated = next((axis for axis, step in enumerate(strides[:-1]) if step == 0), None)
     if repeated is not None and (short or scattered):
-        most = LINE_BYTES if not repeated else ROW_BYTES if width > NARROW else ROW_BYTES // 2
+        most = ROW_BLOCK_BYTES if not repeated else ROW_BYTES if width > NARROW else ROW_BYTES // 2
         if (times := _times(layout, repeated, most)) < shape[repeated]:
             return partial(_repeat, axis=repeated, times=times)
     if scattered and strides[-1]:
-        return _transpose if _tile_bytes(layout) >= MIN_TILE_BYTES else np.copyto
+        return _transpose if _evicts(layout) and _tile_bytes(layout) >= MIN_TILE_BYTES else np.copyto
     if narrow and width < 8:
         return _columns
     return _by_blocks if not aligned and width < 8 and not strides[-1] else np.copyto
@@ -251,7 +261,7 @@ def _times(layout: Layout, axis: int, most: int) -> int:
     The repetitions that are written first have about `most` bytes or fewer.
     """
     nbytes = prod(layout.shape[axis + 1 :]) * layout.width
-    line = lcm(nbytes, ALIGNMENT)
+    line = lcm(nbytes, LINE_BYTES)
     return max(most // line * line, most // nbytes * nbytes if line > most else 0, nbytes) // nbytes
 
 
@@ -370,6 +380,32 @@ def _write(out: Array, source: Array) -> None:
 def _reading_order(strides: Ints) -> list[int]:
     """Return the axes in memory order, the outermost first."""
     return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+
+
+def _evicts(layout: Layout) -> bool:
+    """Return whether np.copyto loads each cache line several times, because a sweep evicts the lines that it has read.
+
+    A sweep reads one unit on every line, and the next sweep reads the next unit on the same lines. A pitch that is a
+    multiple of a large power of two leaves the sweep only a few sets of the cache.
+    """
+    near = _reading_order(layout.strides)[-1]
+    shape, strides = layout.shape[near + 1 :], layout.strides[near + 1 :]
+    units, pitch, width = prod(shape), gcd(*strides), layout.width
+    if units < MIN_TILE_COLUMNS:
+        return False
+    span = sum((size - 1) * abs(step) for size, step in zip(shape, strides, strict=True))
+    if min(units, span // PAGE_BYTES) >= MAX_PAGES or min(units, span // LINE_BYTES) > _held_lines(
+        pitch, CACHE_SETS, CACHE_WAYS
+    ):
+        return True
+    return (
+        width <= NARROW and not pitch % LINE_BYTES and units > 2 * _held_lines(pitch, NEAR_CACHE_SETS, NEAR_CACHE_WAYS)
+    )
+
+
+def _held_lines(pitch: int, sets: int, ways: int) -> int:
+    """Return the number of lines at multiples of a pitch that a cache holds."""
+    return ways * min(sets, sets * LINE_BYTES // gcd(pitch, sets * LINE_BYTES))
 
 
 def _tile(layout: Layout) -> Ints:

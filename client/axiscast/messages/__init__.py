@@ -351,7 +351,10 @@ class IntegerRequest(RequestModel):
 def _targets() -> list[JsonValue]:
     """Return the ops and the frameworks to which a request can be translated."""
     names = [name for name, op in OPS.items() if op.snippets]
-    return [*names, *(prefix for prefix in sorted(_frameworks()) if any(name.startswith(f"{prefix}.") for name in names))]
+    return [
+        *names,
+        *(prefix for prefix in sorted(_frameworks()) if any(name.startswith(f"{prefix}.") for name in names)),
+    ]
 
 
 class TranslateRequest(IntegerRequest):
