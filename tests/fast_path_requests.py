@@ -145,6 +145,11 @@ REQUESTS = {
         "Accept: application/json",
         path="/v1/broadcast",
     ),
+    "broadcast, 256 numbers": post(
+        {"inputs": [{"dtype": "float32", "shape": [4, 64], "data": [[0.123456 + n for n in range(64)]] * 4}]},
+        JSON,
+        path="/v1/broadcast",
+    ),
     "broadcast, a long tensor": post(
         {"op": {**TO, "shape": [2, 8000]}, "inputs": [WIDE]}, MSGPACK, path="/v1/broadcast"
     ),
@@ -240,7 +245,10 @@ FAST_PATH = {
     ),
     *("GET", "POST"),
     *(f"broadcast{said}" for said in ("", ", strided", ", JSON", ", JSON from MessagePack", ", no element")),
-    *(f"broadcast, {said}" for said in ("a scalar", "a window", "transposed", "merged", "a window of merged axes")),
+    *(
+        f"broadcast, {said}"
+        for said in ("a scalar", "256 numbers", "a window", "transposed", "merged", "a window of merged axes")
+    ),
     *(f"broadcast, {said}" for said in ("as long as is joined", "a long tensor", "many long tensors")),
     "backprop, a long gradient",
     *(f"backprop{said}" for said in ("", ", a shape that is lent", ", in JSON", ", dense", ", strided")),

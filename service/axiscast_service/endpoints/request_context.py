@@ -49,10 +49,16 @@ class RequestContext(Generic[M]):
         """Reserve memory for the response before allocating it. Raises Problem if the memory is unavailable."""
         self.request.state.memory.reserve_response(nbytes)
 
-    async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `work(*arguments)`, for which a time is estimated. See WorkerThreads.run_python."""
-        milliseconds += self.milliseconds
+    async def respond(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of `work(*arguments)`, whose estimated time is `milliseconds`.
+
+        The work must not process all values of the body.
+        """
         return await threads_of(self.request).run_python(milliseconds, self.request.receive, work, *arguments)
+
+    async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+        """Like `respond`, for work that processes the values of the body."""
+        return await self.respond(milliseconds + self.milliseconds, work, *arguments)
 
     async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work(*arguments)` on a thread and return its result. Most of its time must be spent in NumPy."""

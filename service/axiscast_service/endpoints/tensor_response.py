@@ -163,12 +163,12 @@ async def tensor_response(context: RequestContext[Any], fields: TensorFields, js
     milliseconds = OUTPUT_MS * len(tensors)
     if context.media is Encoding.JSON:
         return await _in_json(context, fields, tensors, milliseconds, json_data == "base64")
-    copied, lookups = await context.run(milliseconds, _copied_and_looked_up, tensors)
+    copied, lookups = await context.respond(milliseconds, _copied_and_looked_up, tensors)
     context.reserve(copied)
     is_slow = any(not tensor.is_fast_to_chunk and tensor.elements[2] > SLOW_LAYOUT_BYTES for tensor in tensors)
     if is_slow or copied + lookups > COALESCED_BYTES:
         return await context.compute(_in_msgpack, context, fields, tensors)
-    return await context.run(milliseconds, _in_msgpack, context, fields, tensors)
+    return await context.respond(milliseconds, _in_msgpack, context, fields, tensors)
 
 
 def _copied_and_looked_up(tensors: Sequence[Outgoing]) -> tuple[int, int]:
@@ -320,13 +320,13 @@ async def _in_json(
     milliseconds: float,
     as_base64: bool,
 ) -> Response:
-    writing, nbytes = await context.run(milliseconds, _json_extent, tensors, as_base64)
+    writing, nbytes = await context.respond(milliseconds, _json_extent, tensors, as_base64)
     context.reserve(nbytes)
 
     def build() -> Response:
         return response_with(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
 
-    return await context.run(milliseconds + writing, build)
+    return await context.respond(milliseconds + writing, build)
 
 
 def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[float, int]:
