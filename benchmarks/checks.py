@@ -60,6 +60,8 @@ KINDS = {
     "post": Kind("POST, JSON", "post"),
     "msgpack": Kind("POST, MessagePack", "msgpack"),
     "get": Kind("GET", "get"),
+    "wide": Kind("POST, any axes of size 1", "wide"),
+    "wide-get": Kind("GET, any axes of size 1", "wide-get"),
     "op": Kind("POST that names its op", "op"),
     "conflict": Kind("POST that does not fit", "conflict"),
     "zipf": Kind("Zipf over 10,000 POST", "zipf"),
@@ -72,7 +74,7 @@ KINDS = {
     "ten": Kind("a batch of ten", "rows"),
 }
 """The kinds of requests by their names for --kinds."""
-PLAIN = ("post", "msgpack", "get", "conflict", "zipf", "again")
+PLAIN = ("post", "msgpack", "get", "wide", "wide-get", "conflict", "zipf", "again")
 """The kinds of requests that all contenders can answer."""
 SUSTAINED = [Kind(f"POST, {connections} connections", "post", connections) for connections in (64, 256)]
 ROWS, COLUMN_ROWS = 1000, 10**6

@@ -1,6 +1,7 @@
 -- The requests that wrk sends: wrk -s requests.lua URL -- KIND START
 --
 -- post, msgpack, get    a check of 3 or 4 shapes of rank 4 that fit, never the same twice
+-- wide, wide-get        a check of 3 or 4 shapes of rank 3 and 4 with axes of size 1 at random, never the same twice
 -- op                    one in JSON that names its op, by turns one of three frameworks', with attributes or without
 -- conflict              one of 3 or 4 shapes that does not fit, and would with a reshape or two axes swapped
 -- zipf                  one of 10,000 checks, the k-th of them 1 / k times as often as the first, under head fields that vary
@@ -34,6 +35,26 @@ local function fitting()
     return {{a, 1, c, 1}, {1, b, 1, d}, {a, b, c, d}}
   end
   return {{a, 1, c, 1}, {1, b, 1, d}, {a, b, c, d}, {1, 1, c, d}}
+end
+
+local function wide()
+  local a, b, c, d = sizes()
+  number = number * 16807 % 2147483647
+  local full, shapes, bits = {a, b, c, d}, {}, number
+  local function bit()
+    local drawn = bits % 2
+    bits = math.floor(bits / 2)
+    return drawn == 1
+  end
+  for input = 1, bit() and 3 or 2 do
+    local shape = {}
+    for axis = bit() and 1 or 2, 4 do
+      shape[#shape + 1] = bit() and full[axis] or 1
+    end
+    shapes[input] = shape
+  end
+  shapes[#shapes + 1] = full -- so that no request comes twice
+  return shapes
 end
 
 local function conflicting()
@@ -137,6 +158,8 @@ local KINDS = {
   post = function() return post(json(fitting()), "application/json") end,
   msgpack = function() return post(msgpack(fitting()), "application/vnd.msgpack") end,
   get = function() return get(fitting()) end,
+  wide = function() return post(json(wide()), "application/json") end,
+  ["wide-get"] = function() return get(wide()) end,
   op = function() return post(named(), "application/json") end,
   conflict = function() return post(json(conflicting()), "application/json") end,
   refusal = function() return asked('{"shape":[3],' .. json(fitting()):sub(2)) end,

@@ -93,6 +93,12 @@ def test_the_library_is_measured(tmp_path: Path) -> None:
     assert list(results["library"]) == ["axiscast.check", "np.broadcast_shapes"]
 
 
+def test_broadcasts_over_http_are_measured(tmp_path: Path) -> None:
+    run("tensors.py", "--rounds", 1, "--seconds", 0.02, "-o", tmp_path / "tensors.json")
+    results = saved(tmp_path / "tensors.json", 36)
+    assert len(results["tensors"]) == 18
+
+
 def test_fresh_connections_are_measured(tmp_path: Path) -> None:
     run("load/fresh.py", "--busy", 20, "--seconds", 1, "--rounds", 1, "-o", tmp_path / "fresh.json")
     results = saved(tmp_path / "fresh.json", 30)
@@ -129,13 +135,13 @@ def asked(kind: str, start: int) -> list[tuple[bytes, bytes]]:
 
 def shapes(kind: str, head: bytes, body: bytes) -> list[list[int]]:
     """Return the content of a request."""
-    if kind == "get":
+    if kind.endswith("get"):
         return [[int(size) for size in text.split("x")] for text in re.findall(r"input=([\dx]+)", head.decode())]
     return (msgpack.unpackb if kind == "msgpack" else json.loads)(body)["inputs"]
 
 
 @needs_wrk
-@pytest.mark.parametrize("kind", ["post", "get", "msgpack", "conflict"])
+@pytest.mark.parametrize("kind", ["post", "get", "msgpack", "wide", "wide-get", "conflict"])
 def test_no_request_is_repeated_and_only_conflicts_do_not_broadcast(kind: str) -> None:
     found = [shapes(kind, *request) for start in (1, 20_000) for request in asked(kind, start)]
     assert len(set(map(str, found))) == len(found)
@@ -194,7 +200,7 @@ def test_checks_are_measured(tmp_path: Path) -> None:
     run("checks.py", "--rounds", 1, "--seconds", 0.3, "--sustained", 0.3, "-o", tmp_path / "checks.json")
     results = saved(tmp_path / "checks.json", 100)
     assert list(results) == ["requests", "sustained", "batches"]
-    assert len(results["requests"]) == 13
+    assert len(results["requests"]) == 15
     assert all(len(rows) >= 3 for rows in results["requests"].values())
     assert [list(rows) for rows in results["sustained"].values()] == [["bare uvicorn", "axiscast"]] * 2
     measured = [*results["requests"].values(), *results["sustained"].values()]
