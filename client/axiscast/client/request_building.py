@@ -37,6 +37,7 @@ from .expected_response import check_consistency, expected_columns, expected_gra
 from .request_body import pack, tensor_body
 from .response_reading import model_reader
 from .tensor_reader import Arrays, TensorReader
+from .window_request import WINDOW_OP, window_views
 
 if TYPE_CHECKING:
     from ..messages import Comparison, OpEntry, ProblemDetails
@@ -240,17 +241,20 @@ def _broadcast_call(
 ) -> Call[T]:
     inputs, window, targets, convert = read_broadcast(op, arrays, options)
     fields = {"op": plain_op(op), "layout": options.layout} | ({} if window is None else {"window": window})
+    sent = inputs
+    if window is not None and (views := window_views(op, inputs, window)) is not None:
+        fields, sent = {"op": plain_op(WINDOW_OP), "layout": options.layout}, views
 
     def make_reader(length: int | None) -> TensorReader[T]:
         tensors = expected_outputs(op, inputs, options.layout, window)
         return TensorReader({"outputs": tensors}, length, lambda found: finish(convert(found["outputs"])), targets)
 
-    parts = tensor_body(fields, "inputs", inputs)
+    parts = tensor_body(fields, "inputs", sent)
     if len(parts) > 1 and may_overlap(inputs, targets or []):
         # Copy the inputs, because the response may overwrite their memory before they are sent completely or sent
         # again.
         parts = [b"".join(parts)]
-    return Call("POST", "/v1/broadcast", parts, make_reader, _op_problem_finder(fields["op"]))
+    return Call("POST", "/v1/broadcast", parts, make_reader, _op_problem_finder(plain_op(op)))
 
 
 def backprop(
