@@ -1,13 +1,14 @@
 """Tests of the examples: the commands in their README, and the workflow that checks a model.
 
-`make examples` runs them, with node from the Python index, and with curl, jq, go, haproxy and nginx of the machine.
+`make examples` runs them, with node from the Python index, and with curl, jq and go of the machine.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from subprocess import STDOUT
@@ -16,8 +17,7 @@ from typing import Any
 import onnx
 import pytest
 import yaml
-from conftest import PATIENCE, Served, run, served, started, wait_for
-from proxies import proxied
+from conftest import PATIENCE, Served, run, started, wait_for
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -25,10 +25,6 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", (EXAMPLES / "README.md").read_te
 COMMANDS = [part.partition("\n")[::2] for block in BLOCKS for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
 ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 DASK = [pair for pair in COMMANDS if pair[0].startswith("python dask/")]
-(_CODE,) = re.findall(
-    r"^```python\n(import dask.*?)^```$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE | re.DOTALL
-)
-RECIPE = f"python -c {shlex.quote(_CODE)}"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +49,7 @@ def test_every_command_prints_the_documented_output(command: str, output: str, s
 def test_every_program_is_run() -> None:
     patterns = ("node/*.mjs", "curl/*.sh", "go/*.go", "typescript/check.ts", "dask/*.py")
     programs = [path for pattern in patterns for path in EXAMPLES.glob(pattern)]
-    assert len(programs) == 10
+    assert len(programs) == 12
     for program in programs:
         assert any(str(program.relative_to(EXAMPLES)) in command for command, _ in COMMANDS), program
 
@@ -71,12 +67,6 @@ def test_the_step_of_the_workflow_fails_for_a_model_that_does_not_fit(tmp_path: 
     assert "Write x + bias[:, None, None]." in done.stdout
 
 
-def is_sending(port: int) -> bool:
-    """Return whether a socket of this port has bytes that its peer has not yet received."""
-    sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return any(local.endswith(f":{port:04X}") and int(queues[:8], 16) for _, local, _, _, queues, *_ in sockets)
-
-
 def is_half_written(result: Path) -> bool:
     return sum(path.is_file() for path in result.glob("c/**/*")) >= 64
 
@@ -87,22 +77,32 @@ def in_dask_environment(command: str) -> dict[str, Any]:
     return {"command": ["bash", "-c", f"ulimit -d {448 * 1024}; {command}"], "cwd": EXAMPLES, "env": environment}
 
 
-@pytest.mark.parametrize(("program", "proxy"), [(DASK[0][0], "haproxy"), (RECIPE, "nginx")], ids=["example", "recipe"])
-def test_dask_writes_the_whole_result_although_a_replica_is_killed(program: str, proxy: str, tmp_path: Path) -> None:
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Return the process ids of the workers of a Dask cluster."""
+    children = Path(f"/proc/{process.pid}/task").glob("*/children")
+    found = [int(child) for path in children for child in path.read_text().split()]
+    return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def test_dask_writes_the_whole_result_although_a_worker_is_killed(tmp_path: Path) -> None:
+    (write, progress), (compare, compared) = DASK[:2]
     result, log = tmp_path / "result.zarr", tmp_path / "log"
-    with (
-        log.open("w") as output,
-        served(command=True) as one,
-        served(command=True) as other,
-        proxied(proxy, tmp_path, [one.port, other.port]) as front,
-    ):
-        program = program.replace("http://127.0.0.1:8080", str(front.base_url)).replace("result.zarr", str(result))
-        with started(**in_dask_environment(program), stdout=output, stderr=STDOUT) as process:
-            assert wait_for(lambda: process.poll() is not None or (is_half_written(result) and is_sending(one.port)))
-            assert process.poll() is None, log.read_text()
-            one.process.kill()
-            assert process.wait(PATIENCE) == 0, log.read_text()
-    (_, progress), (compare, compared) = DASK
+    write = "exec " + write.replace("result.zarr", str(result))
+    with log.open("w") as output, started(**in_dask_environment(write), stdout=output, stderr=STDOUT) as process:
+        assert wait_for(lambda: process.poll() is not None or is_half_written(result))
+        assert process.poll() is None, log.read_text()
+        workers = workers_of(process)
+        assert len(workers) == 3
+        os.kill(workers[0], signal.SIGKILL)
+        assert process.wait(PATIENCE) == 0, log.read_text()
     assert progress.rpartition("|")[0] in log.read_text()
     done = run(**in_dask_environment(compare.replace("result.zarr", str(result))))
     assert (done.stderr, done.stdout) == ("", compared)
+
+
+def test_the_blocks_of_dask_and_of_the_library_are_compared_in_one_table() -> None:
+    (command, table) = DASK[2]
+    done = run(**in_dask_environment(command))
+    header, line, *rows = table.splitlines()
+    assert done.stdout.splitlines()[:2] == [header, line]
+    assert [row.split(" | ")[0] for row in done.stdout.splitlines()[2:]] == [row.split(" | ")[0] for row in rows]

@@ -1,11 +1,11 @@
-"""Compare every byte of the Zarr file that write.py has written with NumPy's result, window by window."""
+"""Compare every byte of the Zarr file that broadcast.py has written with NumPy's result, window by window."""
 
 import sys
 from itertools import product
 
 import numpy as np
 import zarr
-from write import chunks, shape, x
+from broadcast import chunks, shape, x
 
 stored, expected = zarr.open_array(sys.argv[1], mode="r"), np.broadcast_to(x, shape)
 compared = differing = 0
