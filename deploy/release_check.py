@@ -161,7 +161,10 @@ def set_repository(root: Path, url: str) -> list[str]:
     changed = []
     for path in filter(None, listed.split("\0")):
         if (root / path).is_file() and PLACEHOLDER.encode() in (content := (root / path).read_bytes()):
-            (root / path).write_bytes(content.replace(PLACEHOLDER.encode(), url.encode()))
+            content = content.replace(PLACEHOLDER.encode(), url.encode())
+            if path == ".github/CODEOWNERS":
+                content = content.replace(b"@OWNER", b"@" + url.split("/")[3].encode())
+            (root / path).write_bytes(content)
             changed.append(path)
     return changed
 

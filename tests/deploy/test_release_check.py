@@ -27,6 +27,7 @@ FILES = {
     "deploy/kubernetes.yaml": "image: axiscast:0.2.0\n",
     "deploy/requirements.txt": f"click==8.1 \\\n    --hash={DIGEST}\nh11==0.16 --hash={DIGEST}\n",
     "Dockerfile": f"ARG BASE=python:3.12@{DIGEST}\nFROM ${{BASE}} AS build\nFROM build\nCOPY --from=build /a /b\n",
+    ".github/CODEOWNERS": "* @OWNER\n",
     ".github/workflows/gate.yml": f"jobs:\n  a:\n    steps:\n      - uses: actions/checkout@{COMMIT} # v7.0.1\n",
 }  # fmt: skip
 
@@ -108,12 +109,14 @@ def test_a_fault_is_refused(
 
 def test_the_owner_sets_the_address_by_one_command(tree: Path) -> None:
     (tree / "SECURITY.md").write_text(f"Report at <{PLACEHOLDER}/security>.\n")
+    (tree / ".github/CODEOWNERS").write_text(f"# {PLACEHOLDER}\n* @OWNER\n")
     (tree / "deploy/release_check.py").write_text(SCRIPT.read_text())
     command = [sys.executable, tree / "deploy/release_check.py", "--repository"]
     for wrong in ("github.com/a/b", "https://github.com/b", "https://github.com/a/b/", "https://github.com/a/b.git"):
         assert run([*command, wrong]).returncode == 2
     done = run([*command, "https://github.com/someone/axiscast"])
-    assert (done.returncode, done.stdout) == (0, "changed: SECURITY.md\n")
+    assert (done.returncode, done.stdout) == (0, "changed: .github/CODEOWNERS SECURITY.md\n")
+    assert (tree / ".github/CODEOWNERS").read_text() == "# https://github.com/someone/axiscast\n* @someone\n"
     assert (tree / "SECURITY.md").read_text() == "Report at <https://github.com/someone/axiscast/security>.\n"
 
 
