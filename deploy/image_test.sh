@@ -69,6 +69,12 @@ trap 'exit 143' TERM
 # --- what there is to work with -----------------------------------------------------------------------------------
 
 step 'Looking for an engine'
+# A sandbox may forbid namespaces or mounts, which every engine needs. Without this check, the build would show it late.
+if [[ -z ${ENGINE:-} || ${ENGINE:-} == podman ]] && ! docker info >/dev/null 2>&1; then
+  probe=(unshare --mount --pid --fork --map-root-user sh -c 'mount -t tmpfs tmpfs /mnt')
+  [[ $(id -u) == 0 ]] && probe=(unshare --mount --pid --fork sh -c 'mount -t tmpfs tmpfs /mnt')
+  refused=$("${probe[@]}" 2>&1) || die "this machine can't run containers, so the image can't be tested here: $refused"
+fi
 if ! engine=$(python3 deploy/image.py engine); then
   [[ " ${ENGINE:-podman} " == *' podman '* ]] || die 'no engine works on this machine'
   # runc, since crun refuses cgroups of version 1. The other packages are networks, and a list of registries.
