@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing by atheris: python -m fuzz.guided TARGET SECONDS [FOLDER], from the folder tests.
 
 New inputs are gathered in FOLDER (a temporary one when left out); one that breaks something is written to
-corpus/TARGET, where test_fuzz.py finds it.
+corpus/TARGET, where test_fuzz.py finds it. keep.py adds the inputs in FOLDER to the corpus.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (CORPUS / name).mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds(name)):
-        (folder / f"seed{number:04}").write_bytes(seed)
+        (folder / f"seed{number:05}").write_bytes(seed)
     atheris.Setup(
         [
             sys.argv[0],

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from zipfile import ZipFile
 
 import msgpack
 import numpy as np
@@ -14,7 +15,7 @@ from axiscast.wire.tensors import msgpack_parts
 from axiscast_service.openapi import EXAMPLES
 
 CORPUS = Path(__file__).parent / "corpus"
-"""The inputs of earlier failures, by target."""
+"""The inputs of earlier failures in a folder for each target, and in an archive those that reach much code."""
 VECTORS = Path(__file__).parents[1] / "vectors"
 _ENDPOINTS = ["CheckRequest", "CheckBatchRequest", "CheckColumnsRequest", "BroadcastRequest", "BackpropRequest",
               "CompareRequest", "TranslateRequest", "WhyRequest"]  # fmt: skip
@@ -22,14 +23,23 @@ _ENDPOINTS = ["CheckRequest", "CheckBatchRequest", "CheckColumnsRequest", "Broad
 
 def seeds(target: str) -> list[bytes]:
     """Return the inputs for a target of targets.py."""
-    return [*_made(target), *kept(target)]
+    return [*made(target), *kept(target)]
 
 
 def kept(target: str) -> list[bytes]:
-    return [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
+    """Return the inputs of the corpus."""
+    failures = [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
+    if not archive_of(target).exists():
+        return failures
+    with ZipFile(archive_of(target)) as archive:
+        return [*failures, *map(archive.read, archive.namelist())]
 
 
-def _made(target: str) -> list[bytes]:
+def archive_of(target: str) -> Path:
+    return CORPUS / f"{target}.zip"
+
+
+def made(target: str) -> list[bytes]:
     match target:
         case "json":
             return [bytes([endpoint]) + json.dumps(value).encode() for endpoint, value in _requests()]
