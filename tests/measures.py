@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from types import ModuleType
 from typing import Any
@@ -131,7 +130,7 @@ def at_once(count: int, limit: int) -> str | None:
             if body := message.get("body"):
                 codes.append(json.loads(body)["code"])
 
-        admission = AdmissionMiddleware(app, limit, MemoryBudget(2**20), Counter())
+        admission = AdmissionMiddleware(app, limit, MemoryBudget(2**20))
         scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):

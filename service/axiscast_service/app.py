@@ -94,7 +94,7 @@ def _middleware(components: Components) -> list[Middleware]:
         *([Middleware(TelemetryMiddleware, metrics=metrics, log=log, client_facts=facts)] if metrics or log else []),
         Middleware(RequestIdMiddleware, drain=components.drain),
         *([Middleware(GuardMiddleware, guards=guards)] if guards else []),
-        Middleware(AdmissionMiddleware, limit=limit, budget=components.budget, in_flight=components.in_flight),
+        Middleware(AdmissionMiddleware, limit=limit, budget=components.budget),
         Middleware(DispatchMiddleware, routes=api_routes, handlers=_HANDLERS),
     ]
 
@@ -109,8 +109,6 @@ def _fast_path(components: Components) -> FastPath:
         components.client_facts,
         components.host_names,
         components.keys,
-        components.in_flight,
-        settings.max_concurrent_requests,
         settings.max_body_bytes,
         {
             "/v1/check": check.short_check,

@@ -49,8 +49,6 @@ class Components:
     host_names: Collection[str]
     keys: ApiKeys | None
     certificate: Certificate | None
-    in_flight: Counter[bool] = field(default_factory=Counter)
-    """The number of requests in flight: for pages and documentation (True), and for the API (False)."""
     refusals: Counter[str] = field(default_factory=Counter)
     """The number of refused or aborted connections by problem code or reason."""
     _refusal_logs: defaultdict[str, RateLimitedLog] = field(default_factory=lambda: defaultdict(RateLimitedLog))

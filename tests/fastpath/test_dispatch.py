@@ -222,13 +222,6 @@ def test_no_traced_request_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch) 
         assert on_fast_path(service, REQUESTS, monkeypatch) == set()
 
 
-def test_no_request_takes_the_fast_path_at_the_limit_of_requests_in_flight() -> None:
-    with running(max_concurrent_requests=1) as service, Asking(service) as connection:
-        assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 200 ")
-        service.app.state.fast_path.in_flight[False] = 1
-        assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 503 ")
-
-
 def test_the_memory_of_a_response_on_the_fast_path_is_freed() -> None:
     with running() as service:
         answers(service, REQUESTS)

@@ -184,11 +184,11 @@ def unsent_of(service: Served) -> int:
     return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
 
 
-def test_an_aborted_stalled_request_is_no_longer_in_flight(gate: Served) -> None:
+def test_slow_readers_are_cut_and_block_no_other_client(gate: Served) -> None:
     with ExitStack() as stack:
         readers = [stack.enter_context(reader(gate.port)) for _ in range(SLOTS)]
         assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * len(readers)
-        assert check_status(gate) == 503
+        assert check_status(gate) == 200
         assert 0 < unsent_of(gate) < len(readers) * 2**19  # what the system itself takes
         start = time.monotonic()
         with ThreadPoolExecutor(SLOTS) as pool:
@@ -196,7 +196,6 @@ def test_an_aborted_stalled_request_is_no_longer_in_flight(gate: Served) -> None
             list(cut)
         assert 0.5 * SECONDS < time.monotonic() - start < LONGEST
         assert wait_for(lambda: unsent_of(gate) == 0, 60)  # else for minutes
-        assert check_status(gate) == 200
 
 
 WITHHELD = {

@@ -12,7 +12,6 @@ the responses are short, are computed one at a time, and rarely wait to be sent.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -76,8 +75,6 @@ class FastPath:
     client_facts: ClientFacts
     host_names: Collection[str]
     keys: ApiKeys | None
-    in_flight: Counter[bool]
-    max_in_flight: int
     max_body_bytes: int
     responders: Mapping[str, Responder]
     """The responder for each path of a POST request."""
@@ -98,7 +95,7 @@ class FastPath:
             self._is_tracing = is_tracing()
             self._first = first, b"".join([b"%b: %b\r\n" % field for field in first])
         found = read_short_request(data)
-        if found is None or self._is_tracing or self.drain.begun or self.in_flight[False] >= self.max_in_flight:
+        if found is None or self._is_tracing or self.drain.begun:
             return None
         start = perf_counter()
         query, path, fields, body, size = found

@@ -59,6 +59,8 @@ class ServerConnection(asyncio.BufferedProtocol):
         """Whether reading from the transport is paused."""
         self.write_paused = False
         """Whether too much data is unsent, so that the connection starts no further response."""
+        self.written = 0
+        """The number of bytes that `write` has passed to the transport."""
         self.has_responded = False
         """Whether the connection has sent a response."""
         self.counted_at = 0.0
@@ -201,7 +203,12 @@ class ServerConnection(asyncio.BufferedProtocol):
     def write(self, data: bytes | memoryview) -> None:
         """Send data to the client, unless the connection is closing."""
         if not self.transport.is_closing():
+            self.written += len(data)
             self.transport.write(data)
+
+    def taken(self) -> int:
+        """Return the number of bytes that the client, or the system's send buffer, has taken from `write`."""
+        return self.written - self.transport.get_write_buffer_size()
 
     def pause_writing(self) -> None:
         self.write_paused = True

@@ -254,7 +254,8 @@ class HTTPProtocol(ReceivingConnection):
         assert head is not None
         body = b"".join(self.held)
         self.release_body()
-        scope = scope_of(head, self.peers, {**self.state, "body_complete": body_complete})
+        sending = {"taken": self.taken, "cut": self.cut}
+        scope = scope_of(head, self.peers, {**self.state, **sending, "body_complete": body_complete})
         if not body_complete and (head.length or 0) > LONG_BYTES:
             scope["extensions"] = {EXTENSION: {"receive_into": self.receive_into}}
         is_1_1 = scope["http_version"] == "1.1"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,35 +10,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
-from .authentication import OPEN_PATHS
 from .problems import response_of
+from .streams import Stream, Streams
 from .telemetry import MONITORING_PATHS
 
 
-@dataclass
-class Slot:
-    """The slot of one request in flight. The request takes the slot when the request's body is complete."""
-
-    in_flight: Counter[bool]
-    is_open: bool
-    limit: int
-    taken: bool = False
-
-    def take(self) -> None:
-        """Take the slot. Raises Problem (overloaded) if `limit` requests are already in flight."""
-        if self.in_flight[self.is_open] >= self.limit:
-            raise Problem(
-                "overloaded",
-                f"{self.limit} requests are in flight, the limit of this worker: try again shortly",
-                limit=self.limit,
-            )
-        self.in_flight[self.is_open] += 1
-        self.taken = True
-
-    def release(self) -> None:
-        """Release the slot if the request has taken it."""
-        self.in_flight[self.is_open] -= self.taken
-        self.taken = False
+class StreamRefused(Exception):
+    """The exception that stops an endpoint after its response was replaced by a refusal."""
 
 
 @dataclass(eq=False)
@@ -48,24 +24,26 @@ class AdmissionMiddleware:
     """ASGI middleware that limits the requests in flight. Requests above the limit get a 503 response (overloaded).
 
     The middleware stores the memory reservation of a request in `request.state.memory`. If the body has not arrived
-    yet, the endpoint takes `request.state.slot` later. Therefore a client that sends slowly does not occupy a slot.
-    Requests to monitoring paths are not counted. Requests to public paths are counted separately, so that slow readers
-    of these paths do not block other requests.
+    yet, the endpoint takes `request.state.slot` later. Therefore a client that sends slowly does not occupy a slot. A
+    client that reads slowly does not occupy a slot either, because the number of long responses has a limit of its own.
+    Requests to monitoring paths are not counted.
     """
 
     app: ASGIApp
     limit: int
     budget: MemoryBudget
-    in_flight: Counter[bool]
-    """The number of requests in flight to public paths (key True) and to other paths (key False)."""
+    in_flight: int = field(default=0, init=False)
+    """The number of requests that have arrived, and whose responses are not being sent yet."""
+
+    def __post_init__(self) -> None:
+        self.streams = Streams(self.budget.limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        is_open = scope["path"] in OPEN_PATHS
-        slot = state["slot"] = Slot(self.in_flight, is_open, self.limit)
+        slot = state["slot"] = Slot(self)
         try:
             # Endpoints read a body only from POST requests, so requests with other methods do not wait for a body.
             if scope["method"] != "POST" or state.get("body_complete", True):
@@ -77,9 +55,93 @@ class AdmissionMiddleware:
             with MemoryReservation(self.budget) as memory:
                 state["memory"] = memory
                 send = _in_parts(send) if state.get("copies") else send
-                await self.app(scope, receive, send if is_open else _until_read(send, memory))
+                await self.app(scope, receive, ResponseSender(scope, receive, send, slot, memory))
+        except StreamRefused:
+            pass  # the client has received the refusal
         finally:
             slot.release()
+
+
+class Slot:
+    """The slot of one request in flight, which becomes a stream when the response is being sent.
+
+    The request takes the slot when the request's body is complete.
+    """
+
+    def __init__(self, admission: AdmissionMiddleware) -> None:
+        self._admission = admission
+        self._taken = False
+        self.stream: Stream | None = None
+
+    def take(self) -> None:
+        """Take the slot. Raises Problem (overloaded) if `limit` requests are already in flight."""
+        admission = self._admission
+        if admission.in_flight >= admission.limit:
+            raise Problem(
+                "overloaded",
+                f"{admission.limit} requests are in flight, the limit of this worker: try again shortly",
+                limit=admission.limit,
+            )
+        admission.in_flight += 1
+        self._taken = True
+
+    def begin_stream(self, scope: Scope, nbytes: int) -> None:
+        """Release the slot, because only the bytes of the response remain to be produced and read.
+
+        Raises Problem (overloaded) if too many responses are being sent.
+        """
+        self.release()
+        state = scope["state"]
+        if "taken" in state:  # otherwise another server sends the response
+            peer = scope["client"][0] if scope["client"] else ""
+            stream = Stream(peer, nbytes, state["taken"], state["cut"])
+            self._admission.streams.begin(stream)
+            self.stream = stream
+
+    def release(self) -> None:
+        """Release the slot if the request has taken it, and end the stream."""
+        self._admission.in_flight -= self._taken
+        self._taken = False
+        if self.stream is not None:
+            self._admission.streams.end(self.stream)
+
+
+class ResponseSender:
+    """The `send` function of one request. A response above FREE_BYTES becomes a stream before its first byte is sent.
+
+    At the end of a long response, the sender waits until the client has read most of the response. While it waits, only
+    the memory of the response stays reserved.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, slot: Slot, memory: MemoryReservation) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._slot = slot
+        self._memory = memory
+        self._start: Message | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        nbytes, more = len(message.get("body", b"")), message.get("more_body", False)
+        if nbytes > FREE_BYTES and not more:
+            self._memory.release(max(self._memory.nbytes - nbytes, 0))
+        if self._start is not None:
+            if more or nbytes > FREE_BYTES:
+                await self._begin_stream()
+            start, self._start = self._start, None
+            await self._send(start)
+        if nbytes > FREE_BYTES and not more:
+            await self._send({**message, "more_body": True})
+            message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
+
+    async def _begin_stream(self) -> None:
+        try:
+            self._slot.begin_stream(self._scope, self._memory.nbytes)
+        except Problem as problem:
+            await response_of(problem, Request(self._scope))(self._scope, self._receive, self._send)
+            raise StreamRefused from None
 
 
 def _in_parts(send: Send) -> Send:
@@ -93,22 +155,3 @@ def _in_parts(send: Send) -> Send:
         await send({**message, "body": body} if body else message)
 
     return send_parts
-
-
-def _until_read(send: Send, memory: MemoryReservation) -> Send:
-    """Return a `send` function that waits at the end of a long response until the client has read most of the response.
-
-    While it waits, only the memory of the response stays reserved.
-    """
-
-    def send_all(message: Message) -> Awaitable[None]:
-        if len(message.get("body", b"")) > FREE_BYTES and not message.get("more_body"):
-            return send_and_wait(message)
-        return send(message)
-
-    async def send_and_wait(message: Message) -> None:
-        memory.release(max(memory.nbytes - len(message["body"]), 0))
-        await send({**message, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    return send_all
