@@ -355,15 +355,6 @@ def gate(absent: str) -> Iterator[Served]:
         yield running
 
 
-@pytest.fixture
-def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reset the counters, which other tests in this process change."""
-    from axiscast_service.http.limits import CONNECTIONS, Connections
-
-    for name, value in vars(Connections()).items():
-        monkeypatch.setattr(CONNECTIONS, name, value)
-
-
 @pytest.fixture(params=["sync", "async"])
 def make(request: pytest.FixtureRequest) -> Any:
     """Return a constructor of clients: Client, or AsyncClient with the same methods."""

@@ -70,6 +70,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.drain = components.drain
     app.state.metrics = components.metrics
+    app.state.connections = components.connections
     app.state.refusals = components.refusals
     app.state.budget = components.budget
     app.state.fast_path = _fast_path(components)

@@ -16,6 +16,7 @@ from starlette.types import Scope
 from axiscast.wire.problems import Problem
 
 from .http.hooks import HOOKS, HeaderFields, Hooks, Peer
+from .http.limits import Connections
 from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
 from .log_writer import LOG_WRITER
@@ -49,6 +50,7 @@ class Components:
     host_names: Collection[str]
     keys: ApiKeys | None
     certificate: Certificate | None
+    connections: Connections = field(default_factory=Connections)
     refusals: Counter[str] = field(default_factory=Counter)
     """The number of refused or aborted connections by problem code or reason."""
     _refusal_logs: defaultdict[str, RateLimitedLog] = field(default_factory=lambda: defaultdict(RateLimitedLog))
@@ -122,6 +124,7 @@ class Components:
             log_refusal=self.log_refusal,
             fast_path=app.state.fast_path,
             certificate=self.certificate,
+            connections=self.connections,
         )
         if self.metrics is not None:
             hooks.problem_sent = self.metrics.problem

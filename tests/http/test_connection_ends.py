@@ -18,15 +18,12 @@ from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.http.grammar import read_short_request
 from axiscast_service.http.hooks import HOOKS
-from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.listener import Listener
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.http.upload import LONG_BYTES, borrow, new_buffer
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
-
-pytestmark = pytest.mark.usefixtures("no_other_connections")
 
 
 @pytest.mark.parametrize("leaving", [False, True])
@@ -122,11 +119,11 @@ def test_a_handshake_over_the_limit_may_be_closed(monkeypatch: pytest.MonkeyPatc
         with theirs:
             protocol.accepted(ours, encrypted=True)
             assert protocol.over_limit
-            assert list(CONNECTIONS.waiting) == [protocol]
-            assert CONNECTIONS.close_one_for_capacity()
+            assert list(protocol.connections.unserved) == [protocol]
+            assert protocol.connections.close_one_for_capacity()
             assert theirs.recv(1) == b""
             protocol.handshake_ended()
-        assert (CONNECTIONS.total, CONNECTIONS.waiting) == (0, {})
+        assert (protocol.connections.total, protocol.connections.unserved) == (0, {})
 
     asyncio.run(run())
 
@@ -138,7 +135,7 @@ def test_a_closing_connection_is_not_half_closed() -> None:
         pipe.close()
         protocol.close_gently(10, drains=True)
         assert not pipe.ended
-        assert CONNECTIONS.draining == set()
+        assert protocol.connections.draining == set()
 
     asyncio.run(run())
 

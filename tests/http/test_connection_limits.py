@@ -13,13 +13,11 @@ from uvicorn.server import ServerState
 
 from axiscast.wire.problems import Problem
 from axiscast_service.http.hooks import HOOKS
-from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.lingering_close import LINGER_BYTES, LingeringClose
 from axiscast_service.http.listener import Loop
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.rates import CHECKS_PER_WINDOW, FLOOR_BYTES, Rates
 
-pytestmark = pytest.mark.usefixtures("no_other_connections")
 LONG = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 
 
@@ -93,8 +91,8 @@ def test_only_an_arriving_body_is_drained(sent: bytes) -> None:
         pipe.deliver(sent)
         await turns()
         protocol.refuse(Problem("overloaded", "later"))
-        assert CONNECTIONS.draining == ({protocol} if sent else set())
-        assert list(CONNECTIONS.lingering) == [protocol]
+        assert protocol.connections.draining == ({protocol} if sent else set())
+        assert list(protocol.connections.lingering) == [protocol]
         if sent:
             left = 1_000_000
             while left > 1:
@@ -123,6 +121,7 @@ def test_a_connection_in_the_reserve_is_answered_and_closed(
 
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
         loop, shared = asyncio.get_running_loop(), hooks()
         busy = [connection(shared, app=app)[0] for _ in range(8)]
         for pipe in busy:
@@ -133,14 +132,14 @@ def test_a_connection_in_the_reserve_is_answered_and_closed(
         config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
         reserve = HTTPProtocol(config, ServerState(), {HOOKS: shared}, loop)
         await loop.connect_accepted_socket(lambda: reserve, ours)
-        assert (CONNECTIONS.total, CONNECTIONS.above_limit) == (9, True)
+        assert (shared.connections.total, shared.connections.above_limit) == (9, True)
         with theirs:
             theirs.settimeout(1)
             theirs.sendall(CHECK % 2)
             await asyncio.sleep(0.05)
             assert b"x-number: 2" in theirs.recv(2**16)  # and is not reset
             assert theirs.recv(1) == b""
-        assert CONNECTIONS.total == 8
+        assert shared.connections.total == 8
         begun.set()
         await turns()
 
@@ -151,7 +150,8 @@ def test_a_connection_in_the_reserve_is_answered_and_closed(
 
 def test_the_slowest_body_is_the_one_with_the_fewest_bytes_in_each_second() -> None:
     async def run() -> None:
-        (slow_pipe, slow), (fast_pipe, fast) = (connection(hooks()) for _ in range(2))
+        shared = hooks()
+        (slow_pipe, slow), (fast_pipe, fast) = (connection(shared) for _ in range(2))
         for pipe, nbytes in ((slow_pipe, 1000), (fast_pipe, 500)):
             pipe.deliver(LONG)
             await turns()
@@ -160,7 +160,7 @@ def test_the_slowest_body_is_the_one_with_the_fewest_bytes_in_each_second() -> N
         fast.request_start -= 1
         assert slow.bytes_per_second() == pytest.approx(10, rel=0.01)
         assert fast.bytes_per_second() == pytest.approx(500, rel=0.05)
-        assert CONNECTIONS.close_one_for_capacity()
+        assert shared.connections.close_one_for_capacity()
         await turns()
         assert (slow_pipe.lost, fast_pipe.lost) == (True, False)
         fast_pipe.lose()
@@ -181,7 +181,7 @@ def test_a_long_body_grows_the_tls_buffers_of_an_encrypted_connection(encrypted:
                 await turns(3)
             assert await answered(pipe, number + 1) == [*range(number + 1)]
             assert protocol.has_grown_tls == (encrypted and number == 1)
-        assert list(CONNECTIONS.grown_tls) == [protocol] * encrypted
+        assert list(protocol.connections.grown_tls) == [protocol] * encrypted
 
     asyncio.run(run())
 

@@ -16,12 +16,10 @@ from conversation import CHECK, answered, connection, hooks, turns
 from axiscast.wire.problems import Problem
 from axiscast_service.http import library_patches
 from axiscast_service.http.hooks import READ_BYTES
-from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.runtime.budget import MemoryBudget
 from axiscast_service.runtime.heap import HeapTrimmer
 
-pytestmark = pytest.mark.usefixtures("no_other_connections")
 POST = b"POST /x?0 HTTP/1.1\r\nHost: x\r\n"
 LONG = POST + b"Content-Length: 100000\r\n\r\n"
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -203,18 +201,18 @@ def test_a_connection_with_data_after_the_last_request_has_a_lingering_close(fol
 def test_a_connection_that_ends_during_its_handshake_counts_until_then() -> None:
     async def run() -> None:
         _, protocol = connection(hooks())
-        assert CONNECTIONS.total == 1
+        assert protocol.connections.total == 1
         handshake = type(protocol)(
             SimpleNamespace(loaded_app=None, timeout_keep_alive=1), protocol.server_state, protocol.state
         )
         ours, theirs = socket.socketpair()
         with theirs:
             handshake.accepted(ours, encrypted=True)
-            assert CONNECTIONS.total == 2
+            assert protocol.connections.total == 2
             for _ in range(2):
                 handshake.handshake_ended()
-                assert CONNECTIONS.total == 1
-        assert list(CONNECTIONS.waiting) == [protocol]
+                assert protocol.connections.total == 1
+        assert list(protocol.connections.unserved) == [protocol]
 
     asyncio.run(run())
 
@@ -233,7 +231,7 @@ def test_a_short_request_is_in_flight_once_it_is_complete(pieces: list[bytes], n
             pipe.deliver(piece)
             await turns()
             assert protocol.cycle is None
-            assert list(CONNECTIONS.arriving) == [protocol]
+            assert list(protocol.connections.arriving) == [protocol]
         pipe.deliver(pieces[-1])
         assert protocol.cycle is not None
         assert await answered(pipe, 1) == [0]

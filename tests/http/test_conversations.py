@@ -10,10 +10,9 @@ import pytest
 from conversation import STEPS, Pipe, connection, hooks, numbers, request, responses, turns
 
 from axiscast_service.http.hooks import Hooks
-from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.limits import Connections
 from axiscast_service.http.protocol import HTTPProtocol
 
-pytestmark = pytest.mark.usefixtures("no_other_connections")
 SEEDS = range(8)
 CONVERSATIONS = 150
 """The number of conversations for each seed."""
@@ -83,9 +82,7 @@ def test_a_conversation_is_never_stuck_and_frees_its_resources(seed: int) -> Non
         for _ in range(20):
             await asyncio.sleep(0)
         assert shared.budget.held == 0
-        assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
-        assert (CONNECTIONS.grown_tls, CONNECTIONS.draining, CONNECTIONS.ending) == ({}, set(), set())
-        assert CONNECTIONS.lingering == {}
+        assert vars(shared.connections) == vars(Connections())
 
     asyncio.run(run())
 
@@ -132,7 +129,6 @@ def test_a_malformed_request_is_refused_among_any_other_requests(seed: int) -> N
             await converse_badly(random, shared)
         await turns()
         assert shared.budget.held == 0
-        assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
-        assert (CONNECTIONS.lingering, CONNECTIONS.draining) == ({}, set())
+        assert vars(shared.connections) == vars(Connections())
 
     asyncio.run(run())

@@ -42,7 +42,7 @@ from test_timeouts import SLOW, check_status, read_until_cut, reader
 
 from axiscast_service.app import create_app
 from axiscast_service.http.hooks import HOOKS, Hooks
-from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.limits import Connections
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.settings import Settings
 
@@ -162,8 +162,8 @@ def test_an_idle_connection_is_closed_unless_a_header_block_arrives() -> None:
     unhurried(idle, KEPT)
 
 
-def wait_for_connections(number: int) -> None:
-    assert wait_for(lambda: CONNECTIONS.total == number)
+def wait_for_connections(app: Any, number: int) -> None:
+    assert wait_for(lambda: app.state.connections.total == number)
 
 
 def test_refused_and_aborted_connections_are_counted_and_leave_nothing_behind(here: tuple[int, Any]) -> None:
@@ -182,14 +182,15 @@ def test_refused_and_aborted_connections_are_counted_and_leave_nothing_behind(he
         "request-timeout": 2,
         "stalled-reader": 1,
     }
-    wait_for_connections(0)
-    assert CONNECTIONS.waiting == {}
+    wait_for_connections(app, 0)
+    assert vars(app.state.connections) == vars(Connections())
 
 
 def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
     limit = "axiscast_service.http.limits.MAX_CONNECTIONS"
     monkeypatch.setattr(limit, 3)
+    monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
     with running(app, kept=PATIENCE) as port, reader(port) as working:
         assert working.recv(12) == b"HTTP/1.1 200"
         with connect(port) as first, connect(port) as second:
@@ -203,7 +204,7 @@ def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypat
             second.sendall(LAST)
             assert answers(read_all(second))[0].status == 200
         monkeypatch.setattr(limit, 1)
-        wait_for_connections(1)
+        wait_for_connections(app, 1)
         (answer,) = ask(port, LAST)
         assert_refused(answer, 503, "overloaded")
         assert answer.headers["retry-after"] == "1"
@@ -214,12 +215,13 @@ def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypat
 def test_the_connection_with_the_slowest_body_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
     monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
     head = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n"
     with running(app, kept=PATIENCE) as port, connect(port) as slow, connect(port) as fast, connect(port) as short:
         fast.sendall(head + bytes(200_000))
         slow.sendall(head + bytes(100))
         short.sendall(POST + b"Content-Length: 16\r\n\r\n" + BODY[:-1])
-        assert wait_for(lambda: len(CONNECTIONS.arriving) == 3)
+        assert wait_for(lambda: len(app.state.connections.arriving) == 3)
         time.sleep(0.1)
         assert [answer.status for answer in ask(port, LAST)] == [200]
         assert short.recv(1) == b""

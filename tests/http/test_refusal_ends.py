@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from conversation import PAGE, Pipe, connection, hooks
 
-from axiscast_service.http.limits import CONNECTIONS, Connections
 from axiscast_service.http.rates import CHECKS_PER_WINDOW, FLOOR_BYTES, Rates
 
 POST = b"POST /early?0 HTTP/1.1\r\nHost: x\r\n"
-
-
-@pytest.fixture(autouse=True)
-def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The connections of other tests in this process are not counted."""
-    with monkeypatch.context() as context:
-        for name, value in vars(Connections()).items():
-            context.setattr(CONNECTIONS, name, value)
-        yield
 
 
 async def turns() -> None:
@@ -35,7 +24,7 @@ def test_a_refused_upload_is_drained_to_its_last_byte_and_then_closed() -> None:
         pipe.deliver(POST + b"Content-Length: 70000\r\n\r\n" + bytes(10))
         await turns()
         pipe.take(2**20)
-        assert set(CONNECTIONS.draining) == {protocol}
+        assert set(protocol.connections.draining) == {protocol}
         pipe.deliver(bytes(60_000))
         pipe.deliver(bytes(9_989))
         await turns()
@@ -43,7 +32,7 @@ def test_a_refused_upload_is_drained_to_its_last_byte_and_then_closed() -> None:
         pipe.deliver(bytes(1))
         await turns()
         assert pipe.lost
-        assert not CONNECTIONS.draining
+        assert not protocol.connections.draining
 
     asyncio.run(run())
 
@@ -64,7 +53,7 @@ def test_nothing_is_drained_without_an_arriving_body(data: bytes) -> None:
         await turns()
         pipe.take(2**20)
         assert protocol.closing is not None
-        assert not CONNECTIONS.draining
+        assert not protocol.connections.draining
         pipe.end()
         await turns()
         assert pipe.lost
@@ -122,16 +111,17 @@ def test_the_slowest_body_is_closed_if_no_connection_waits(monkeypatch: pytest.M
 def test_an_excess_connection_is_closed_after_a_response(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
         shared = hooks()
         pipes: list[Pipe] = []
         for _ in range(9):
             pipe, _protocol = connection(shared)
             pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\n\r\n")
             pipes.append(pipe)
-        assert CONNECTIONS.above_limit
+        assert shared.connections.above_limit
         await turns()
         assert [pipe.lost for pipe in pipes].count(True) == 1
-        assert not CONNECTIONS.above_limit
+        assert not shared.connections.above_limit
 
     asyncio.run(run())
 

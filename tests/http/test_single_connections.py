@@ -14,13 +14,11 @@ from conversation import CHECK, Echo, answered, application, connection, hooks, 
 from uvicorn.server import ServerState
 
 from axiscast_service.http.hooks import HOOKS
-from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.limits import IN_USE_SECONDS, MAX_COMPARED, Connections, Queue
 from axiscast_service.http.listener import Loop
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.rates import CHECKS_PER_WINDOW
 from axiscast_service.runtime.budget import MemoryBudget
-
-pytestmark = pytest.mark.usefixtures("no_other_connections")
 
 
 def test_requests_before_a_half_close_are_answered_if_the_client_reads_late() -> None:
@@ -57,19 +55,21 @@ def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(pa
     asyncio.run(run())
 
 
-def test_a_new_connection_is_not_closed_before_its_request_can_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_connection_is_closed_that_was_served_or_has_sent_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
-        busy = [connection(shared)[0] for _ in range(7)]
-        fresh, _ = connection(shared)
-        for pipe in busy:
+        served = [connection(shared)[0] for _ in range(4)]
+        silent = [connection(shared)[0] for _ in range(3)]
+        unread, protocol = connection(shared)
+        monkeypatch.setattr(protocol, "has_unread_data", lambda: True)
+        for pipe in served:
             pipe.deliver(CHECK % 1)
-        await turns()  # all of them wait now, the new one for the longest
-        newest = [connection(shared)[0] for _ in range(3)]
+            assert await answered(pipe, 1) == [1]
+        newest = [connection(shared)[0] for _ in range(5)]
         await turns()
-        assert [pipe.lost for pipe in busy].count(True) == 3
-        for pipe in (fresh, *newest):
+        assert [pipe.lost for pipe in (*served, unread, *silent, *newest)] == [False] * 5 + [True] * 5 + [False] * 3
+        for pipe in (unread, *newest[2:]):
             pipe.deliver(CHECK % 1)
             assert await answered(pipe, 1) == [1]
 
@@ -233,33 +233,66 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
 class Peer:
     """A connection as the limit on connections sees it."""
 
-    def __init__(self, cut: list[Peer], new: bool = False, speed: float = 0) -> None:
-        self.log, self.new, self.speed = cut, new, speed
+    def __init__(self, every: Connections, name: str, unread: bool = False, speed: float = 0) -> None:
+        self.every, self.name, self.unread, self.speed = every, name, unread, speed
+        self.queue: Queue | None = None
 
     def cut(self, reason: str) -> None:
-        self.log.append(self)
-        CONNECTIONS.forget(self)
+        assert reason == "no-room"
+        was_cut.append(self.name)
+        self.every.forget(self)
 
-    def is_new(self) -> bool:
-        return self.new
+    def has_unread_data(self) -> bool:
+        return self.unread
 
     def bytes_per_second(self) -> float:
         return self.speed
 
 
-def test_lingering_connections_are_closed_after_waiting_ones() -> None:
-    cut: list[Peer] = []
-    new, lingering, later, waiting = Peer(cut, new=True), Peer(cut), Peer(cut), Peer(cut)
-    fast, slow = Peer(cut, speed=2), Peer(cut, speed=1)
-    for peer in (new, waiting):
-        CONNECTIONS.waiting[peer] = None
-    for peer in (lingering, later):
-        CONNECTIONS.lingering[peer] = None
-    for peer in (fast, slow):
-        CONNECTIONS.arriving[peer] = None
-    while CONNECTIONS.close_one_for_capacity():
+was_cut: list[str] = []
+
+
+def test_connections_are_closed_in_the_order_of_their_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("axiscast_service.http.limits.monotonic", lambda: now)
+    every = Connections()
+    for name, queue, speed in (
+        ("fast body", every.arriving, 2.0),
+        ("slow body", every.arriving, 1.0),
+        ("unread", every.unread, 0),
+        ("idle for long", every.idle, 0),
+        ("idle", every.idle, 0),
+        ("lingering", every.lingering, 0),
+        ("its request is unread", every.unserved, 0),
+        ("silent for long", every.unserved, 0),
+        ("silent", every.unserved, 0),
+    ):
+        every.enter(Peer(every, name, unread="request" in name, speed=speed), queue)
+    now = IN_USE_SECONDS
+    every.enter(Peer(every, "just served"), every.idle)
+    every.enter(Peer(every, "just read"), every.unread)
+    was_cut.clear()
+    while every.close_one_for_capacity():
         pass
-    assert cut == [waiting, lingering, later, new, slow, fast]
+    order = "silent for long, silent, idle for long, idle, lingering, unread, slow body, fast body"
+    assert ", ".join(was_cut) == order
+
+
+def test_choosing_a_connection_takes_the_same_time_for_any_number_of_connections() -> None:
+    steps = 0
+
+    class Counted(Peer):
+        def has_unread_data(self) -> bool:
+            nonlocal steps
+            steps += 1
+            return True
+
+    every = Connections()
+    for number in range(1000):
+        every.enter(Counted(every, str(number)), every.unserved)
+        every.enter(Peer(every, str(number)), every.idle)
+    assert not every.close_one_for_capacity()
+    assert steps == MAX_COMPARED
 
 
 @pytest.mark.parametrize("limit", [4, 1])
@@ -268,6 +301,7 @@ def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(
 ) -> None:
     async def run() -> None:
         monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", limit)
+        monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
         shared = hooks()
         refused, _ = connection(shared)
         refused.deliver(b"no HTTP\r\n")

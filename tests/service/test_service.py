@@ -11,7 +11,7 @@ import time
 
 import httpx
 import msgpack
-from conftest import PATIENCE, free_port, served, started, unhurried
+from conftest import PATIENCE, free_port, served, started, unhurried, wait_for
 from http_requests import JSON
 from raw_http import BROADCAST
 
@@ -30,19 +30,24 @@ def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:
 
 def test_requests_above_the_limit_get_a_retry_after_header() -> None:
     rows = {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}] * 3000}
+    ended = threading.Event()
+
+    def keep_busy(url: str) -> None:
+        while not ended.is_set():
+            httpx.post(f"{url}/v1/check/batch", json=rows, timeout=PATIENCE)
+
     with served(max_concurrent_requests=1) as small, httpx.Client(base_url=small.url) as http:
-        assert http.get("/v1/ops").status_code == 200  # the first response takes longer than the batch
-        batch = threading.Thread(
-            target=httpx.post, args=[f"{small.url}/v1/check/batch"], kwargs={"json": rows, "timeout": 60}
-        )
-        batch.start()
-        while (answer := http.get("/v1/ops")).status_code != 503:
-            assert batch.is_alive()
-        assert answer.json()["code"] == "overloaded"
-        assert answer.headers["retry-after"] == "1"
+        other = threading.Thread(target=keep_busy, args=[small.url])
+        other.start()
+        assert wait_for(lambda: http.get("/v1/ops").status_code == 503)
+        while (answer := http.get("/v1/ops")).status_code == 200:
+            pass
         assert http.get("/livez").status_code == 200
         assert http.get("/v1/check?input=3").status_code == 200  # the fast path needs no slot
-        batch.join()
+        ended.set()
+        other.join()
+    assert (answer.status_code, answer.json()["code"]) == (503, "overloaded")
+    assert answer.headers["retry-after"] == "1"
 
 
 def test_a_response_that_is_being_sent_takes_no_slot() -> None:

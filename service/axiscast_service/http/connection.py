@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import struct
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,16 +13,14 @@ from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES
 from .hooks import READ_BYTES, hooks_of
-from .limits import CONNECTIONS, MAX_DRAINING
+from .kernel_buffers import CAN_UNLOCK, limit_receive_buffer, limit_send_buffer, reset_on_close, unread_bytes
+from .limits import MAX_DRAINING, Queue
 from .lingering_close import LINGER_SECONDS, LingeringClose
 from .rates import CHECKS_PER_WINDOW, Rates
 from .scope import ConnectionAddresses
 
 GROWN_TLS_BYTES = 64 * 2**10
 """The body size, in bytes, above which the TLS buffers of a connection are assumed to have grown."""
-
-NEW_SECONDS = 2
-"""The time, in seconds, for which a connection that has sent no response is treated as new."""
 
 logger = logging.getLogger("axiscast")
 
@@ -51,6 +48,9 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.server_state = server_state
         self.state = app_state
         self.hooks = hooks_of(app_state)
+        self.connections = self.hooks.connections
+        self.queue: Queue | None = None
+        """The queue of `connections` in which the connection waits for its client."""
         self.rates = Rates()
         self.closing: LingeringClose | None = None
         self.finished = False
@@ -63,8 +63,6 @@ class ServerConnection(asyncio.BufferedProtocol):
         """The number of bytes that `write` has passed to the transport."""
         self.has_responded = False
         """Whether the connection has sent a response."""
-        self.counted_at = 0.0
-        """The time at which the connection was counted, on the event loop's clock."""
         self.has_grown_tls = False
         """Whether the TLS buffers of the connection have grown."""
         self.handshaking: socket.socket | None = None
@@ -114,8 +112,8 @@ class ServerConnection(asyncio.BufferedProtocol):
         """Count an accepted connection. If the connection is encrypted, its TLS handshake follows."""
         self.handshaking = connection
         self._count()
-        if encrypted:
-            CONNECTIONS.waiting[self] = None  # counted even above the limit, so that an endless handshake can be closed
+        if encrypted:  # counted even above the limit, so that an endless handshake can be closed
+            self.connections.enter(self, self.connections.unserved)
 
     def handshake_ended(self) -> None:
         """Release resources if the connection ended before `connection_made` was called."""
@@ -123,9 +121,9 @@ class ServerConnection(asyncio.BufferedProtocol):
             return
         self.handshaking.close()
         self.handshaking = None
-        CONNECTIONS.closed(self)
-        if self in CONNECTIONS.waiting:  # otherwise the service has aborted the connection
-            CONNECTIONS.waiting.pop(self)
+        self.connections.closed(self)
+        if self.queue is not None:  # otherwise the service has aborted the connection
+            self.connections.leave(self)
             self.hooks.refused("handshake")
 
     def abort_handshake(self) -> None:
@@ -134,13 +132,14 @@ class ServerConnection(asyncio.BufferedProtocol):
             with suppress(OSError):  # the connection has already ended
                 self.handshaking.shutdown(socket.SHUT_RDWR)
 
-    def is_new(self) -> bool:
-        """Return whether the first request may still be in transit, or received by the system but unread."""
-        return not self.has_responded and not self.finished and self.loop.time() - self.counted_at < NEW_SECONDS
+    def has_unread_data(self) -> bool:
+        """Return whether the system has received data that the event loop has not read yet."""
+        connection = self.handshaking or self.transport.get_extra_info("socket")
+        return connection is not None and unread_bytes(connection) > 0
 
     def _count(self) -> None:
-        self.counted, self.counted_at = True, self.loop.time()
-        self.over_limit = not CONNECTIONS.opened(self)
+        self.counted = True
+        self.over_limit = not self.connections.opened(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport: asyncio.Transport = transport
@@ -153,11 +152,10 @@ class ServerConnection(asyncio.BufferedProtocol):
             # By default, the TLS layer reads and stores another 256 KiB of encrypted data while reading is paused.
             transport.set_read_buffer_limits(READ_BYTES)
         connection = transport.get_extra_info("socket")
-        if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
-            # Otherwise the system buffers up to 4 MiB for a client that reads nothing. A container's memory limit
-            # includes these buffers.
-            with suppress(OSError):  # the system lacks this option, or the client has reset the connection
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
+        if connection is not None:
+            limit_send_buffer(connection)
+            if CAN_UNLOCK:  # otherwise only after a long body
+                limit_receive_buffer(connection)
         # Some transports copy data that can't be sent immediately. Other transports only keep references to such data.
         copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
         self.state = {**self.state, "copies": copies}
@@ -173,9 +171,9 @@ class ServerConnection(asyncio.BufferedProtocol):
         return self.peers.scheme == "https"
 
     def connection_lost(self, exc: Exception | None) -> None:
-        CONNECTIONS.closed(self)
-        CONNECTIONS.forget(self)
-        CONNECTIONS.grown_tls.pop(self, None)
+        self.connections.closed(self)
+        self.connections.forget(self)
+        self.connections.grown_tls.pop(self, None)
         self.server_state.connections.discard(self)
         self.finished = True
         self.timer.cancel()
@@ -240,15 +238,15 @@ class ServerConnection(asyncio.BufferedProtocol):
         all of these bytes are read.
         """
         self.finished = True
-        CONNECTIONS.forget(self)
-        CONNECTIONS.lingering[self] = None
+        self.connections.forget(self)
+        self.connections.enter(self, self.connections.lingering)
         if self.transport.is_closing():
             return
-        drains = drains and len(CONNECTIONS.draining) < MAX_DRAINING
+        drains = drains and len(self.connections.draining) < MAX_DRAINING
         self.closing = LingeringClose(drains, due, self.hooks.max_body_bytes)
         self.rates.begin()
         if drains:
-            CONNECTIONS.draining.add(self)
+            self.connections.draining.add(self)
         else:
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
         self.resume_reading()
@@ -259,9 +257,10 @@ class ServerConnection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Close the connection after all data is sent."""
         self.finished = True
-        CONNECTIONS.forget(self)
+        self.connections.forget(self)
         if not self.transport.get_write_buffer_size():
-            CONNECTIONS.waiting[self] = None  # with TLS, closing waits for the client's close_notify message
+            # With TLS, closing waits for the client's close_notify message.
+            self.connections.enter(self, self.connections.lingering)
         self.transport.close()
 
     def discard(self, closing: LingeringClose, nbytes: int) -> None:
@@ -278,15 +277,13 @@ class ServerConnection(asyncio.BufferedProtocol):
         """Close the connection immediately, even if some data is unsent."""
         self.hooks.refused(reason)
         logger.debug("aborted a connection: %s", reason)
-        CONNECTIONS.forget(self)
+        self.connections.forget(self)
         if self.handshaking is not None:
             self.abort_handshake()
             return
         self.finished = True
         if self.transport.get_write_buffer_size():
-            # Send a reset. Otherwise the kernel stores up to 4 MiB of unread data for minutes.
-            connection = self.transport.get_extra_info("socket")
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            reset_on_close(self.transport.get_extra_info("socket"))
         self.transport.abort()
 
     # --- time

@@ -10,6 +10,7 @@ from axiscast.wire.problems import Problem
 
 from ..runtime.budget import MemoryBudget
 from ..runtime.heap import HeapTrimmer
+from .limits import Connections
 from .scheduler import RequestScheduler
 from .tls import Certificate
 
@@ -67,6 +68,7 @@ class Hooks:
     fast_path: ShortRequestHandler | None = None
     certificate: Certificate | None = None
     """The TLS certificate for new connections, or None if the service does not use TLS."""
+    connections: Connections = field(default_factory=Connections)
     turns: RequestScheduler = field(default_factory=RequestScheduler)
     heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .limits import CONNECTIONS
 from .lingering_close import LINGER_SECONDS
 from .protocol import HTTPProtocol
 from .uvicorn_interface import verify_connection
@@ -137,7 +136,7 @@ class Listener:
         self.closing = False
         self.warned_at = -float(WARNING_SECONDS)
         try:
-            verify_connection(make)
+            self.connections = verify_connection(make).connections
         except ValueError as error:
             logger.critical("%s", error)
             sys.exit(STARTUP_FAILURE)
@@ -220,7 +219,7 @@ class Listener:
         self.loop.remove_reader(sock)
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            CONNECTIONS.close_one_for_capacity()
+            self.connections.close_one_for_capacity()
         now = self.loop.time()
         if now - self.warned_at >= WARNING_SECONDS:
             self.warned_at = now

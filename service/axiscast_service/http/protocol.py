@@ -15,7 +15,8 @@ from axiscast.wire.problems import Problem
 
 from .connection import GROWN_TLS_BYTES
 from .hooks import READ_BYTES
-from .limits import ALLOWANCE_BYTES, CONNECTIONS
+from .kernel_buffers import grow_receive_buffer
+from .limits import ALLOWANCE_BYTES
 from .parser import BodyData, Event, RequestHead
 from .rates import FLOOR_BYTES
 from .receiving import ReceivingConnection
@@ -80,7 +81,7 @@ class HTTPProtocol(ReceivingConnection):
     def get_buffer(self, sizehint: int) -> memoryview:
         if self.upload is not None:
             return self.upload.window
-        if self.closing is not None:
+        if self.closing is not None or self.drops_rest:
             return self.hooks.buffer
         if self.parser.phase == "complete":
             return self.hooks.buffer[:ALLOWANCE_BYTES]
@@ -91,7 +92,7 @@ class HTTPProtocol(ReceivingConnection):
             self.uploaded(self.upload, nbytes)
         elif self.closing is not None:
             self.discard(self.closing, nbytes)
-        elif not self.finished:
+        elif not (self.finished or self.drops_rest):
             data = bytes(self.hooks.buffer[:nbytes])
             if self.parser.phase == "head":
                 self._receive_head(data)
@@ -141,9 +142,10 @@ class HTTPProtocol(ReceivingConnection):
     def _schedule(self, pipelined: bool) -> None:
         """Add the connection to the queue of the scheduler."""
         self.scheduled = True
-        CONNECTIONS.waiting.pop(self, None)
         if pipelined:  # between pipelined requests, the connection may be closed to make room
-            CONNECTIONS.waiting[self] = None
+            self.connections.enter(self, self.connections.unread)
+        else:
+            self.connections.leave(self)
         self.hooks.turns.enter(self, pipelined)
 
     def answer_fast(self) -> bytes | None:
@@ -244,7 +246,7 @@ class HTTPProtocol(ReceivingConnection):
             return False
         self.release_body()
         self.parser.next_request()
-        CONNECTIONS.arriving.pop(self, None)
+        self.connections.leave(self)
         self.send_fast(found[0])
         return True
 
@@ -261,11 +263,13 @@ class HTTPProtocol(ReceivingConnection):
         is_1_1 = scope["http_version"] == "1.1"
         keep_alive = is_1_1 and not self.shutting_down and not closes(head)
         expects = is_1_1 and not body_complete and expects_continue(head)
-        CONNECTIONS.waiting.pop(self, None)
         if body_complete:
-            CONNECTIONS.arriving.pop(self, None)
+            self.connections.leave(self)
         else:
-            CONNECTIONS.arriving[self] = None
+            self.connections.enter(self, self.connections.arriving)
+            if head.length is None or head.length > LONG_BYTES:
+                self.has_grown_window = True
+                grow_receive_buffer(self.transport.get_extra_info("socket"))
         self.cycle = RequestCycle(self, scope, body, body_complete, keep_alive, expects)
         if not body_complete:
             self.update_reservation()
@@ -292,7 +296,7 @@ class HTTPProtocol(ReceivingConnection):
             return
         if self.rates.of_request > GROWN_TLS_BYTES and self.is_encrypted():
             self.has_grown_tls = True
-            CONNECTIONS.tls_buffers_grew(self)
+            self.connections.tls_buffers_grew(self)
         self.parser.next_request()
         self._next_request()
 
@@ -357,7 +361,7 @@ class HTTPProtocol(ReceivingConnection):
             return
         phase, due = self.parser.phase, self.parser.due
         arrives = phase in ("body", "chunks", "trailer")
-        lingers = (lingers or arrives or bool(self.parser.rest)) and not self.client_half_closed
+        lingers = (lingers or arrives or self.drops_rest or bool(self.parser.rest)) and not self.client_half_closed
         self.end_upload()
         self.release_body()
         self.parser.rest = b""

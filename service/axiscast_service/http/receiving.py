@@ -9,7 +9,8 @@ from axiscast.wire.prescan import ReserveMemory
 from axiscast.wire.problems import Problem
 
 from .connection import ServerConnection
-from .limits import ALLOWANCE_BYTES, CONNECTIONS
+from .kernel_buffers import RECEIVE_BYTES, limit_receive_buffer, unread_bytes
+from .limits import ALLOWANCE_BYTES
 from .parser import Parser
 from .request_cycle import RequestCycle
 from .upload import Upload
@@ -33,27 +34,45 @@ class ReceivingConnection(ServerConnection):
         self.held_bytes = 0
         self.reserved = 0
         """The bytes of the memory budget that are reserved for received data of this connection."""
+        self.has_grown_window = False
+        """Whether the system may have grown the receive buffer because of a long body."""
+        self.drops_rest = False
+        """Whether further data is dropped, because the connection is closed after the current response."""
         self.request_start = 0.0
         """The start time of the current request, on the event loop's clock."""
 
     def finish_body(self, cycle: RequestCycle) -> None:
         """Mark the body of the request as complete."""
-        CONNECTIONS.arriving.pop(self, None)
+        self.connections.leave(self)
+        if self.has_grown_window:
+            self._shrink_window(cycle)
         cycle.body_complete = True
         cycle.wake()
         self.release_body()
 
+    def _shrink_window(self, cycle: RequestCycle) -> None:
+        """Limit the receive buffer again. If it already holds too much, close the connection after the response."""
+        connection = self.transport.get_extra_info("socket")
+        self.has_grown_window = False
+        limit_receive_buffer(connection)
+        if unread_bytes(connection) > RECEIVE_BYTES:
+            cycle.keep_alive = False
+            self.drops_rest = True
+
     def wait_for_client(self) -> None:
         """Wait until the client sends data. A waiting connection may be closed to make room for a new connection."""
-        if self.parser.phase == "head":
-            CONNECTIONS.waiting.pop(self, None)
-            CONNECTIONS.waiting[self] = None
+        connections = self.connections
+        if self.parser.phase != "head":
+            if self.queue is not connections.arriving:
+                connections.enter(self, connections.arriving)
+        elif not self.has_responded:
+            if self.queue is not connections.unserved:
+                connections.enter(self, connections.unserved)
         else:
-            CONNECTIONS.waiting.pop(self, None)
-            CONNECTIONS.arriving.setdefault(self, None)
+            connections.enter(self, connections.unread if self.write_paused else connections.idle)
         self.update_reservation()
-        if CONNECTIONS.above_limit:
-            CONNECTIONS.close_excess()
+        if connections.above_limit:
+            connections.close_excess()
 
     def update_reservation(self) -> None:
         """Reserve memory for received data above ALLOWANCE_BYTES, and for TLS while a long body arrives."""
