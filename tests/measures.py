@@ -35,6 +35,7 @@ from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.middleware.admission import AdmissionMiddleware
 from axiscast_service.runtime import threads
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
+from axiscast_service.runtime.work_queue import WorkQueue
 from axiscast_service.settings import Settings
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
@@ -130,7 +131,7 @@ def at_once(count: int, limit: int) -> str | None:
             if body := message.get("body"):
                 codes.append(json.loads(body)["code"])
 
-        admission = AdmissionMiddleware(app, limit, MemoryBudget(2**20))
+        admission = AdmissionMiddleware(app, limit, MemoryBudget(2**20), WorkQueue(), lambda scope: "")
         scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):

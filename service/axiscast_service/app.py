@@ -70,6 +70,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.drain = components.drain
     app.state.metrics = components.metrics
+    app.state.queue = components.queue
     app.state.connections = components.connections
     app.state.refusals = components.refusals
     app.state.budget = components.budget
@@ -89,13 +90,18 @@ def _operation_id(route: APIRoute) -> str:
 def _middleware(components: Components) -> list[Middleware]:
     """Return the middleware, beginning with the outermost."""
     metrics, log, guards, facts = components.metrics, components.log, components.guards, components.client_facts
-    limit = components.settings.max_concurrent_requests
     api_routes = [route for resource in _API_RESOURCES for route in resource.router.routes]
     return [
         *([Middleware(TelemetryMiddleware, metrics=metrics, log=log, client_facts=facts)] if metrics or log else []),
         Middleware(RequestIdMiddleware, drain=components.drain),
         *([Middleware(GuardMiddleware, guards=guards)] if guards else []),
-        Middleware(AdmissionMiddleware, limit=limit, budget=components.budget),
+        Middleware(
+            AdmissionMiddleware,
+            limit=components.settings.max_concurrent_requests,
+            budget=components.budget,
+            queue=components.queue,
+            address_of=components.client_facts.address_of,
+        ),
         Middleware(DispatchMiddleware, routes=api_routes, handlers=_HANDLERS),
     ]
 

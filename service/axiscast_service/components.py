@@ -31,6 +31,7 @@ from .runtime.drain import Drain
 from .runtime.heap import unmap_freed_blocks
 from .runtime.lag import measure_loop_lag
 from .runtime.threads import infrequent_collections, short_switch_interval
+from .runtime.work_queue import WorkQueue
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Components:
     host_names: Collection[str]
     keys: ApiKeys | None
     certificate: Certificate | None
+    queue: WorkQueue = field(default_factory=WorkQueue)
     connections: Connections = field(default_factory=Connections)
     refusals: Counter[str] = field(default_factory=Counter)
     """The number of refused or aborted connections by problem code or reason."""

@@ -14,6 +14,7 @@ from axiscast_service.middleware import streams
 from axiscast_service.middleware.admission import AdmissionMiddleware
 from axiscast_service.middleware.streams import SCARCE_BYTES_PER_SECOND, Stream, Streams
 from axiscast_service.runtime.budget import MemoryBudget
+from axiscast_service.runtime.work_queue import WorkQueue
 
 FAST, SLOW = 2 * SCARCE_BYTES_PER_SECOND, SCARCE_BYTES_PER_SECOND // 2
 
@@ -140,7 +141,7 @@ def responses(limit: int, body: bytes, more: bool) -> list[int]:
             await send({"type": "http.response.body", "body": b""})
 
     async def run() -> list[int]:
-        admission = AdmissionMiddleware(app, 64, MemoryBudget(2**20))
+        admission = AdmissionMiddleware(app, 64, MemoryBudget(2**20), WorkQueue(), lambda scope: "a")
         admission.streams.limit = limit
         statuses: list[int] = []
 

@@ -26,7 +26,7 @@ from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS
 from .check_codec import check_in_body, encode_check, plain_check_in_query
 from .parameters import check_in_query, read_parameters
-from .request_context import receive, response_with, threads_of
+from .request_context import receive, response_with, run_python
 
 router = APIRouter()
 
@@ -77,13 +77,11 @@ async def check_in_url(request: Request) -> Response:
     or `format=svg`, it is a picture.
     """
     text = request.scope["query_string"].decode("latin-1")
-    threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)
-    query = await threads.run_python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
+    milliseconds = parse_time_estimate(len(text), Encoding.JSON)
+    query = await run_python(request, milliseconds, partial(parse_qsl, text, keep_blank_values=True))
     media_type = _format_in(query) or response_type(request, Encoding.JSON, (TEXT, SVG))
     memory: MemoryReservation = request.state.memory
-    message = await threads.run_python(
-        milliseconds, request.receive, check_in_query, query, media_type in (TEXT, DRAWING)
-    )
+    message = await run_python(request, milliseconds, check_in_query, query, media_type in (TEXT, DRAWING))
     request_size = validate_request(message.op, tuple(message.inputs))
     milliseconds += _time_estimate(request_size, media_type)
 
@@ -91,7 +89,7 @@ async def check_in_url(request: Request) -> Response:
         memory.reserve_response(memory_estimate(request_size))
         return _answer(message, request_size, media_type)
 
-    content = await threads.run_python(milliseconds, request.receive, work)
+    content = await run_python(request, milliseconds, work)
     return cacheable_response(request, content, media_type, _policy(media_type))
 
 

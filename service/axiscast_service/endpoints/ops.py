@@ -17,8 +17,9 @@ from axiscast.wire.problems import Problem
 from ..middleware.caching import StaticContent
 from ..middleware.negotiation import response_type
 from ..openapi import query_parameter, responses
+from ..runtime.threads import threads_of
 from .parameters import read_parameters
-from .request_context import encoded, threads_of
+from .request_context import encoded
 
 router = APIRouter()
 
@@ -45,7 +46,7 @@ async def get_ops(request: Request) -> Response:
     except ValueError as error:
         raise Problem("invalid-request", f"framework: {error}", parameter="framework") from None
     media_type = response_type(request, Encoding.JSON)
-    content = await threads_of(request).run_aside(partial(_catalogue, media_type, framework))
+    content = await threads_of(request.app.state).run_aside(partial(_catalogue, media_type, framework))
     return content.respond(request)
 
 

@@ -17,12 +17,12 @@ from axiscast.wire.shapes import format_shape, parse_shape
 from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.caching import StaticContent, etag_of
+from ..runtime.threads import threads_of
 from ..settings import NO_PROMETHEUS
 from ..static_files import PARTS, POLICY
 from .html_page import html_page
 from .problem_page import problem_page
 from .reference import reference
-from .request_context import threads_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,7 +43,7 @@ async def get_part(request: Request) -> Response:
     if path not in PARTS:
         raise Problem("not-found", f"this file does not exist: see {page}")
     # The first call reads and compresses the file. Further calls wait for it and use the same copy.
-    part = await threads_of(request).run_aside(partial(_part, path, request.app.state.settings.docs))
+    part = await threads_of(request.app.state).run_aside(partial(_part, path, request.app.state.settings.docs))
     if path == "/" and _prefers_text(request):
         help_text = _HELP.format(url=request.base_url)
         return PlainTextResponse(help_text, headers={"Vary": "Accept", "Cache-Control": "no-cache"})
@@ -56,7 +56,7 @@ async def get_part(request: Request) -> Response:
 async def get_reference(request: Request) -> Response:
     """Return the HTML page with the catalogue of ops."""
     _check_docs_enabled(request)
-    part = await threads_of(request).run_aside(_reference)  # the first call takes 0.3 s
+    part = await threads_of(request.app.state).run_aside(_reference)  # the first call takes 0.3 s
     return part.respond(request)
 
 
@@ -64,7 +64,9 @@ async def get_reference(request: Request) -> Response:
 async def get_openapi(request: Request) -> Response:
     """Return the OpenAPI document."""
     _check_docs_enabled(request)
-    part: StaticContent = await threads_of(request).run_aside(request.app.state.document)  # the first call takes 0.3 s
+    part: StaticContent = await threads_of(request.app.state).run_aside(
+        request.app.state.document
+    )  # the first call takes 0.3 s
     return part.respond(request)
 
 
@@ -152,7 +154,7 @@ async def get_metrics(request: Request) -> Response:
         if not request.app.state.settings.metrics:
             why = "the setting AXISCAST_METRICS disables them"
         raise Problem("not-found", f"metrics are unavailable: {why}")
-    exposition = await threads_of(request).run_aside(metrics.exposition)
+    exposition = await threads_of(request.app.state).run_aside(metrics.exposition)
     return Response(exposition, headers={"Content-Type": _EXPOSITION, "Cache-Control": "no-store"})
 
 

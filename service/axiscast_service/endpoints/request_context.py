@@ -17,7 +17,7 @@ from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, no_li
 
 from ..middleware.negotiation import best_offer, encoding_of_type, request_encoding, response_type
 from ..runtime.budget import MemoryReservation
-from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads
+from ..runtime.threads import LOOP_MILLISECONDS, threads_of
 from .parameters import read_parameters
 from .request_body import read_body
 
@@ -54,7 +54,7 @@ class RequestContext(Generic[M]):
 
         The work must not process all values of the body.
         """
-        return await threads_of(self.request).run_python(milliseconds, self.request.receive, work, *arguments)
+        return await run_python(self.request, milliseconds, work, *arguments)
 
     async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
         """Like `respond`, for work that processes the values of the body."""
@@ -62,7 +62,13 @@ class RequestContext(Generic[M]):
 
     async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work(*arguments)` on a thread and return its result. Most of its time must be spent in NumPy."""
-        return await threads_of(self.request).run_numpy(self.request.receive, work, *arguments)
+        return await threads_of(self.request.app.state).run_numpy(self.request.receive, work, *arguments)
+
+
+async def run_python(request: Request, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of `work(*arguments)` for a request. See WorkerThreads.run_python."""
+    threads, caller = threads_of(request.app.state), request.state.caller
+    return await threads.run_python(milliseconds, request.receive, work, *arguments, caller=caller)
 
 
 def encoded(value: Any, media_type: str) -> Response:
@@ -95,21 +101,11 @@ async def receive(
         request.state.slot.take()  # a request counts as in flight only after its whole body has arrived
     nbytes = len(body)
     milliseconds = body_time_estimate(body, media)
-    threads = threads_of(request)
-    message = await threads.run_python(milliseconds, request.receive, parse_message, body, media, model, memory.reserve)
+    message = await run_python(request, milliseconds, parse_message, body, media, model, memory.reserve)
     if media is Encoding.JSON:  # values decoded from MessagePack may refer to the body's memory
         del body
         memory.release(nbytes)
     return RequestContext(message, media_type, milliseconds, request)
-
-
-def threads_of(request: Request) -> WorkerThreads:
-    """Return the worker threads of the application. The first call creates them, in the application's event loop."""
-    state = request.app.state
-    if not hasattr(state, "threads"):
-        state.threads = WorkerThreads()
-    threads: WorkerThreads = state.threads
-    return threads
 
 
 def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = no_limit) -> M:

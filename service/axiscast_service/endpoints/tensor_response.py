@@ -45,8 +45,8 @@ from axiscast.wire.tensors import (
     to_little_endian,
 )
 
-from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads
-from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with, threads_of
+from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads, threads_of
+from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with
 
 COALESCED_BYTES = 64 * 2**10
 """The size, in bytes, below which parts are joined before sending. The event loop copies at most this many bytes at
@@ -194,7 +194,7 @@ def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Seq
         context.reserve(length)
         return response_with(_joined(pieces, length), context.media_type)
     is_fast = all(tensor.is_fast_to_chunk for tensor in tensors)
-    return Streamed(coalesced(pieces), length, context.media_type, is_fast, threads_of(context.request))
+    return Streamed(coalesced(pieces), length, context.media_type, is_fast, threads_of(context.request.app.state))
 
 
 def _joined(pieces: Iterable[bytes | memoryview], length: int) -> memoryview:

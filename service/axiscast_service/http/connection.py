@@ -12,6 +12,7 @@ from typing import Any
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES
+from ..runtime.work_queue import Usage
 from .hooks import READ_BYTES, hooks_of
 from .kernel_buffers import CAN_UNLOCK, limit_receive_buffer, limit_send_buffer, reset_on_close, unread_bytes
 from .limits import MAX_DRAINING, Queue
@@ -49,6 +50,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self.state = app_state
         self.hooks = hooks_of(app_state)
         self.connections = self.hooks.connections
+        self.usage = Usage()
         self.queue: Queue | None = None
         """The queue of `connections` in which the connection waits for its client."""
         self.rates = Rates()

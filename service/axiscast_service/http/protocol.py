@@ -9,13 +9,14 @@ and while the client does not read a response. A waiting connection may be close
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from axiscast.wire.problems import Problem
 
 from .connection import GROWN_TLS_BYTES
 from .hooks import READ_BYTES
-from .kernel_buffers import grow_receive_buffer
+from .kernel_buffers import grow_receive_buffer, is_closed
 from .limits import ALLOWANCE_BYTES
 from .parser import BodyData, Event, RequestHead
 from .rates import FLOOR_BYTES
@@ -256,8 +257,17 @@ class HTTPProtocol(ReceivingConnection):
         assert head is not None
         body = b"".join(self.held)
         self.release_body()
-        sending = {"taken": self.taken, "cut": self.cut}
-        scope = scope_of(head, self.peers, {**self.state, **sending, "body_complete": body_complete})
+        connection = self.transport.get_extra_info("socket")
+        if is_closed(connection):
+            self.cut("silent")
+            return
+        caller = {
+            "connection": self.usage,
+            "is_gone": partial(is_closed, connection),
+            "is_pipelining": lambda: bool(self.parser.rest),
+        }
+        state = {"taken": self.taken, "cut": self.cut, "caller": caller, "body_complete": body_complete}
+        scope = scope_of(head, self.peers, {**self.state, **state})
         if not body_complete and (head.length or 0) > LONG_BYTES:
             scope["extensions"] = {EXTENSION: {"receive_into": self.receive_into}}
         is_1_1 = scope["http_version"] == "1.1"
@@ -269,7 +279,7 @@ class HTTPProtocol(ReceivingConnection):
             self.connections.enter(self, self.connections.arriving)
             if head.length is None or head.length > LONG_BYTES:
                 self.has_grown_window = True
-                grow_receive_buffer(self.transport.get_extra_info("socket"))
+                grow_receive_buffer(connection)
         self.cycle = RequestCycle(self, scope, body, body_complete, keep_alive, expects)
         if not body_complete:
             self.update_reservation()

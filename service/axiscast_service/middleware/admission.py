@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -10,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
+from ..runtime.work_queue import Caller, WorkQueue
 from .problems import response_of
 from .streams import Stream, Streams
 from .telemetry import MONITORING_PATHS
@@ -32,6 +35,9 @@ class AdmissionMiddleware:
     app: ASGIApp
     limit: int
     budget: MemoryBudget
+    queue: WorkQueue
+    address_of: Callable[[Scope], str]
+    """A function that returns the address of a client."""
     in_flight: int = field(default=0, init=False)
     """The number of requests that have arrived, and whose responses are not being sent yet."""
 
@@ -43,7 +49,9 @@ class AdmissionMiddleware:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        slot = state["slot"] = Slot(self)
+        address = self.address_of(scope)
+        caller = state["caller"] = Caller(self.queue.usage_of(address), **state.get("caller", {}))
+        slot = state["slot"] = Slot(self, caller, address)
         try:
             # Endpoints read a body only from POST requests, so requests with other methods do not wait for a body.
             if scope["method"] != "POST" or state.get("body_complete", True):
@@ -68,15 +76,18 @@ class Slot:
     The request takes the slot when the request's body is complete.
     """
 
-    def __init__(self, admission: AdmissionMiddleware) -> None:
-        self._admission = admission
+    def __init__(self, admission: AdmissionMiddleware, caller: Caller, address: str) -> None:
+        self._admission, self._caller, self._address = admission, caller, address
         self._taken = False
         self.stream: Stream | None = None
 
     def take(self) -> None:
-        """Take the slot. Raises Problem (overloaded) if `limit` requests are already in flight."""
+        """Take the slot, if necessary of a request that waits for the Python thread and whose client has used it more.
+
+        Raises Problem (overloaded) if `limit` requests are in flight, and none of them is such a request.
+        """
         admission = self._admission
-        if admission.in_flight >= admission.limit:
+        if admission.in_flight >= admission.limit and not admission.queue.displace(self._caller):
             raise Problem(
                 "overloaded",
                 f"{admission.limit} requests are in flight, the limit of this worker: try again shortly",
@@ -85,16 +96,14 @@ class Slot:
         admission.in_flight += 1
         self._taken = True
 
-    def begin_stream(self, scope: Scope, nbytes: int) -> None:
+    def begin_stream(self, state: dict[str, Any], nbytes: int) -> None:
         """Release the slot, because only the bytes of the response remain to be produced and read.
 
         Raises Problem (overloaded) if too many responses are being sent.
         """
         self.release()
-        state = scope["state"]
         if "taken" in state:  # otherwise another server sends the response
-            peer = scope["client"][0] if scope["client"] else ""
-            stream = Stream(peer, nbytes, state["taken"], state["cut"])
+            stream = Stream(self._address, nbytes, state["taken"], state["cut"])
             self._admission.streams.begin(stream)
             self.stream = stream
 
@@ -138,7 +147,7 @@ class ResponseSender:
 
     async def _begin_stream(self) -> None:
         try:
-            self._slot.begin_stream(self._scope, self._memory.nbytes)
+            self._slot.begin_stream(self._scope["state"], self._memory.nbytes)
         except Problem as problem:
             await response_of(problem, Request(self._scope))(self._scope, self._receive, self._send)
             raise StreamRefused from None

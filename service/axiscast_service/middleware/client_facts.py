@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
+from starlette.types import Scope
+
 MAX_USER_AGENT = 200
 """The maximum number of characters of a User-Agent header in the log."""
 
@@ -29,10 +31,18 @@ class ClientFacts:
     def __call__(self, peer: tuple[str, int] | None, fields: Mapping[bytes, bytes]) -> dict[str, str | None]:
         """Return the log fields of a request. `peer` is the other end of its connection."""
         agent = fields.get(b"user-agent", b"")[:MAX_USER_AGENT].decode("latin-1")
-        address = peer[0] if self._with_address and peer is not None else None
-        if address is not None and self._trusted:
-            address = self._forwarded_for(address, fields.get(b"x-forwarded-for", b""))
-        return {"client": address, "user_agent": agent}
+        return {"client": self.address(peer, fields) if self._with_address else None, "user_agent": agent}
+
+    def address(self, peer: tuple[str, int] | None, fields: Mapping[bytes, bytes]) -> str | None:
+        """Return the address of a client, or None if its connection has no address."""
+        if peer is None or not self._trusted:
+            return peer and peer[0]
+        return self._forwarded_for(peer[0], fields.get(b"x-forwarded-for", b""))
+
+    def address_of(self, scope: Scope) -> str:
+        """Return the address of the client of a request, or an empty string if its connection has no address."""
+        fields = joined_fields(scope["headers"]) if self._trusted else {}
+        return self.address(scope.get("client"), fields) or ""
 
     def _forwarded_for(self, address: str, forwarded: bytes) -> str:
         """Return the last address in the chain of proxies that was not added by an untrusted sender."""

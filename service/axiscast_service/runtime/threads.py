@@ -2,8 +2,8 @@
 
 Only one thread at a time can run Python code, because of the interpreter lock. With many threads, the event loop would
 wait many times as long for the lock. Therefore one thread runs the Python code of all requests, one request after
-another. A few more threads run NumPy, whose kernels release the lock. Calls that keep the lock, such as calls of a
-parser, receive their input in small parts (wire/codec.py, wire/lists.py).
+another (work_queue.py). A few more threads run NumPy, whose kernels release the lock. Calls that keep the lock, such as
+calls of a parser, receive their input in small parts (wire/codec.py, wire/lists.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from axiscast.wire.cancellation import CancellableWork, WorkCancelled
-from axiscast.wire.problems import Problem
+
+from .work_queue import Caller, Turn, WorkQueue
 
 T = TypeVar("T")
 
@@ -31,8 +32,6 @@ LOOP_MILLISECONDS = 1.0
 """The maximum estimated time, in milliseconds, of work that runs on the event loop."""
 NUMPY_THREADS = 2
 """The number of threads for NumPy. More threads would share the same cores and need more memory."""
-QUEUE_MILLISECONDS = 5000.0
-"""The maximum estimated time, in milliseconds, of all work in a worker's queue. A request waits at most this long."""
 SWITCH_SECONDS = 0.0005
 """The time, in seconds, after which a thread that runs Python lets the event loop run. The loop may wait this long for
 each event. With Python's default of 5 ms, the event loop stalled ten times as often. With a tenth of this value,
@@ -77,13 +76,20 @@ def infrequent_collections() -> Iterator[None]:
 class WorkerThreads:
     """The worker threads of one application."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue: WorkQueue | None = None) -> None:
         self._python = CapacityLimiter(1)
         self._aside = CapacityLimiter(1)
         self._numpy = CapacityLimiter(NUMPY_THREADS)
-        self._queued = 0.0
+        self.queue = queue or WorkQueue()
 
-    async def run_python(self, milliseconds: float, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
+    async def run_python(
+        self,
+        milliseconds: float,
+        receive: Receive,
+        work: Callable[..., T],
+        *arguments: Any,
+        caller: Caller | None = None,
+    ) -> T:
         """Run `work(*arguments)`, whose estimated time is `milliseconds`, and return its result.
 
         Short work runs immediately on the event loop. Longer work waits in a queue for the Python thread.
@@ -91,17 +97,11 @@ class WorkerThreads:
         """
         if milliseconds <= LOOP_MILLISECONDS:
             return work(*arguments)
-        if self._queued and self._queued + milliseconds > QUEUE_MILLISECONDS:
-            raise Problem(
-                "overloaded",
-                f"{self._queued / 1000:.1f} seconds of work are queued, and this request would take about "
-                f"{milliseconds / 1000:.1f} seconds: try again shortly",
-            )
-        self._queued += milliseconds
+        turn = self.queue.enter(caller or Caller(), milliseconds)
         try:
-            return await _on_thread(self._python, receive, work, arguments)
+            return await _on_thread(self._python, receive, work, arguments, turn)
         finally:
-            self._queued -= milliseconds
+            self.queue.leave(turn)
 
     async def run_aside(self, work: Callable[[], T]) -> T:
         """Run a short Python function that can't wait in the queue, such as the one for /metrics. Return its result."""
@@ -116,12 +116,19 @@ class WorkerThreads:
         return await anyio.to_thread.run_sync(step, limiter=self._numpy)
 
 
-async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[..., T], arguments: Any) -> T:
-    """Run work on a thread and return its result. Raises ClientDisconnect if the client disconnects before the end."""
+async def _on_thread(
+    limiter: CapacityLimiter, receive: Receive, work: Callable[..., T], arguments: Any, turn: Turn | None = None
+) -> T:
+    """Run work on a thread and return its result, if given after its turn has begun.
+
+    Raises ClientDisconnect if the client disconnects before the end.
+    """
     piece = CancellableWork(work, *arguments)
     del arguments
     outcome: tuple[Any, Exception | None] | None = None
     with WhileConnected(receive, piece.cancel):
+        if turn is not None:
+            await turn.begun
         outcome = await anyio.to_thread.run_sync(piece.run, limiter=limiter)
     if outcome is None or isinstance(outcome[1], WorkCancelled):
         raise ClientDisconnect
@@ -165,3 +172,11 @@ async def _cancel_when_gone(scope: anyio.CancelScope, receive: Receive, leave: C
         pass
     leave()
     scope.cancel()
+
+
+def threads_of(state: Any) -> WorkerThreads:
+    """Return the worker threads of the application with this state. The first call creates them."""
+    if not hasattr(state, "threads"):
+        state.threads = WorkerThreads(state.queue)
+    threads: WorkerThreads = state.threads
+    return threads
