@@ -25,7 +25,7 @@ PAGE = 40_000
 """The size of a part of a long response in bytes."""
 STEPS = 4000
 """RequestScheduler of the loop after which a conversation that goes on is stuck."""
-_NO_SOCKET = socket.socket()
+_NO_SOCKET, _OTHER_END = socket.socketpair()
 
 
 class Pipe(asyncio.Transport):

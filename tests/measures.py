@@ -20,9 +20,10 @@ from axiscast.answers import drawing, limits
 from axiscast.answers.batch_columns import answer_columns
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import check_to_dict
+from axiscast.answers.compare import compare_to_dict
 from axiscast.answers.limits import Limit, validate_request
 from axiscast.answers.translate import answer_translate
-from axiscast.messages import CheckRequest, TranslateRequest
+from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import equation
@@ -175,6 +176,7 @@ def said(code: str, work: Callable[[], object]) -> str | None:
     return None
 
 
+TWENTY = [[f"N{number}"] for number in range(20)]
 QUESTION = b'{"inputs": [[3]]}'
 TORCH = "torch.broadcast_tensors"
 SPLIT = {"name": "einops.repeat", "pattern": "(a b) -> a b c", "axes_lengths": {"a": 2, "c": 2}}
@@ -224,6 +226,10 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     "limits.MAX_CONDITIONS": [
         (3, lambda: checked(TORCH, ["A"], ["B"], ["C"])),  # each two of them
         (2, lambda: checked(TORCH, ["A", "B"], ["C", "D"])),
+    ],
+    "limits.MAX_SYMBOLIC_MILLISECONDS": [
+        (206, lambda: compare_to_dict(validate(CompareRequest, {"inputs": TWENTY}))),
+        (81, lambda: code_of_the_last(list(check_rows([{"inputs": TWENTY}] * 2)))),
     ],
     "drawing.MAX_DRAWN_INPUTS": [(3, lambda: drawn(3))],
     "limits.MAX_TRANSLATED_INPUTS": [

@@ -29,6 +29,11 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "detail": "the symbolic sizes have 3 or more conditions, but the limit is 2: give equal sizes the same name",
         "limit": 2,
     },
+    "MAX_SYMBOLIC_MILLISECONDS": {
+        "detail": "the symbolic sizes in this request would take about 206 ms, but the limit is 205 ms: send several "
+        "requests, or fewer symbolic sizes",
+        "limit": 205,
+    },
     "MAX_TRANSLATED_INPUTS": {
         "detail": "a translation of 3 inputs has steps for each of them, but the limit is 2 inputs: send fewer inputs",
         "pointer": "/inputs",

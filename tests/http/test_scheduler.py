@@ -127,7 +127,7 @@ async def in_one_turn(
     config.load()
     config.loaded_app = app
     async with app.router.lifespan_context(app) as state:
-        with socket.socket() as sock:
+        with socket.socket(socket.AF_UNIX) as sock:
             wires = {name: kind(sock) for name in turns}
             protocols = {name: HTTPProtocol(config, ServerState(), state) for name in turns}
             for name, protocol in protocols.items():

@@ -304,7 +304,7 @@ def watched(data: bytes, app: Any = hangs, taken: bool = False, unsent: int = 0,
         await asyncio.sleep(0.1)
         assert left == (wire.written, wire.aborted)  # it is not watched any more
 
-    with socket.socket() as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
+    with socket.socket(socket.AF_UNIX) as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
         wire = Wire(sock, unsent)
         runner.run(watch(wire))
         return wire
@@ -349,5 +349,5 @@ def test_a_request_that_waits_for_its_turn_has_arrived() -> None:
     class Held:
         def enter(self, *_: Any) -> None: ...
 
-    with socket.socket() as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
+    with socket.socket(socket.AF_UNIX) as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
         runner.run(watch(Wire(sock, 0)))

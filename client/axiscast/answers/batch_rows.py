@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import ceil
 from typing import Any
 
 from ..messages import CheckRequest
@@ -11,8 +12,8 @@ from ..messages.validation import validate
 from ..wire.prescan import ReserveMemory, no_limit
 from ..wire.problems import Problem
 from .check import check_to_dict
-from .estimates import HINTS_BYTES, memory_estimate
-from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, validate_request
+from .estimates import HINTS_BYTES, memory_estimate, time_estimate
+from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, MAX_SYMBOLIC_MILLISECONDS, RequestSize, validate_request
 from .plain_check import read_plain_check
 
 
@@ -26,8 +27,16 @@ def check_rows(
     Problem (overloaded) if there is not enough memory for a row: send the whole batch again later.
     """
     MAX_BATCH_ROWS.check(len(requests))
+    symbolic = 0.0
+
+    def count_symbolic(request_size: RequestSize) -> None:
+        nonlocal symbolic
+        if request_size.is_symbolic:
+            symbolic += time_estimate(request_size)
+            MAX_SYMBOLIC_MILLISECONDS.check(ceil(symbolic))
+
     for number, request in enumerate(requests):
-        yield check_row(number, request, reserve, seconds() > MAX_BATCH_SECONDS)
+        yield check_row(number, request, reserve, seconds() > MAX_BATCH_SECONDS, validate_size=count_symbolic)
 
 
 def check_row(
@@ -36,8 +45,12 @@ def check_row(
     reserve: ReserveMemory = no_limit,
     is_late: bool = False,
     notation: JsonNotation | None = None,
+    validate_size: Callable[[RequestSize], None] = lambda request_size: None,
 ) -> dict[str, Any]:
-    """Return the response to one request of a batch. If `is_late` is True, return an error. See `check_rows`."""
+    """Return the response to one request of a batch. If `is_late` is True, return an error. See `check_rows`.
+
+    `validate_size` may also refuse the request, by raising Problem.
+    """
     try:
         if is_late:
             raise Problem(
@@ -45,6 +58,7 @@ def check_row(
             )
         question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))
+        validate_size(request_size)
         reserve(memory_estimate(request_size))
         answer = check_to_dict(question, request_size)
         if "conflict" in answer or any("hint" in warning for warning in answer["warnings"]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from math import ceil
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -15,7 +16,10 @@ from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
 from ..wire.wording import count_of
 from .check import check_to_dict
+from .estimates import compare_time_estimate
+from .limits import MAX_SYMBOLIC_MILLISECONDS
 from .plain_check import PlainCheck
+from .symbolic import shared_plans
 
 _FIELDS = ("compatible", "outputs", "result", "conditions", "hints", "conflict", "warnings")
 
@@ -29,11 +33,14 @@ def answer_compare(request: CompareRequest) -> CompareAnswer:
     return CompareAnswer.model_validate(compare_to_dict(request))
 
 
+@shared_plans()
 def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
     """Return the response of `answer_compare` as plain values, in the fields of a CompareAnswer."""
     results: list[dict[str, Any]] = []
     keys: list[tuple[Any, ...]] = []
     is_symbolic = _is_symbolic(request)
+    if is_symbolic:
+        MAX_SYMBOLIC_MILLISECONDS.check(ceil(compare_time_estimate(request.shapes)))
     for op in _comparable_ops(request):
         if is_symbolic and op.needs_integers():
             continue

@@ -44,10 +44,14 @@ LETTER_MS = 0.01
 """The estimated time, in milliseconds, per character of an equation, for parsing it and naming the axes."""
 SYMBOL_MS = 0.1
 """The estimated time, in milliseconds, per symbolic size."""
-CONDITION_MS = 0.35
+CONDITION_MS = 0.2
 """The estimated time, in milliseconds, per condition on symbolic sizes."""
 SYMBOLIC_HINT_TRY_MS = 0.5
 """The estimated time, in milliseconds, per changed symbolic request that the search for a hint tries."""
+LISTED_CONDITION_MS = 0.01
+"""The estimated time, in milliseconds, for writing a condition on symbolic sizes to the result of one op."""
+COMPARED_ALIGNMENTS = 20
+"""The maximum number of different alignments of the ops in a comparison of one or two inputs, and 3 of more inputs."""
 COMPARED_OP_MS = 1.0
 """The estimated time, in milliseconds, per op in a comparison."""
 TRANSLATED_AXIS_MS = 0.2
@@ -225,7 +229,10 @@ def compare_time_estimate(shapes: Sequence[Sequence[object]]) -> float:
     rank = max(map(len, shapes), default=0)
     each = COMPARED_OP_MS + AXIS_MS * len(shapes) * max(min(rank, MAX_RANK), MIN_COUNTED_AXES)
     with_target = sum(op.target is not None for op in OPS.values())
-    return max(with_target, len(OPS) - with_target) * (each + _symbols_time(shapes))
+    each += LISTED_CONDITION_MS * count_conditions(shapes)[1]
+    alignments = COMPARED_ALIGNMENTS if len(shapes) <= 2 else 3  # ops with equal alignments share the solution
+    without_target = sum(op.target is None and op.takes(len(shapes)) for op in OPS.values())
+    return max(with_target, without_target) * each + alignments * _symbols_time(shapes)
 
 
 def compare_memory_estimate(shapes: Sequence[Sequence[object]]) -> int:

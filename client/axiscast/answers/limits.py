@@ -69,6 +69,15 @@ MAX_CONDITIONS = Limit(
 
 Twenty different names on one axis have 190 conditions.
 """
+MAX_SYMBOLIC_MILLISECONDS = Limit(
+    250,
+    "the symbolic sizes in this request would take about {count} ms, but the limit is {limit} ms: send several "
+    "requests, or fewer symbolic sizes",
+)
+"""The maximum estimated time, in milliseconds, for a comparison or a batch with symbolic sizes.
+
+Comparing twenty names on one axis takes about 100 ms.
+"""
 MAX_TRANSLATED_INPUTS = Limit(
     256,
     "a translation of {count} inputs has steps for each of them, but the limit is {limit} inputs: send fewer inputs",

@@ -11,8 +11,10 @@ results are exact: no condition follows from other conditions, and no range can 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from math import prod
 
 from ..messages.conditions import Condition, DimensionPlace, Equation, Side
@@ -82,7 +84,31 @@ def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]
     alignment = align(op, shapes)
     if alignment.refusal is not None:
         resolve(integer_axes(alignment))
-    return _plan(alignment, SymbolTable(assume, places))
+    shared = _shared.get()
+    if shared is None:
+        return _plan(alignment, SymbolTable(assume, places))
+    outputs = [(*output[:2], tuple(output.axes), *output[3:]) for output in alignment.outputs]
+    own = alignment.input_shapes, alignment.target, alignment.axes, outputs, alignment.result, alignment.labels
+    key = own, [*op.symbols()]  # unnamed sizes are equal only if they are the same object
+    for known, plan in shared:
+        if known == key:
+            return plan
+    shared.append((key, plan := _plan(alignment, SymbolTable(assume, places))))
+    return plan
+
+
+_shared: ContextVar[list[tuple[object, SymbolicPlan]] | None] = ContextVar("shared", default=None)
+"""The plans that `shared_plans` shares, each with everything that it depends on."""
+
+
+@contextmanager
+def shared_plans() -> Iterator[None]:
+    """While the context is open, share the plans of equal alignments. All calls must have the same `assume`."""
+    token = _shared.set([])
+    try:
+        yield
+    finally:
+        _shared.reset(token)
 
 
 def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
@@ -263,7 +289,7 @@ def _notation(
     named = [number for number in equal if variables.names[number] not in (None, but)]
     if sizes.admits(ones=candidates):  # the size of the axis can be 1
         ranges.append((1, 1))
-        named = [number for number in named if not sizes.admits(ones=candidates, others=[number])]
+        named = [number for number in named if number in candidates or not sizes.admits(candidates, [number])]
     for candidate in candidates:
         with sizes.trial():
             if sizes.exclude_one(candidate):  # the candidate can be the size of the axis
@@ -308,6 +334,10 @@ def _expands(sizes: SizeSolver, number: int, candidates: Sequence[int]) -> tuple
 
 def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable) -> list[Clause]:
     """Return the shortest equivalent clauses, without clauses that follow from the other clauses and the bounds."""
+    if all(map(partial(_is_free, variables), clauses)):
+        # No clause can be shorter or left out. If it does not hold, the other clauses can hold, because all sizes that
+        # are not in its equation can be 1.
+        return list(clauses)
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = SizeSolver(variables.bounds)
     needed: list[Clause] = []
@@ -331,6 +361,16 @@ def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable
     needed += [clause for clause in longer.values() if clause not in base.ignored]
     order = {clause: number for number, clause in reversed(list(enumerate(shortest)))}
     return sorted(needed, key=order.__getitem__)
+
+
+def _is_free(variables: SymbolTable, clause: Clause) -> bool:
+    """Return whether a clause equates two names that can have any size, unless one of them is 1."""
+    return (
+        clause.equation is not None
+        and not clause.divides
+        and set(clause.unless) == set(clause.equation)
+        and all(variables.bounds[number] == (0, MAX_SIZE) for number in clause.equation)
+    )
 
 
 def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clause:
