@@ -90,7 +90,7 @@ def test_a_limited_receive_buffer_can_grow_again(pair: tuple[socket.socket, sock
     assert ours.getsockopt(socket.SOL_SOCKET, 72) == before
 
 
-def test_only_a_reset_connection_is_closed(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_only_a_connection_that_was_reset_or_has_ended_is_closed(pair: tuple[socket.socket, socket.socket]) -> None:
     client, ours = pair
     assert not is_closed(ours)
     client.shutdown(socket.SHUT_WR)
@@ -98,6 +98,8 @@ def test_only_a_reset_connection_is_closed(pair: tuple[socket.socket, socket.soc
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
     time.sleep(0.05)
+    assert is_closed(ours)
+    ours.close()
     assert is_closed(ours)
 
 

@@ -34,19 +34,19 @@ CAN_UNLOCK = _can_unlock()
 def limit_send_buffer(connection: socket.socket) -> None:
     """Limit the unsent data in the kernel. Otherwise the kernel buffers 4 MiB for a client that reads nothing."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection.family != socket.AF_UNIX:
-        with suppress(OSError):  # the system lacks this option, or the client has reset the connection
+        with suppress(OSError, ValueError):  # the system lacks this option, or the connection has ended
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
 
 
 def limit_receive_buffer(connection: socket.socket) -> None:
     """Limit the unread data in the kernel. Further data is dropped, and the client has to send it again."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
 
 
 def grow_receive_buffer(connection: socket.socket) -> None:
     """Let the kernel grow the receive buffer, which a long body over a long distance needs."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         connection.setsockopt(socket.SOL_SOCKET, _SO_BUF_LOCK, 0)
 
 
@@ -66,9 +66,9 @@ def reset_on_close(connection: socket.socket) -> None:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Return whether the client has reset the connection, which the event loop may not have noticed yet."""
-    if not hasattr(socket, "TCP_INFO"):
-        return False
+    """Return whether the connection has ended, or the client has reset it and the event loop has not noticed yet."""
+    if connection.fileno() < 0 or not hasattr(socket, "TCP_INFO"):
+        return connection.fileno() < 0
     try:
         return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _TCP_CLOSE
     except OSError:

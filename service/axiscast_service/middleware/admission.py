@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from ..runtime.work_queue import Caller, WorkQueue
-from .problems import response_of
+from .problems import RETRY_SECONDS, response_of
 from .streams import Stream, Streams
 from .telemetry import MONITORING_PATHS
 
@@ -57,6 +58,8 @@ class AdmissionMiddleware:
             if scope["method"] != "POST" or state.get("body_complete", True):
                 slot.take()
         except Problem as problem:
+            if caller.is_pipelining():
+                await asyncio.sleep(RETRY_SECONDS)  # otherwise the refusals of a pipeline would use all time
             await response_of(problem, Request(scope))(scope, receive, send)
             return
         try:

@@ -96,11 +96,16 @@ class WorkQueue:
         return turn
 
     def displace(self, caller: Caller) -> bool:
-        """Refuse the waiting request of the client with the largest share, if it is larger than the caller's share."""
+        """Refuse the waiting request with the largest share, if it is larger than the caller's share.
+
+        A pipelined request displaces no request of the same client.
+        """
         now = monotonic()
         heaviest = max(self._waiting, key=lambda turn: turn.caller.share(now), default=None)
         if heaviest is None or heaviest.caller.share(now) <= caller.share(now):
             return False
+        if caller.is_pipelining() and heaviest.caller.client is caller.client:
+            return False  # otherwise pipelines would displace each other, and refusals would use all time
         self._remove(heaviest)
         if not heaviest.begun.done():
             heaviest.begun.set_exception(self._overloaded(heaviest.milliseconds))
