@@ -9,7 +9,7 @@ modules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .two_sided import TwoSidedBroadcast
 
@@ -40,6 +40,19 @@ class Origin(NamedTuple):
     """
     is_index: bool = False
     """Whether the operand contains indices, such as a range, that do not depend on data."""
+
+
+def elementwise_origin(operands: Sequence[tuple[Any, ...]]) -> tuple[AxisOrigin, Any, Any, bool]:
+    """Return the origin of a tensor that was computed element by element, or whose elements were selected.
+
+    An operand's origin is a tuple that begins with the kind of code that added its axis of size 1, the location of this
+    code, a key for its only source, and whether it contains indices. In the result, the source is None if the operands
+    have several sources.
+    """
+    written = next((operand for operand in operands if operand[0]), ("", None))
+    source = operands[0][2]
+    has_one_source = all(operand[2] == source for operand in operands)
+    return written[0], written[1], source if has_one_source else None, all(operand[3] for operand in operands)
 
 
 class OperandPair(NamedTuple):

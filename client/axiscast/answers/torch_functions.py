@@ -1,4 +1,4 @@
-"""The torch functions whose operands broadcast against each other. `watch` and `check_torch` use these tables."""
+"""The torch functions that broadcast, add an axis of size 1 or keep such an axis, for `watch` and `check_torch`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ _LOSSES = {
     "input target var": "gaussian_nll_loss",
     "input1 input2 target": "margin_ranking_loss",
 }
+_ADD_AXIS = "unsqueeze reshape reshape_as view view_as unsafe_view unflatten atleast_2d"
+_KEEP_AXIS = """sum nansum mean nanmean amax amin max min norm vector_norm logsumexp prod std var all any argmax
+    argmin median nanmedian quantile nanquantile count_nonzero"""
+_SELECT = "slice select narrow unbind split chunk"
+_KEEP_ORIGIN = """to to_copy type type_as float double half bfloat16 int long bool cpu cuda detach clone alias
+    contiguous t transpose swapaxes swapdims permute movedim moveaxis numpy_T squeeze flatten ravel neg negative pos
+    positive exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal abs absolute sign sgn sin cos tan asin
+    acos atan sinh cosh asinh acosh atanh erf erfc erfinv lgamma digamma round floor ceil trunc frac logit nan_to_num
+    sigmoid logsigmoid tanh relu relu6 leaky_relu elu selu celu gelu silu mish softplus softsign hardtanh hardsigmoid
+    hardswish dropout logical_not bitwise_not invert"""
+_COMPARISONS = "eq ne not_equal lt less le less_equal gt greater ge greater_equal isclose"
 _SPELLINGS = re.compile(r"aten\.(?:linalg_|special_|__i(?=(?:and|or|xor|lshift|rshift)_))?_*([a-z].*?)_*\.")
 
 
@@ -45,6 +56,15 @@ def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(words.split()) for words, names in table.items() for name in names.split()}
 
 
+ADD_AXIS = frozenset(_ADD_AXIS.split())
+"""The functions that can add an axis of size 1 to their result."""
+KEEP_AXIS = frozenset(_KEEP_AXIS.split())
+"""The reductions that keep the reduced axis if an argument, such as `keepdim`, is true."""
+SELECT = frozenset(_SELECT.split())
+"""The functions whose results are parts of a tensor."""
+KEEP_ORIGIN = SELECT | frozenset(_KEEP_ORIGIN.split())
+"""The functions of one tensor that work element by element, or that select or reorder elements."""
+COMPARISONS = frozenset(_COMPARISONS.split())
 ELEMENTWISE = _by_name(_ELEMENTWISE)
 """The keywords of each function's operands, in order. If all arguments are operands, no keywords are listed."""
 OPERAND_COUNTS = {"masked_scatter": 2}

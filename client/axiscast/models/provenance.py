@@ -74,19 +74,15 @@ def derive(
     """Return the provenance of a node's result.
 
     `keeps` says that the node works element by element or only changes the shape. If `keeps` is false, the result has a
-    new source, and `is_index` says whether the result holds positions. `way` is the way in which the node itself adds
-    an axis of size 1, and `line` is the source line that adds the axis.
+    new source, and `is_index` says whether the result holds positions. `axis_origin` is the way in which the node
+    itself adds an axis of size 1, and `line` is the source line that adds the axis.
     """
     if not keeps or not operands:
         return Provenance(axis_origin, line, object(), is_index)
-    source = operands[0].source
-    has_one_source = all(operand.source is source for operand in operands)
+    kept_origin, written_at, source, is_index = intent.elementwise_origin(operands)
     if not axis_origin:
-        written = (operand for operand in operands if operand.axis_origin)
-        axis_origin, line, *_ = next(written, Provenance())
-    return Provenance(
-        axis_origin, line, source if has_one_source else object(), all(operand.is_index for operand in operands)
-    )
+        axis_origin, line = kept_origin, written_at
+    return Provenance(axis_origin, line, object() if source is None else source, is_index)
 
 
 def are_pairs_meant(

@@ -8,16 +8,18 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 from weakref import ref
 
-from ..answers.intent import AxisOrigin, Origin
+from ..answers.intent import AxisOrigin, Origin, elementwise_origin
 
 SourceTensor = tuple[int, Any]
 """The id of a tensor, and a weak reference of torch's own kind, which the user's program can't detect."""
-OriginRecord = tuple[AxisOrigin, CodeType | None, int, SourceTensor, bool, ref[Any]]
+Location = tuple[CodeType, int]
+"""A code object and the position of an instruction in it."""
+OriginRecord = tuple[AxisOrigin, Location | None, SourceTensor, bool, ref[Any]]
 """The origin of a tensor, as a tuple, because Python creates tuples faster than objects.
 
 The elements of the tuple are:
 - how the code added the tensor's axis of size 1 (see Origin);
-- the code object and the instruction that added this axis;
+- the location of the code that added this axis;
 - the single source tensor from which the tensor was computed, or the tensor itself;
 - whether the tensor contains positions;
 - a weak reference to the tensor.
@@ -50,16 +52,16 @@ class TensorOrigins:
     def add_written(self, tensor: Any, axis_origin: AxisOrigin, frame: FrameType, operand: Any) -> None:
         """Record that code in this frame made `tensor` from `operand` by adding an axis of size 1."""
         before = self.records.get(id(operand))
-        if before is None or before[5]() is not operand:
+        if before is None or before[4]() is not operand:
             source, is_index = (id(operand), self.weak_reference(operand)), False
         else:
-            source, is_index = before[3:5]
-        self._add(tensor, (axis_origin, frame.f_code, frame.f_lasti, source, is_index, ref(tensor)))
+            source, is_index = before[2:4]
+        self._add(tensor, (axis_origin, (frame.f_code, frame.f_lasti), source, is_index, ref(tensor)))
 
     def add_range(self, tensor: Any) -> None:
         """Record a tensor that contains a range, such as the result of torch.arange."""
         self.has_positions = True
-        self._add(tensor, ("", None, 0, _NO_SOURCE, True, ref(tensor)))
+        self._add(tensor, ("", None, _NO_SOURCE, True, ref(tensor)))
 
     def add_derived(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
         """Record a tensor that was computed element by element from its operands.
@@ -67,20 +69,20 @@ class TensorOrigins:
         The tensor is recorded only if it has an axis of size 1 or contains positions.
         """
         records = [self._record(operand) for operand in operands]
-        is_index = all(record[4] for record in records)
-        if not records or not (has_axis or is_index):
+        if not records:
             return
-        written = next((record for record in records if record[0] and has_axis), ("", None, 0))
-        first_source = records[0][3]
-        has_one_source = all(record[3][0] == first_source[0] and not record[3][1].expired() for record in records)
-        source = first_source if has_one_source else (id(tensor), self.weak_reference(tensor))
-        self._add(tensor, (*written[:3], source, is_index, ref(tensor)))
+        known = [(*record[:2], _key(record[2]), record[3]) for record in records]
+        axis_origin, location, key, is_index = elementwise_origin(known)
+        if has_axis or is_index:
+            source = (id(tensor), self.weak_reference(tensor)) if key is None else records[0][2]
+            written = (axis_origin, location) if has_axis else ("", None)
+            self._add(tensor, (*written, source, is_index, ref(tensor)))
 
     def _add(self, tensor: Any, record: OriginRecord) -> None:
         records = self.records
         records[id(tensor)] = record
         if len(records) > self._max_records:
-            for key in [key for key, each in records.items() if each[5]() is None]:
+            for key in [key for key, each in records.items() if each[4]() is None]:
                 del records[key]
             self._max_records = max(2 * len(records), _MIN_RECORDS)
 
@@ -89,19 +91,24 @@ class TensorOrigins:
 
         If the operand is a view of all elements of another tensor, `base` is that tensor. Otherwise it is None.
         """
-        axis_origin, code, instruction, source, is_index, _ = self._record(tensor)
-        is_here = any(_is_inside(code, instruction, frame) for frame in frames)
-        number, reference = source if base is None else self._record(base)[3]
-        return Origin(axis_origin, is_here, object() if reference.expired() else number, is_index)
+        axis_origin, location, source, is_index, _ = self._record(tensor)
+        is_here = location is not None and any(_is_inside(*location, frame) for frame in frames)
+        return Origin(axis_origin, is_here, _key(source if base is None else self._record(base)[2]), is_index)
 
     def _record(self, tensor: Any) -> OriginRecord:
         record = self.records.get(id(tensor))
-        if record is not None and record[5]() is tensor:
+        if record is not None and record[4]() is tensor:
             return record
-        return "", None, 0, (id(tensor), self.weak_reference(tensor)), False, ref(tensor)
+        return "", None, (id(tensor), self.weak_reference(tensor)), False, ref(tensor)
 
 
-def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> bool:
+def _key(source: SourceTensor) -> object:
+    """Return a key that is equal for equal source tensors that still exist."""
+    number, reference = source
+    return object() if reference.expired() else number
+
+
+def _is_inside(code: CodeType, instruction: int, frame: FrameType) -> bool:
     """Return whether an instruction is part of the expression that a frame is currently executing."""
     if code is not frame.f_code:
         return False

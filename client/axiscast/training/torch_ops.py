@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from ..answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS
+from ..answers.torch_functions import ADD_AXIS, ELEMENTWISE, KEEP_AXIS, KEEP_ORIGIN, LISTS, LOSSES, OPERAND_COUNTS
 
 AxisRule = Literal["", "always", "index", "keepdim", "range"]
 """The condition under which a function adds an axis of size 1 to its result.
@@ -15,16 +15,6 @@ AxisRule = Literal["", "always", "index", "keepdim", "range"]
 is true. "range" marks a function that returns a range, which contains positions.
 """
 
-_ADD_AXIS = "unsqueeze reshape reshape_as view view_as unflatten atleast_2d"
-_KEEPDIM = """sum nansum mean nanmean amax amin max min norm logsumexp prod std var all any argmax argmin median
-    nanmedian quantile nanquantile count_nonzero"""
-_KEEP = """to type type_as float double half bfloat16 int long bool cpu cuda detach clone contiguous t transpose
-    swapaxes swapdims permute movedim moveaxis neg negative pos positive exp expm1 log log1p log2 log10 sqrt rsqrt
-    square reciprocal abs absolute sigmoid tanh relu sin cos erf round floor ceil sign logical_not bitwise_not invert
-    squeeze flatten ravel"""
-_COMPARISON_NAMES = "eq ne not_equal lt less le less_equal gt greater ge greater_equal isclose"
-COMPARISONS = frozenset(f"torch.{name}" for name in _COMPARISON_NAMES.split())
-"""The torch functions that compare tensors, by the names that findings show."""
 _KEEP_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real")
 
 
@@ -55,10 +45,10 @@ def function_roles() -> Mapping[Any, FunctionRole]:
     import torch
 
     roles: dict[Any, FunctionRole] = {}
-    homes = (torch, torch.Tensor, torch.special)
-    axes: dict[AxisRule, str] = {"always": _ADD_AXIS, "keepdim": _KEEPDIM, "": _KEEP}
+    homes = (torch, torch.Tensor, torch.special, torch.nn.functional)
+    axes: dict[AxisRule, Set[str]] = {"always": ADD_AXIS, "keepdim": KEEP_AXIS, "": KEEP_ORIGIN}
     for axis, names in axes.items():
-        for name in names.split():
+        for name in names:
             role = FunctionRole(f"torch.{name}", axis=axis, keeps_origin=not axis)
             roles |= dict.fromkeys(_spellings(name, homes), role)
     modules = {"torch.special": torch.special, "torch.linalg": torch.linalg, "torch.nn.functional": torch.nn.functional}

@@ -17,11 +17,11 @@ from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from ..answers.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant
+from ..answers.torch_functions import COMPARISONS
 from ..answers.two_sided import TwoSidedBroadcast, find_two_sided
 from .call_sites import CallSites, calling_frame
 from .frames import is_installed, operation_frames, user_frame
 from .origins import TensorOrigins, is_basic_index, written_axis_origin
-from .torch_ops import COMPARISONS
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
     from ..models import Finding
@@ -206,7 +206,7 @@ class WatchMode:
         if role.broadcasts:
             has_record = self.check_operands(role, args, kwargs, frame)
         elif role.keeps_origin:
-            has_record = bool(args) and (record := self.records.get(id(args[0]))) is not None and record[5]() is args[0]
+            has_record = bool(args) and (record := self.records.get(id(args[0]))) is not None and record[4]() is args[0]
         else:
             has_record = False
             if role.takes_lists:
@@ -243,7 +243,7 @@ class WatchMode:
             if operand_rank:  # a tensor without axes can't expand any other operand
                 if operand_rank != rank:
                     has_different_ranks, rank = rank != 0, operand_rank
-                if records and (record := records.get(id(operand))) is not None and record[5]() is operand:
+                if records and (record := records.get(id(operand))) is not None and record[4]() is operand:
                     has_record = True
         if has_different_ranks or not self.needs_different_ranks:
             self.report_if_suspicious(role, [operand for operand in operands if self.rank(operand)], frame)
@@ -318,7 +318,7 @@ class WatchMode:
                 (one, other),
                 is_square=found.kind == "square",
                 is_loss=role.op.startswith(_LOSSES),
-                is_discrete=role.op in COMPARISONS or not has_reals,
+                is_discrete=role.op.rpartition(".")[2] in COMPARISONS or not has_reals,
                 has_operand_with_both_axes=has_operand_with_both_axes(shapes, found),
                 is_installed=bool(frames) and is_installed(frames[0].f_code.co_filename),
             )

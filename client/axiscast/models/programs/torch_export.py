@@ -6,7 +6,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...answers.intent import AxisOrigin, FindingKind
-from ...answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS, function_name
+from ...answers.torch_functions import (
+    ADD_AXIS,
+    COMPARISONS,
+    ELEMENTWISE,
+    KEEP_AXIS,
+    KEEP_ORIGIN,
+    LISTS,
+    LOSSES,
+    OPERAND_COUNTS,
+    SELECT,
+    function_name,
+)
 from ...library import typed
 from ..finding import Finding, Operand
 from ..packages import import_package
@@ -21,15 +32,9 @@ OLDEST_EXPORTED_TORCH = "2.13"
 """The oldest torch release with which check_torch is tested."""
 _BROADCASTING = ELEMENTWISE | LOSSES
 """The torch functions that broadcast, and that torch does not tag as `pointwise`."""
-_ADD_AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
-_KEEP_PROVENANCE = (
-    *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
-    *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
-)
 _MODULE_FUNCTIONS = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
 """The functions that are the only function of their module. Results of such functions are named after the module."""
 _INDEX = ("aten.arange", "aten.lift_fresh_copy")
-_COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
 _MAX_UPPER_BOUND = 2**62
 
 
@@ -200,20 +205,23 @@ def _provenances(module: Any, constants: Container[str]) -> dict[Any, Provenance
     provenances: dict[Any, Provenance] = {}
     for node in module.graph.nodes:
         target = str(node.target)
-        line = next(reversed(_lines(node)), None)
+        name, line = function_name(target), next(reversed(_lines(node)), None)
         axis_origin: AxisOrigin = ""
-        if target.startswith(_ADD_AXIS):
-            axis_origin = axis_origin_on_line(line)
-        elif any(argument is True for argument in node.args):
+        if name in ADD_AXIS:
+            axis_origin = "index" if _called_function(node) == "__getitem__" else axis_origin_on_line(line)
+        elif name in KEEP_AXIS and any(argument is True for argument in node.args):
             axis_origin = "reduction"
         provenance = derive(
             [provenances[tensor] for tensor in _tensors(node.args)],
-            keeps=target.startswith((*_ADD_AXIS, *_KEEP_PROVENANCE)) or _broadcasts(node),
+            keeps=name in ADD_AXIS or name in KEEP_ORIGIN or _broadcasts(node),
             is_index=target.startswith(_INDEX) or target in constants,
             axis_origin=axis_origin,
             line=line,
         )
-        has_unit_axis = any(type(size) is int and size == 1 for size in getattr(node.meta.get("val"), "shape", ()))
+        sizes = getattr(node.meta.get("val"), "shape", ())
+        if name in SELECT and sorted(map(str, sizes)) != sorted(map(str, _shape(node.args[0]))):
+            provenance = provenance._replace(source=object())  # two parts of a tensor can be a prediction and a target
+        has_unit_axis = any(type(size) is int and size == 1 for size in sizes)
         provenances[node] = provenance if has_unit_axis else provenance._replace(axis_origin="", written_at=None)
     return provenances
 
@@ -232,7 +240,7 @@ def _is_meant(
         [provenances[tensor] for tensor in tensors],
         [operand.shape or () for operand in operands],
         lines[-1] if lines else None,
-        is_discrete=is_discrete or str(node.target).startswith(_COMPARISONS),
+        is_discrete=is_discrete or function_name(str(node.target)) in COMPARISONS,
         is_loss=_called_function(node) in LOSSES or function_name(str(node.target)) in LOSSES,
     )
 
