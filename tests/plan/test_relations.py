@@ -64,3 +64,27 @@ def test_the_fast_path_of_right_aligned_shapes_follows_the_table(shape, target):
     right = align_right((shape, (2, 1))) if target is None else align_to_target(shape, target)
     general = Alignment(right.input_shapes, right.target, right.axes, tuple(Output(*one) for one in right.outputs))
     assert right.plan() == try_resolve(general)
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_the_ways_to_find_the_common_size_agree_on_random_sizes(relation):
+    rows = np.random.default_rng(7).choice([0, 1, 1, 2, 3, 6], size=(400, 3))
+    rows = rows[rows[:, 2] > 0] if relation is Relation.DIVISIBLE else rows
+    common, fits = relation.common_size(list(rows.T))
+    for row, size, is_fit in zip(rows.tolist(), common.tolist(), fits.tolist(), strict=True):
+        axis = Axis(relation, tuple(Term(number, 0, own) for number, own in enumerate(row)))
+        plan = try_resolve(Alignment((), None, (axis,), (), result=(0,)))
+        assert (None if plan is None else plan.result) == ((size,) if is_fit else None)
+        assert relation.common_size(row) == (size, is_fit)
+
+
+def test_the_first_conflict_of_right_aligned_shapes_follows_the_table():
+    draw = np.random.default_rng(8)
+    for _ in range(300):
+        shapes = tuple(tuple(draw.choice([0, 1, 1, 2, 3], size=draw.integers(4)).tolist()) for _ in range(3))
+        right = align_right(shapes)
+        fits = [
+            right.axis(axis).relation.common_size([term.size for term in right.axis(axis).terms])[1]
+            for axis in range(max(map(len, shapes)))
+        ]
+        assert right.first_conflict() == (fits.index(False) if False in fits else None)

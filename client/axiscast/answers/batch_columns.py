@@ -17,7 +17,6 @@ from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, ShapeMismatch
 from ..plan.column import Column, IntegerSizeRequired
 from ..plan.plan import Shape
-from ..plan.relations import Relation
 from ..wire.cancellation import checkpoint
 from ..wire.prescan import ReserveMemory, no_limit
 from ..wire.problems import Problem
@@ -182,7 +181,7 @@ def _resolve(
             terms = [_values(term.size, block) for term in axis.terms]
             if terms and axis.terms[-1].input is None:
                 negative = _with_negative(negative, terms[-1])
-            sizes[number], fits = _common_size(axis.relation, terms)
+            sizes[number], fits = axis.relation.common_size(terms)
             if fits is not True:
                 conflicting = np.logical_not(fits)
                 bad |= conflicting
@@ -214,18 +213,6 @@ def _with_negative(negative: Flags, values: Any) -> Flags:
         return negative
     below = values < 0
     return negative | (below if below.ndim == 1 else below.any(axis=1))
-
-
-def _common_size(relation: Relation, sizes: Sequence[Any]) -> tuple[Any, Any]:
-    """Return the size of an axis in each row, and whether the sizes fit. Each of `sizes` is an array or an integer."""
-    if len(sizes) < 2:
-        return (sizes[0] if sizes else 1), True
-    common, fits = sizes[-1], True
-    for size in sizes[:-1]:
-        fits = fits & relation.holds(size, common)
-        if relation.is_two_sided:
-            common = np.where(common == 1, size, common)
-    return common, fits
 
 
 def _product(sizes: Sequence[Any], bad: Flags) -> Any:

@@ -8,7 +8,7 @@ answers/symbolic.py for symbolic sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -54,3 +54,16 @@ class Relation(Enum):
         """The condition on two sizes. The types are Any, because the type of the result depends on the kind of size."""
         self.has_target = axis_size is AxisSize.TARGET
         self.is_two_sided = axis_size is AxisSize.NONUNIT
+
+    def common_size(self, sizes: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the size of an axis on which these sizes meet, and whether they fit. All sizes are known.
+
+        Each size is an integer or an array with a size for each row, and so are the results. If sizes do not fit, the
+        size of the axis has no meaning. An axis without sizes has size 1.
+        """
+        common, fits = (sizes[-1] if sizes else 1), True
+        for size in sizes[:-1]:
+            fits = fits & self.holds(size, common)
+            if self.is_two_sided:
+                common = common + (common == 1) * (size - 1)
+        return common, fits

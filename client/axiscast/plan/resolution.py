@@ -84,7 +84,10 @@ def _integers_of(axis: Axis) -> Axis | None:
 
 
 def _common_size(axis: Axis) -> int | None:
-    """Return the size of an axis that has only integers, or None if these integers do not fit."""
+    """Return the size of an axis that has only integers, or None if these integers do not fit.
+
+    This is Relation.common_size for integers, without which an einsum takes a fifth longer.
+    """
     relation, terms, _ = axis
     if len(terms) < 2:
         return terms[0].size if terms else 1
