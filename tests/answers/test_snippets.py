@@ -447,3 +447,15 @@ y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # mx.nd.reshape copies a s
 @pytest.mark.parametrize(("op", "shape", "text"), EMPTY)
 def test_mxnet_snippets_enable_empty_shapes_and_sizes_of_0(op: Op, shape: Shape, text: str) -> None:
     assert answer_translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text
+
+
+def test_a_translation_to_openvino_tiles_no_scalar_without_repeats() -> None:
+    answer = answer_translate(TranslateRequest(op=numpy.tile(reps=()), inputs=[()], to="openvino.Tile-1"))
+    assert (answer.warnings, answer.code.text.splitlines()[-3:]) == (
+        [],
+        [
+            "t1 = opset1.reshape(x, op.Constant(np.array((1, 1), np.int64)), special_zero=False)",
+            "t2 = opset1.tile(t1, op.Constant(np.array((1, 1), np.int64)))",
+            "y = opset1.reshape(t2, op.Constant(np.array((), np.int64)), special_zero=False)",
+        ],
+    )

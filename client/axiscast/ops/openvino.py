@@ -230,6 +230,11 @@ class Tile1(Tile):
     snippets = ("{y} = opset1.tile({x}, op.Constant(np.array({repeats}, np.int64)))",)
     repeats: Dimensions = Field(description=COPIES, examples=[[2, 1]])
 
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self | None:
+        op = super().from_plan(plan)
+        return op if op is not None and op.repeats else None  # the release does not compute a Tile without repeats
+
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "invalid-dimension" and min(self.repeats) < 0:
             return "OpenVINO 2026.4 reads a negative number of copies as 0."
