@@ -71,7 +71,7 @@ def packed(group: str, nbytes: int) -> bytes:
 
 
 def unpacked(answer: bytes) -> Any:
-    (tensor,) = msgpack.unpackb(answer, max_bin_len=2**31)["outputs"]
+    (tensor,) = msgpack.unpackb(answer, max_bin_len=2**31)["broadcast_inputs"]
     return np.frombuffer(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
 
 

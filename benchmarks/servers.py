@@ -104,12 +104,11 @@ def talk_http(connection: socket.socket, answer_bytes: int) -> None:
 
 
 def answer_head(answer_bytes: int) -> bytes:
-    """Return {"outputs": [tensor]} in MessagePack up to the bytes of the tensor."""
+    """Return {"broadcast_inputs": [tensor]} in MessagePack up to the bytes of the tensor."""
     packer = msgpack.Packer()
     fields = {"dtype": "float32", "shape": [32, 32] if answer_bytes == SMALL else [answer_bytes // ROW, ROW // 4]}
-    packed = (
-        packer.pack_map_header(1) + packer.pack("outputs") + packer.pack_array_header(1) + packer.pack_map_header(3)
-    )
+    packed = packer.pack_map_header(1) + packer.pack("broadcast_inputs")
+    packed += packer.pack_array_header(1) + packer.pack_map_header(3)
     packed += b"".join(packer.pack(name) + packer.pack(value) for name, value in fields.items())
     return packed + packer.pack("data") + b"\xc6" + answer_bytes.to_bytes(4, "big")
 
@@ -167,7 +166,7 @@ def naive() -> FastAPI:
         array = np.frombuffer(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
         result = np.broadcast_to(array, asked["op"]["shape"])[: 2 if "window" in asked else None]
         output = {"dtype": str(result.dtype), "shape": list(result.shape), "data": result.tobytes()}
-        return Response(msgpack.packb({"outputs": [output]}), media_type="application/vnd.msgpack")
+        return Response(msgpack.packb({"broadcast_inputs": [output]}), media_type="application/vnd.msgpack")
 
     return app
 

@@ -37,19 +37,20 @@ def wait_until_ready(seconds):
 def check_answers():
     answer = json.load(ask("/v1/check?input=8,1,6,1&input=7,1,5"))
     expect("8x1x6x1 with 7x1x5: compatible", answer["compatible"], True)
-    expect("8x1x6x1 with 7x1x5: shapes", [output["shape"] for output in answer["outputs"]], [[8, 7, 6, 5]] * 2)
-    expect("8x1x6x1 with 7x1x5: axes", [output["axes"] for output in answer["outputs"]], [[0, 1, 2, 3], [1, 2, 3]])
+    expect("8x1x6x1 with 7x1x5: shape", answer["shape"], [8, 7, 6, 5])
+    axes = [each["axes"] for each in answer["broadcast_inputs"]]
+    expect("8x1x6x1 with 7x1x5: axes", axes, [[0, 1, 2, 3], [1, 2, 3]])
     answer = json.load(ask("/v1/check?input=3&input=4"))
     expect("3 with 4: compatible", answer["compatible"], False)
     expect("3 with 4: code", answer["conflict"]["code"], "size-mismatch")
 
     op = {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}
     request = {"op": op, "inputs": [{"dtype": "int32", "shape": [3], "data": [1, 2, 3]}]}
-    [output] = json.load(ask("/v1/broadcast", request))["outputs"]
+    [output] = json.load(ask("/v1/broadcast", request))["broadcast_inputs"]
     expect("ngraph.Broadcast of [1, 2, 3]", output["data"], [[1, 2, 3], [1, 2, 3]])
     op = {"name": "numpy.broadcast_to", "shape": [2, 3]}
     request = {"op": op, "inputs": [{"dtype": "bfloat16", "shape": [3], "data": [1, 2, 3]}]}
-    [output] = json.load(ask("/v1/broadcast", request))["outputs"]
+    [output] = json.load(ask("/v1/broadcast", request))["broadcast_inputs"]
     expect("bfloat16 broadcast to 2x3", output["data"], [[1, 2, 3], [1, 2, 3]])
 
     ops = json.load(ask("/v1/ops"))["ops"]

@@ -13,7 +13,10 @@ MSGPACK = "application/vnd.msgpack"
 NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
 NGRAPH_ANSWER = {
     "compatible": True,
-    "outputs": [{"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6}],
+    "op": NGRAPH["op"],
+    "shape": [2, 3],
+    "outputs": [{"shape": [2, 3], "elements": 6}],
+    "broadcast_inputs": [{"input": 0, "shape": [2, 3], "axes": [1], "broadcast_axes": [0]}],
     "warnings": [],
 }
 ROW = {"dtype": "float32", "shape": [3], "data": np.array([1, 2, 3], "<f4").tobytes()}

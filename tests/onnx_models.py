@@ -35,7 +35,9 @@ def checks(folder: Path) -> Check:
 
 def verdicts(report: Report) -> dict[str, Any]:
     """Return for each node its output shape and conditions, the code of its conflict, or why it is not checked."""
-    return {finding.node: verdict(finding) for finding in report.nodes if finding.answer or finding.unchecked}
+    return {
+        finding.node: verdict(finding) for finding in report.nodes if finding.answer is not None or finding.unchecked
+    }
 
 
 def verdict(finding: Finding) -> Any:
@@ -44,5 +46,5 @@ def verdict(finding: Finding) -> Any:
     if finding.answer.conflict is not None:
         return finding.answer.conflict.code
     shape = [*finding.output]
-    conditions = [condition.text for condition in finding.answer.conditions]
+    conditions = [condition.message for condition in finding.answer.conditions]
     return (shape, conditions) if conditions else shape

@@ -21,8 +21,16 @@ from conftest import PATIENCE
 from axiscast import AsyncClient
 
 MSGPACK = b"Content-Type: application/vnd.msgpack\r\n"
-REACHED = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}
-CHECKED = bytes(msgpack.packb({"compatible": True, "outputs": [REACHED], "warnings": []}))
+FITS = {
+    "compatible": True,
+    "op": {"name": "numpy.broadcast_shapes"},
+    "shape": [3],
+    "outputs": [{"shape": [3], "elements": 3}],
+    "broadcast_inputs": [{"input": 0, "shape": [3], "axes": [0], "broadcast_axes": []}],
+    "warnings": [],
+}
+"""The response to a check of the shape (3,)."""
+CHECKED = bytes(msgpack.packb(FITS))
 GOOD = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(CHECKED) + CHECKED
 TOO_LARGE = json.dumps({"code": "body-too-large", "detail": "no more than a byte", "limit": 1}).encode()
 REFUSED = (
@@ -141,7 +149,7 @@ def refuse_and_stay(connection: socket.socket) -> None:
     stay(connection)
 
 
-TENSOR = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [4, 50], "data": bytes(range(200))}]}))
+TENSOR = bytes(msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [4, 50], "data": bytes(range(200))}]}))
 CHUNKED = b"".join(b"%x;x=y\r\n%s\r\n" % (len(TENSOR[at : at + 70]), TENSOR[at : at + 70]) for at in (0, 70, 140, 210))
 FRAMINGS = {
     "a length": b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(TENSOR) + TENSOR,

@@ -30,18 +30,21 @@ def test_check_returns_shapes_and_axes(ways: Any) -> None:
     answer = ways.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), dtype="float32")
     assert answer == axiscast.CheckAnswer(
         compatible=True,
-        outputs=[{"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6, "nbytes": 24}],
+        op=ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
+        shape=(2, 3),
+        outputs=[{"shape": [2, 3], "elements": 6, "nbytes": 24}],
+        broadcast_inputs=[{"input": 0, "shape": [2, 3], "axes": [1], "broadcast_axes": [0]}],
         warnings=[],
     )
-    assert ways.check("numpy.broadcast_arrays", 3, [2, 1], np.array([2, 1, 1])).outputs[0].shape == [2, 2, 3]
-    assert ways.check("torch.broadcast_tensors", (2, 3), (4,)).conflict.sizes == [3, 4]
+    assert ways.check("numpy.broadcast_arrays", 3, [2, 1], np.ones((2, 1, 1))).shape == (2, 2, 3)
+    assert ways.check("torch.broadcast_tensors", (2, 3), (4,)).conflict.sizes == (3, 4)
 
 
 def test_check_returns_conditions_on_unknown_sizes(ways: Any) -> None:
     answer = ways.check("numpy.broadcast_arrays", ("N", 1), ("M", 5), assume={"N": "2.."})
     assert answer.compatible is None
-    assert [condition.text for condition in answer.conditions] == ["N == M or M == 1"]
-    assert answer.outputs[0].shape == ["N", 5]
+    assert [condition.message for condition in answer.conditions] == ["N == M or M == 1"]
+    assert answer.outputs[0].shape == ("N", 5)
     assert ways.check(numpy.broadcast_to(shape=("N", 3)), (3,), assume={}).compatible is True
 
 
@@ -63,7 +66,7 @@ def test_a_batch_returns_an_answer_or_a_problem_for_each_request(ways: Any) -> N
             {"op": "numpy.broadcast", "inputs": [4]},
         ]
     )
-    assert good.outputs[0].shape == [3, 4]
+    assert good.outputs[0].shape == (3, 4)
     assert (type(bad), bad.code, bad.status, bad.pointer) == (
         axiscast.InvalidRequest, "invalid-request", 422, "/requests/1/inputs",
     )  # fmt: skip
@@ -138,7 +141,7 @@ def test_the_library_and_the_client_raise_the_same_exception(code: str, client: 
     ("question", "kind"),
     [
         (lambda ways: ways.check("numpy.broadcast_arrays", (2.5,)), TypeError),
-        (lambda ways: ways.check("numpy.broadcast_arrays", np.ones((2, 3))), ValueError),
+        (lambda ways: ways.check("numpy.broadcast_arrays", [[2, 3]]), TypeError),
         (lambda ways: ways.check("numpy.broadcast_arrays", (2**63,)), ValueError),
         (lambda ways: ways.check({"op": "numpy.broadcast_arrays"}, (2,)), TypeError),
         (lambda ways: ways.compare((True,)), TypeError),

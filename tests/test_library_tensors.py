@@ -143,7 +143,7 @@ MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
         axiscast.InvalidRequest,
         "takes 1 input",
     ),
-    "no op": (lambda f: f.broadcast(np.ones(3)), TypeError, "the first argument must be an op"),
+    "no op": (lambda f: f.broadcast(np.add, np.ones(3)), TypeError, "the first argument must be an op"),
     "a list": (
         lambda f: f.broadcast(numpy.add(), [np.ones(3), np.ones(3)]),
         TypeError,
@@ -153,7 +153,7 @@ MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
     "no outputs": (
         lambda f: f.broadcast("poputil.canBroadcastToMatch", 1, 2),
         axiscast.InvalidRequest,
-        "has no outputs",
+        "broadcasts no input here",
     ),
     "one shape": (lambda f: f.backprop(mindspore.broadcast_to(shape=(2, 3)), np.ones(3), 1), TypeError, "a list with"),
     "gradients": (

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from inspect import signature
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import axiscast
-from axiscast import AsyncClient, Client, InvalidRequest, UnknownOp
+from axiscast import AsyncClient, CheckRequest, Client, InvalidRequest, UnknownOp
 from axiscast.ops import OPS, torch
 
 ROW, ONES = np.array([1.0, 2.0, 3.0]), np.ones((2, 3))
@@ -26,15 +25,15 @@ class TorchSize(tuple[int, ...]):
 BOTH: list[Mistake] = [
     # the call, its exception, what it says, and the call repaired
     (lambda t: t.check("numpy.add", [(3, 4), (4,)]), TypeError,
-     "input 0: a shape must contain sizes, not shapes: pass the shapes as separate arguments, (3, 4), (4,)",
+     "pass several shapes as separate arguments, (3, 4), (4,)",
      lambda t: t.check("numpy.add", (3, 4), (4,))),
-    (lambda t: t.compare([(3,), (4,)]), TypeError, "pass the shapes as separate arguments, (3,), (4,)",
+    (lambda t: t.compare([(3,), (4,)]), TypeError, "pass several shapes as separate arguments, (3,), (4,)",
      lambda t: t.compare((3,), (4,))),
     (lambda t: t.translate("numpy.broadcast_arrays", [(3,), (2, 1)], to="torch.broadcast_tensors"), TypeError,
-     "pass the shapes as separate arguments, (3,), (2, 1)",
+     "pass several shapes as separate arguments, (3,), (2, 1)",
      lambda t: t.translate("numpy.broadcast_arrays", (3,), (2, 1), to="torch.broadcast_tensors")),
     (lambda t: t.check(op="numpy.add", inputs=[(3, 4), (4,)]), TypeError,
-     "inputs is an unknown keyword: pass the inputs as separate arguments after the op, such as (3, 1), (4,)",
+     'op is an unknown keyword: pass the op and the inputs as separate arguments, such as "numpy.add", (3, 1), (4,)',
      lambda t: t.check("numpy.add", (3, 4), (4,))),
     (lambda t: t.check("numpy.add", shapes=[(3, 4), (4,)]), TypeError, "shapes is an unknown keyword",
      lambda t: t.check("numpy.add", (3, 4), (4,))),
@@ -60,10 +59,12 @@ BOTH: list[Mistake] = [
      lambda t: t.check(axiscast.torch.expand(size=(3, -1)), (3,))),
     (lambda t: t.check(OPS["numpy.broadcast_arrays"], (3,)), TypeError, "write axiscast.numpy.broadcast_arrays()",
      lambda t: t.check(axiscast.numpy.broadcast_arrays(), (3,))),
-    (lambda t: t.check((3, 4), (4,)), TypeError,
-     'the first argument must be an op such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, such '
-     'as "numpy.broadcast_arrays" (`axiscast ops` lists them); not a tuple',
-     lambda t: t.check("numpy.broadcast_arrays", (3, 4), (4,))),
+    (lambda t: t.check("3,1", "4"), TypeError,
+     "a shape must be a tuple of sizes, not a string: write check((3, 1), (4,))", lambda t: t.check((3, 1), (4,))),
+    (lambda t: t.check([[1, 2], [3, 4]]), TypeError, "write np.shape(x) for the shape of a nested list x",
+     lambda t: t.check(np.shape([[1, 2], [3, 4]]))),
+    (lambda t: t.check(CheckRequest(inputs=[(3,)]), (4,)), TypeError, "pass only the request, check(request)",
+     lambda t: t.check(CheckRequest(inputs=[(3,), (3,)]))),
     (lambda t: t.check(np.broadcast_to, (3,)), TypeError, 'the name of one, such as "numpy.broadcast_to"',
      lambda t: t.check("numpy.broadcast_to", (3,), shape=(2, 3))),
     (lambda t: t.check(None, (3,)), TypeError, "the first argument must be an op",
@@ -97,13 +98,6 @@ BOTH: list[Mistake] = [
     (lambda t: t.check("numpy.add", {3, 4}, (4,)), TypeError,
      "input 0: a shape must be a list of sizes such as (2, 3), not a set",
      lambda t: t.check("numpy.add", (3, 4), (4,))),
-    (lambda t: t.check("numpy.add", ONES, (3,)), ValueError,
-     "input 0: a shape is expected, not an array: pass its .shape",
-     lambda t: t.check("numpy.add", ONES.shape, (3,))),
-    (lambda t: t.check("numpy.add", ROW, (3,)), TypeError,
-     "input 0: a shape is expected, not an array: pass its .shape", lambda t: t.check("numpy.add", ROW.shape, 3)),
-    (lambda t: t.check("numpy.add", SimpleNamespace(shape=(3,)), (3,)), ValueError, "pass its .shape",
-     lambda t: t.check("numpy.add", (3,), (3,))),
     (lambda t: t.check("numpy.add", (2**64,), (3,)), ValueError, "input 0: a size can have at most 63 bits",
      lambda t: t.check("numpy.add", (2**62,), (1,))),
     (lambda t: t.check("numpy.add", (3,)), InvalidRequest, "numpy.add takes 2 inputs, not 1",
@@ -199,12 +193,6 @@ OF_CLIENTS: list[Mistake] = [
     (lambda c: c.broadcast("numpy.broadcast_arrays", [[1, 2], [3]]), ValueError,
      "the items of a list have different shapes: pass the arrays as separate arguments",
      lambda c: c.broadcast("numpy.broadcast_arrays", [1, 2], [3])),
-    (lambda c: c.backprop("torch.expand", [ROW], ONES, size=(2, 3)), TypeError,
-     "input 0: a shape is expected, not an array: pass its .shape",
-     lambda c: c.backprop("torch.expand", [ROW.shape], ONES, size=(2, 3))),
-    (lambda c: c.backprop("torch.expand", [ONES], ONES, size=(2, 3)), ValueError,
-     "input 0: a shape is expected, not an array: pass its .shape",
-     lambda c: c.backprop("torch.expand", [ONES.shape], ONES, size=(2, 3))),
     (lambda c: c.backprop("torch.expand", (1, 3), ONES, size=(2, 3)), TypeError,
      "shapes must be a list with the shape of each input: write [(1, 3)]",
      lambda c: c.backprop("torch.expand", [(1, 3)], ONES, size=(2, 3))),
@@ -220,7 +208,7 @@ OF_CLIENTS: list[Mistake] = [
      lambda c: c.broadcast_to(ROW, (2, 3))),
     (lambda c: c.broadcast_to(ROW, None), TypeError, "a size must be an integer, not None",
      lambda c: c.broadcast_to(ROW, ())[()] if ROW.ndim == 0 else None),
-    (lambda c: c.broadcast_shapes([(3,), (2, 1)]), TypeError, "pass the shapes as separate arguments, (3,), (2, 1)",
+    (lambda c: c.broadcast_shapes([(3,), (2, 1)]), TypeError, "pass several shapes as separate arguments, (3,), (2, 1)",
      lambda c: c.broadcast_shapes((3,), (2, 1))),
     (lambda c: c.can_broadcast((3,), None), TypeError, "input 1: a size must be an integer, not None",
      lambda c: c.can_broadcast((3,), ())),
@@ -297,7 +285,7 @@ def test_a_row_of_a_batch_that_is_not_valid_says_it_in_the_words_of_a_map(
 
 @pytest.mark.parametrize(
     "shape",
-    [[2, 3], (np.int64(2), np.uint8(3)), np.array([2, 3]), TorchSize((2, 3)), range(2, 4)],
+    [[2, 3], (np.int64(2), np.uint8(3)), TorchSize((2, 3)), range(2, 4)],
     ids=lambda shape: type(shape).__name__,
 )
 def test_any_sequence_of_integers_is_a_shape_also_as_an_attribute(ways: list[Any], shape: Any) -> None:

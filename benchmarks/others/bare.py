@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 BODY = (
-    b'{"compatible":true,"outputs":[{"shape":[8,7,6,5],"input":0,"axes":[0,1,2,3],"broadcast_axes":[1,3],'
-    b'"elements":1680}],"warnings":[]}'
+    b'{"compatible":true,"shape":[8,7,6,5],"outputs":[{"shape":[8,7,6,5],"elements":1680}],'
+    b'"broadcast_inputs":[{"input":0,"shape":[8,7,6,5],"axes":[0,1,2,3],"broadcast_axes":[1,3]}],"warnings":[]}'
 )
 HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(BODY))]
 

@@ -10,18 +10,24 @@ import (
 )
 
 type output struct {
-	Shape         []int `json:"shape"`
+	Shape    []int `json:"shape"`
+	Elements int   `json:"elements"`
+}
+
+type broadcastInput struct {
 	Input         int   `json:"input"`
+	Shape         []int `json:"shape"`
 	Axes          []int `json:"axes"`
 	BroadcastAxes []int `json:"broadcast_axes"`
-	Elements      int   `json:"elements"`
 }
 
 type answer struct {
-	Compatible bool     `json:"compatible"`
-	Axis       *int     `json:"axis,omitempty"`
-	Outputs    []output `json:"outputs,omitempty"`
-	Warnings   []string `json:"warnings"`
+	Compatible      bool             `json:"compatible"`
+	Axis            *int             `json:"axis,omitempty"`
+	Shape           []int            `json:"shape,omitempty"`
+	Outputs         []output         `json:"outputs,omitempty"`
+	BroadcastInputs []broadcastInput `json:"broadcast_inputs,omitempty"`
+	Warnings        []string         `json:"warnings"`
 }
 
 func check(inputs [][]int) answer {
@@ -49,7 +55,7 @@ func check(inputs [][]int) answer {
 	for _, size := range whole {
 		elements *= size
 	}
-	outputs := make([]output, len(inputs))
+	broadcast := make([]broadcastInput, len(inputs))
 	for input, shape := range inputs {
 		added := rank - len(shape)
 		axes, again := make([]int, len(shape)), make([]int, 0, rank)
@@ -61,9 +67,10 @@ func check(inputs [][]int) answer {
 				again = append(again, axis)
 			}
 		}
-		outputs[input] = output{whole, input, axes, again, elements}
+		broadcast[input] = broadcastInput{input, whole, axes, again}
 	}
-	return answer{Compatible: true, Outputs: outputs, Warnings: []string{}}
+	outputs := []output{{whole, elements}}
+	return answer{Compatible: true, Shape: whole, Outputs: outputs, BroadcastInputs: broadcast, Warnings: []string{}}
 }
 
 func handle(writer http.ResponseWriter, request *http.Request) {

@@ -12,13 +12,14 @@ function check(inputs) {
     }
   }
   const elements = whole.reduce((product, size) => product * size, 1);
-  const outputs = inputs.map((shape, input) => {
+  const broadcast_inputs = inputs.map((shape, input) => {
     const added = rank - shape.length;
     const axes = shape.map((_, own) => added + own);
     const broadcast_axes = whole.flatMap((size, axis) => (axis < added || shape[axis - added] !== size ? [axis] : []));
-    return { shape: whole, input, axes, broadcast_axes, elements };
+    return { input, shape: whole, axes, broadcast_axes };
   });
-  return { compatible: true, outputs, warnings: [] };
+  const outputs = [{ shape: whole, elements }];
+  return { compatible: true, shape: whole, outputs, broadcast_inputs, warnings: [] };
 }
 
 function reply(response, inputs) {

@@ -4,7 +4,7 @@
     from axiscast.ops import ngraph
 
     with Client("http://127.0.0.1:8000") as client:
-        client.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,)).outputs[0].axes   # [1]
+        client.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,)).shape            # (2, 3)
         client.broadcast_to([1.0, 2.0, 3.0], (2, 3))
 
 Each framework has a module of op classes: axiscast.ops.numpy, axiscast.ops.ngraph, axiscast.ops.torch and others.
@@ -101,18 +101,10 @@ def _find_attribute(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggestion(name)}")
 
 
-_CLIENT_METHODS = ("broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_broadcast")
-"""The methods of Client that do not exist as functions of this package."""
-
-
 def _suggestion(name: str) -> str:
     """Return a suggestion for an unknown name, or an empty string if no name is similar."""
     if name.startswith("_"):
         return ""
-    if name in _CLIENT_METHODS:
-        op = f"numpy.{name}" if f"numpy.{name}" in _import("ops").OPS else "numpy.broadcast_arrays"
-        for_arrays = f'axiscast.broadcast("{op}", ...) for arrays, or ' if op == f"numpy.{name}" else ""
-        return f': it is a method of Client. Use {for_arrays}axiscast.check("{op}", ...) for shapes'
     from .ops.aliases import IMPORT_NAMES
     from .ops.help import python_name
     from .wire.wording import close_matches, did_you_mean

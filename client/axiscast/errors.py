@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .messages import ConflictAnswer
+from .messages.facts import IncompatibleShapes
 from .wire.errors import AxiscastError, InvalidRequest, InvalidType, ServiceProblem, UnknownOp
 
 __all__ = [
@@ -47,19 +47,6 @@ __all__ = [
     "OutputTooLarge", "Overloaded", "RequestTimeout", "ServiceProblem", "ShuttingDown", "Unauthenticated",
     "UnexpectedStatus", "UnknownOp", "Untranslatable", "UnusableModel", "WorkTooLarge",
 ]  # fmt: skip
-
-
-class IncompatibleShapes(ServiceProblem, ValueError):
-    """The shapes do not broadcast with this op. `conflict` contains the axis, the sizes and hints."""
-
-    code = "incompatible-shapes"
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        super().__init__(document)
-        self.conflict = ConflictAnswer.model_validate(document.get("conflict"))
-
-    def __str__(self) -> str:
-        return " ".join([self.detail, *(f"Hint: {hint.text}." for hint in self.conflict.hints)])
 
 
 class InvalidTensor(ServiceProblem):

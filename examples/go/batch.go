@@ -19,7 +19,7 @@ type result struct {
 	Compatible bool
 	Conflict   struct {
 		Message string
-		Hints   []struct{ Text string }
+		Hints   []struct{ Message string }
 	}
 	Error *struct{ Detail string } // nil if the pair is a valid request
 }
@@ -74,7 +74,7 @@ func main() {
 		}
 		fmt.Printf("pair %d: %s\n", n, result.Conflict.Message)
 		for _, hint := range result.Conflict.Hints {
-			fmt.Println("  hint:", hint.Text)
+			fmt.Println("  hint:", hint.Message)
 		}
 	}
 	fmt.Printf("%d of %d pairs failed\n", failed, len(pairs))

@@ -13,12 +13,10 @@ import (
 
 type answer struct {
 	Compatible *bool // nil if the shapes fit for some of the symbolic sizes
-	Outputs    []struct {
-		Shape []any // an integer, or the name of a symbolic size
-	}
-	Conflict struct {
+	Shape      []any // an integer, or the name of a symbolic size
+	Conflict   struct {
 		Message string
-		Hints   []struct{ Text string }
+		Hints   []struct{ Message string }
 	}
 }
 
@@ -52,11 +50,11 @@ func main() {
 		log.Fatal(err)
 	}
 	if checked.Compatible == nil || *checked.Compatible {
-		fmt.Println(strings.Join(os.Args[2:], " and "), "broadcast to", checked.Outputs[0].Shape)
+		fmt.Println(strings.Join(os.Args[2:], " and "), "broadcast to", checked.Shape)
 		return
 	}
 	fmt.Println(checked.Conflict.Message)
 	for _, hint := range checked.Conflict.Hints {
-		fmt.Println("hint:", hint.Text)
+		fmt.Println("hint:", hint.Message)
 	}
 }

@@ -15,7 +15,7 @@ for (const [n, { compatible, conflict, error }] of body.results.entries()) {
   if (compatible) continue;
   failed += 1;
   console.log(`pair ${n}: ${error ? error.detail : conflict.message}`);
-  for (const { text } of conflict?.hints ?? []) console.log(`  hint: ${text}`);
+  for (const { message } of conflict?.hints ?? []) console.log(`  hint: ${message}`);
 }
 console.log(`${failed} of ${pairs.length} pairs failed`);
 process.exitCode = failed ? 1 : 0;

@@ -12,7 +12,7 @@ const answer = await fetch(`${process.argv[2]}/v1/broadcast`, {
 });
 const body = decode(await answer.arrayBuffer());
 if (!answer.ok) throw new Error(body.detail);
-const [{ dtype, shape, data }] = body.outputs;
+const [{ dtype, shape, data }] = body.broadcast_inputs;
 // A copy, because a Float32Array needs an offset that is a multiple of four.
 const values = new Float32Array(data.slice().buffer);
 console.log(dtype, shape, [...values]);

@@ -12,7 +12,7 @@ const answer = await fetch(`${process.argv[2]}/v1/broadcast`, {
 });
 if (!answer.ok) throw new Error(`status ${answer.status}`);
 
-// The body is {"outputs": [{"dtype", "shape", "data": bin}]}. A bin is 0xc6, its length in four bytes, and its bytes.
+// The body is {"broadcast_inputs": [{"dtype", "shape", "data": bin}]}. A bin is 0xc6, its length in four bytes, and its bytes.
 // Data of more than 1 GiB is a list of bins.
 const DATA = Buffer.from([0xa4, ...Buffer.from("data"), 0xc6]);
 let rest = Buffer.alloc(0); // received bytes that have not been read

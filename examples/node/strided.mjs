@@ -13,7 +13,7 @@ const answer = await fetch(`${process.argv[2]}/v1/broadcast`, {
 });
 const body = decode(await answer.arrayBuffer());
 if (!answer.ok) throw new Error(body.detail);
-const [{ shape, strides, data }] = body.outputs;
+const [{ shape, strides, data }] = body.broadcast_inputs;
 const values = new Float64Array(data.slice().buffer);
 const at = (...index) => values[index.reduce((sum, position, axis) => sum + position * strides[axis], 0)];
 console.log(shape, strides, data.length, at(0, 7), at(2, 499_999_999_999));

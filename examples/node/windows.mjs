@@ -16,7 +16,7 @@ async function readWindow(row, column, tries = 3) {
     const headers = { "Content-Type": "application/vnd.msgpack" };
     const answer = await fetch(`${url}/v1/broadcast`, { method: "POST", headers, body });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
-    const [{ data }] = decode(await answer.arrayBuffer()).outputs;
+    const [{ data }] = decode(await answer.arrayBuffer()).broadcast_inputs;
     return { sent: body.length, values: new Float32Array(data.slice().buffer) };
   } catch (error) {
     if (tries === 1) throw error;

@@ -9,7 +9,7 @@ const { data, error } = await client.GET("/v1/check", { params: { query: { input
 if (!data) throw new Error(error.detail);
 if (data.compatible === false) {
   console.log(data.conflict!.message);
-  for (const { text } of data.conflict!.hints ?? []) console.log(`hint: ${text}`);
+  for (const { message } of data.conflict!.hints ?? []) console.log(`hint: ${message}`);
 } else {
-  console.log(`${shapes.join(" and ")} broadcast to (${data.outputs![0]!.shape.join(", ")})`);
+  console.log(`${shapes.join(" and ")} broadcast to (${data.shape!.join(", ")})`);
 }

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from axiscast.answers.catalogue import example_request
-from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
+from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest
+from axiscast.messages.check_request import WarningKind
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.why import WhyRequest
 from axiscast.ops import OPS

@@ -210,20 +210,21 @@ def test_an_invalid_row_does_not_affect_the_others(client: Client) -> None:
             axiscast.CheckRequest(op=axiscast.jax.broadcast(sizes=(2,)), inputs=((3,),), dtype="int8"),
         ]
     )
-    assert good.outputs[0].shape == [8, 7, 6, 5]
+    assert good.outputs[0].shape == (8, 7, 6, 5)
     assert ours.conflict is not None
     assert ours.conflict.axis == 1
     assert (theirs.code, theirs.pointer) == ("invalid-request", "/requests/2/op/shape")
     assert (unknown.code, unknown.pointer) == ("unknown-op", "/requests/3/op")
     assert symbolic.compatible is None
     assert symbolic.conditions
-    assert (again.outputs[0].shape, again.outputs[0].nbytes) == ([2, 3], 6)
+    assert (again.outputs[0].shape, again.outputs[0].nbytes) == ((2, 3), 6)
 
 
 def test_rows_and_columns_in_json(http: httpx.Client) -> None:
     rows = http.post("/v1/check/batch", json={"requests": [{"inputs": [[3, 1], [4]]}, 7]}).json()
-    assert rows["results"][0]["outputs"][1] == {
-        "shape": [3, 4], "input": 1, "axes": [1], "broadcast_axes": [0], "elements": 12,
+    assert rows["results"][0]["outputs"] == [{"shape": [3, 4], "elements": 12}]
+    assert rows["results"][0]["broadcast_inputs"][1] == {
+        "input": 1, "shape": [3, 4], "axes": [1], "broadcast_axes": [0],
     }  # fmt: skip
     assert rows["results"][1]["error"]["code"] == "invalid-request"
     answer = http.post(

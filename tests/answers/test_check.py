@@ -109,7 +109,7 @@ def test_a_diagram_shows_how_many_inputs_it_omits() -> None:
 def test_a_conflict_has_the_axis_the_sizes_the_inputs_and_the_rule() -> None:
     conflict = ask(numpy.broadcast_arrays(), (2, 3), (1,), (4,)).conflict
     assert conflict is not None
-    assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 2], [3, 4])
+    assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, (0, 2), (3, 4))
     assert conflict.message == (
         "On output axis 1, input 0 of shape (2, 3) has size 3 but input 2 of shape (4,) has size 4: "
         "the sizes must be equal or 1."
@@ -119,7 +119,7 @@ def test_a_conflict_has_the_axis_the_sizes_the_inputs_and_the_rule() -> None:
 def test_a_target_is_null_among_the_inputs_of_a_conflict() -> None:
     conflict = ask(numpy.broadcast_to(shape=(2, 4)), (3,)).conflict
     assert conflict is not None
-    assert (conflict.axis, conflict.inputs, conflict.sizes) == (1, [0, None], [3, 4])
+    assert (conflict.axis, conflict.inputs, conflict.sizes) == (1, (0, None), (3, 4))
 
 
 def codes(answer: CheckAnswer) -> list[str]:
@@ -128,7 +128,7 @@ def codes(answer: CheckAnswer) -> list[str]:
 
 def test_the_operands_of_a_product_have_their_own_axes() -> None:
     answer = ask(numpy.matmul(), (5, 1, 2, 3), (6, 3, 4))
-    assert [output.shape for output in answer.outputs] == [[5, 6, 2, 3], [5, 6, 3, 4]]
+    assert [each.shape for each in answer.broadcast_inputs] == [(5, 6, 2, 3), (5, 6, 3, 4)]
     assert codes(answer) == []
 
 
@@ -150,7 +150,7 @@ def test_a_rank_above_the_limit_is_a_problem_unless_the_rule_refuses_it() -> Non
 
 def test_paddle_limits_the_rank_of_the_target_and_none_keeps_the_input() -> None:
     nine = (2,) * 9
-    assert ask(paddle.expand(shape=()), nine).outputs[0].shape == list(nine)
+    assert ask(paddle.expand(shape=()), nine).shape == nine
     assert ask(paddle.expand(shape=()), (1,) * 64).compatible
     for shape, code in (((-1,) * 9, "rank-too-large"), ((2,), "rank-mismatch")):
         conflict = ask(paddle.expand(shape=shape), nine).conflict
@@ -161,8 +161,8 @@ def test_paddle_limits_the_rank_of_the_target_and_none_keeps_the_input() -> None
 
 
 def test_mxnet_expands_only_named_axes() -> None:
-    assert ask(mxnet.broadcast_axis(), (2, 1)).outputs[0].shape == [2, 1]
-    assert ask(mxnet.broadcast_axis(axis=1, size=3), (2, 1)).outputs[0].shape == [2, 3]
+    assert ask(mxnet.broadcast_axis(), (2, 1)).outputs[0].shape == (2, 1)
+    assert ask(mxnet.broadcast_axis(axis=1, size=3), (2, 1)).outputs[0].shape == (2, 3)
     for op in (mxnet.broadcast_axis(axis=1), mxnet.broadcast_axis(size=3)):
         conflict = ask(op, (2, 1)).conflict
         assert conflict is not None
@@ -192,16 +192,13 @@ def test_the_fast_path_has_the_same_outputs_as_the_plan() -> None:
             answer = check_to_dict(CheckRequest(op=op, inputs=inputs, dtype="int16"))
             if answer["compatible"]:
                 seen += 1
+                placements = lower(op, inputs).outputs
+                assert [[*each.values()] for each in answer["broadcast_inputs"]] == [
+                    [number, [*placed.shape], placed.output_axes, placed.broadcast_axes]
+                    for number, placed in enumerate(placements)
+                ]
                 assert [[*output.values()] for output in answer["outputs"]] == [
-                    [
-                        placement.shape,
-                        placement.input,
-                        placement.output_axes,
-                        placement.broadcast_axes,
-                        placement.elements,
-                        2 * placement.elements,
-                    ]
-                    for placement in lower(op, inputs).outputs
+                    [[*placed.shape], placed.elements, 2 * placed.elements] for placed in placements
                 ]
     assert seen > 500
 
@@ -226,15 +223,21 @@ def test_every_op_has_a_link_and_an_example_that_broadcasts() -> None:
          "openvino.Broadcast-1 takes pdpd"),
         ({"op": {"name": "torch.expand", "shape": [3]}, "inputs": [[3]]},
          'op/shape: is an unknown field: write size, which is missing, instead of shape'),
-        ({"inputs": [[-1], [-2], [-3]], **dict.fromkeys("abcdefgh")}, "(1 more error in this request)"),
         ({"inputs": [[3]], "dtype": "double"}, "did you mean float64?"),
         ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),
     ],
 )  # fmt: skip
-def test_a_problem_has_all_faults_and_suggestions(body: dict[str, object], said: str) -> None:
+def test_a_problem_has_suggestions(body: dict[str, object], said: str) -> None:
     with pytest.raises(Problem) as caught:
         answer_check(validate(CheckRequest, body))
     assert said in caught.value.detail
+
+
+def test_a_problem_lists_all_faults() -> None:
+    with pytest.raises(Problem) as caught:
+        answer_check(validate(CheckRequest, {"inputs": [[-1], [-2], [-3]], **dict.fromkeys("ab")}))
+    pointers = [error["pointer"] for error in caught.value.document()["errors"]]
+    assert pointers == ["/inputs/0/0", "/inputs/1/0", "/inputs/2/0", "/a", "/b"]
 
 
 def test_the_catalogue_has_the_target_and_the_attributes_of_each_mode() -> None:

@@ -48,19 +48,19 @@ def test_a_conflict_names_the_letter_both_operands_and_both_sizes(name: str) -> 
         "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: "
         f"letter 'j' names these axes, so their sizes must be {needed}."
     )
-    assert (conflict.code, conflict.axis, conflict.axes) == ("size-mismatch", None, [1, 0])
-    assert (conflict.inputs, conflict.sizes) == ([0, 1], [3, 4])
+    assert (conflict.code, conflict.axis, conflict.axes) == ("size-mismatch", None, (1, 0))
+    assert (conflict.inputs, conflict.sizes) == ((0, 1), (3, 4))
 
 
 def test_a_conflict_on_a_diagonal_names_both_axes_of_the_operand() -> None:
     conflict = refused("iji->j", (2, 3, 4))
-    assert (conflict.inputs, conflict.sizes, conflict.axes) == ([0, 0], [2, 4], [0, 2])
+    assert (conflict.inputs, conflict.sizes, conflict.axes) == ((0, 0), (2, 4), (0, 2))
     assert "letter 'i' names these axes, so their sizes must be equal" in conflict.message
 
 
 def test_a_conflict_in_the_axes_of_an_ellipsis_says_so() -> None:
     conflict = refused("...ij,...jk->...ik", (5, 2, 3), (6, 3, 4))
-    assert (conflict.inputs, conflict.sizes, conflict.axes) == ([0, 1], [5, 6], [0, 0])
+    assert (conflict.inputs, conflict.sizes, conflict.axes) == ((0, 1), (5, 6), (0, 0))
     assert "the ellipsis broadcasts these axes" in conflict.message
 
 
@@ -113,9 +113,7 @@ def test_only_tensorflow_does_not_expand_size_1_of_a_letter() -> None:
 
 
 def test_only_paddle_has_one_letter_for_both_cases_and_repeats_letters_in_the_output() -> None:
-    result = axiscast.check(paddle.einsum(equation="aA->Aa"), (3, 3)).result
-    assert result is not None
-    assert result.shape == [3, 3]
+    assert axiscast.check(paddle.einsum(equation="aA->Aa"), (3, 3)).shape == (3, 3)
     assert refused("aA->aa", (3, 3)).code == "invalid-attribute"
 
 
@@ -144,9 +142,7 @@ def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:
         jax.einsum(equation="\u03b1\u03b2->\u03b2\u03b1"),
         opt_einsum.contract(equation="\u03b1\u03b2->\u03b2\u03b1"),
     ):
-        result = axiscast.check(op, (2, 3)).result
-        assert result is not None
-        assert result.shape == [3, 2]
+        assert axiscast.check(op, (2, 3)).shape == (3, 2)
 
 
 # --- hints
@@ -167,15 +163,14 @@ def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:
 )
 def test_the_first_hint_fixes_the_request(equation: str, shapes: list[Shape], hint: str) -> None:
     found = refused(equation, *shapes).hints[0]
-    assert found.text == hint
-    checked = axiscast.check(found.op, *found.inputs)
-    assert checked.compatible is True
-    assert f"is ({', '.join(map(str, checked.result.shape))})" in hint  # type: ignore[union-attr]
+    assert found.message == hint
+    assert found.request is not None
+    assert f"is {axiscast.check(found.request).shape}" in hint
 
 
 def test_hints_of_symbolic_sizes_fit_for_all_sizes() -> None:
     (hint, *_) = refused("ij,jk->ik", ("N", 3), ("M", 3, 4)).hints
-    assert hint.text == "write 'ij,...jk->...ik': the result is (M, N, 4)"
+    assert hint.message == "write 'ij,...jk->...ik': the result is (M, N, 4)"
 
 
 # --- symbolic sizes and columns
@@ -184,8 +179,7 @@ def test_hints_of_symbolic_sizes_fit_for_all_sizes() -> None:
 def test_letters_of_symbolic_sizes_give_conditions_and_a_result() -> None:
     def of(equation: str, *shapes: Shape, name: str = "numpy.einsum") -> tuple[Any, list[str]]:
         answer = ask(equation, *shapes, name=name)
-        assert answer.result is not None
-        return answer.result.shape, [condition.text for condition in answer.conditions]
+        return list(answer.shape), [condition.message for condition in answer.conditions]
 
     assert of("ij,jk->ik", ("N", "K"), ("K", "M")) == (["N", "M"], [])
     assert of("ij,jk->ik", ("N", "K"), ("L", "M")) == (["N", "M"], ["K == L or K == 1 or L == 1"])
@@ -273,9 +267,9 @@ def test_the_command_and_the_address_take_an_equation(http: httpx.Client) -> Non
     assert written.exit_code == 0
     assert written.output.endswith("\ncompatible: (2, 4)\n")
     asked = {"op": "torch.einsum", "equation": "ij,jk->ik", "input": ["2x3", "3x4"]}
-    assert http.get("/v1/check", params=asked).json()["result"] == {"shape": [2, 4], "elements": 8}
+    assert http.get("/v1/check", params=asked).json()["outputs"] == [{"shape": [2, 4], "elements": 8}]
     body = {"op": {"name": "torch.einsum", "equation": "ij,jk->ik"}, "inputs": [[2, 3], [3, 4]]}
-    assert http.post("/v1/check", json=body).json()["result"]["shape"] == [2, 4]
+    assert http.post("/v1/check", json=body).json()["shape"] == [2, 4]
 
 
 # --- limits
@@ -316,7 +310,7 @@ def test_any_equation_gives_an_answer_or_an_invalid_request(name: str, equation:
     except InvalidRequest as error:
         assert "inputs, not" in str(error) or "but the request has" in str(error)  # noqa: PT017
     else:
-        assert answer.compatible is False or answer.result is not None
+        assert answer.compatible is False or len(answer.outputs) == 1
 
 
 # --- einops
@@ -346,7 +340,7 @@ def test_a_hint_for_einops_einsum_has_a_pattern_of_names() -> None:
         einops.einsum(pattern="rows inner, inner columns -> rows columns"), (2, 3), (4, 3)
     ).conflict
     assert conflict is not None
-    assert conflict.hints[0].text == "write 'rows inner, columns inner -> rows columns': the result is (2, 4)"
+    assert conflict.hints[0].message == "write 'rows inner, columns inner -> rows columns': the result is (2, 4)"
 
 
 def test_rearrange_refuses_to_add_or_to_remove_an_axis() -> None:

@@ -18,7 +18,8 @@ from test_warnings import small_requests, squares_and_stretches
 import axiscast
 from axiscast import AsyncClient, Client
 from axiscast.answers.intent import FindingKind
-from axiscast.messages import CheckRequest, WarningKind
+from axiscast.messages import CheckRequest
+from axiscast.messages.check_request import WarningKind
 from axiscast.wire.codec import Encoding
 from axiscast_service.endpoints.check import short_check, short_check_in_url
 

@@ -15,7 +15,8 @@ import axiscast
 from axiscast.answers.terminal_text import check_as_text
 from axiscast.answers.two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
 from axiscast.answers.warnings import side_of_new_axes
-from axiscast.messages import CheckAnswer, Warned, WarningKind
+from axiscast.messages import CheckAnswer, Warned
+from axiscast.messages.check_request import WarningKind
 from axiscast.ops import julia, numpy, poputil
 
 Shape = tuple[int, ...]
@@ -125,8 +126,8 @@ def test_an_outer_product_has_a_message_and_a_hint() -> None:
         "write input 0 as `a[:, None]`. If you want all pairs, write input 0 as `a[None]`."
     )
     assert square.hint is not None
-    assert square.hint.text == "write input 0 as `a[:, None]`, of shape (5, 1): the output is (5, 1)"
-    assert (square.hint.op, square.hint.inputs) == (MUTUAL, [(5, 1), (5, 1)])
+    assert square.hint.message == "write input 0 as `a[:, None]`, of shape (5, 1): the output is (5, 1)"
+    assert square.hint.request == axiscast.CheckRequest(op=MUTUAL, inputs=[(5, 1), (5, 1)])
 
 
 SQUARES: list[tuple[list[Shape], str, list[Shape] | None]] = [
@@ -190,7 +191,7 @@ def test_an_outer_product_has_its_shape_one_fix_and_the_code_for_all_pairs(
 ) -> None:
     square = warned(*shapes)["square"]
     assert square.message == message
-    assert (square.hint and square.hint.inputs) == inputs
+    assert (square.hint and square.hint.request and square.hint.request.inputs) == inputs
 
 
 def test_the_code_for_all_pairs_has_no_warning() -> None:
@@ -213,8 +214,8 @@ def test_every_hint_of_an_outer_product_removes_the_warning() -> None:
     hints = 0
     for shapes in small_requests():
         if len(shapes) > 1 and (square := warned(*shapes).get("square")) and square.hint:
-            assert square.hint.op is not None
-            answer = axiscast.check(square.hint.op, *square.hint.inputs)
+            assert square.hint.request is not None
+            answer = axiscast.check(square.hint.request)
             assert answer.compatible
             assert "square" not in [warning.code for warning in answer.warnings]
             hints += 1
@@ -245,7 +246,7 @@ def test_left_aligned_axes_may_be_an_outer_product() -> None:
         "write input 0 as `a[None, :]`. If you want all pairs, write input 0 as `a[:, None]`."
     )
     assert square.hint is not None
-    assert (square.hint.op, square.hint.inputs) == (julia.broadcast(), [(1, 5), (1, 5)])
+    assert square.hint.request == axiscast.CheckRequest(op=julia.broadcast(), inputs=[(1, 5), (1, 5)])
     (promotion,) = axiscast.check(julia.broadcast(), (5,), (5, 1), warn=ALL).warnings
     assert promotion.code == "rank-promotion"
     assert "gets new axes on the right" in promotion.message
@@ -314,7 +315,8 @@ def test_the_most_common_bug_has_a_warning_with_names() -> None:
         "write input 1 as `b[:, None]`. If you want all pairs, write input 1 as `b[None]`."
     )
     assert square.hint is not None
-    assert square.hint.inputs == [("N", 1), ("N", 1)]
+    assert square.hint.request is not None
+    assert square.hint.request.inputs == [("N", 1), ("N", 1)]
     assert "square" in warned(("N", 1), ("M",), (7, "N"), ("M", 1))  # M is N, since both meet
 
 

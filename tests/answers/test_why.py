@@ -194,7 +194,7 @@ def test_sizes_alone_name_the_operands_of_the_traceback() -> None:
         "RuntimeError: The size of tensor a (2) must match the size of tensor b (64) at non-singleton dimension 1\n"
     )
     answer = axiscast.why(text)
-    assert (answer.op, answer.inputs, answer.check, answer.sizes) == (None, None, None, [2, 64])
+    assert (answer.op, answer.inputs, answer.check, answer.sizes) == (None, None, None, (2, 64))
     assert "`self.lin(x)` and `self.bias`" in answer.message
     assert "axis 1" in answer.message
     assert (
@@ -235,7 +235,7 @@ def test_shapes_beside_the_message_are_checked(beside: str, sizes: tuple[int, in
         answer = axiscast.why(whole)
         wanted = [["64", "10"], ["64"]] if sizes == (10, 64) else [["64"], ["64", "10"]]
         assert shapes(answer.inputs) == wanted
-        assert answer.sizes == [*sizes]
+        assert answer.sizes == (*sizes,)
 
 
 @pytest.mark.parametrize("beside", ["scores is (64, 10)", "(64, 11) and (64,)", "(64, 10) and (10,)", "(64,) (10,)"])
@@ -279,7 +279,7 @@ def test_a_number_with_too_many_digits_is_not_cut() -> None:
 def test_symbolic_sizes_are_named() -> None:
     text = "The size of tensor a (s0) must match the size of tensor b (s77) at non-singleton dimension 1"
     answer = axiscast.why(text)
-    assert answer.sizes == ["s0", "s77"]
+    assert answer.sizes == ("s0", "s77")
     assert answer.message.startswith("Sizes s0 and s77 conflict on axis 1 of the result")
 
 

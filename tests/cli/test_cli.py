@@ -66,9 +66,9 @@ def test_check_exits_with_1_if_shapes_do_not_broadcast(url: list[str]) -> None:
 
 def test_check_accepts_op_attributes_and_prints_json(url: list[str]) -> None:
     done = run("check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--json", *url)
-    assert json.loads(done.stdout)["outputs"] == [
-        {"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6}
-    ]
+    answer = json.loads(done.stdout)
+    assert answer["outputs"] == [{"shape": [2, 3], "elements": 6}]
+    assert answer["broadcast_inputs"] == [{"input": 0, "shape": [2, 3], "axes": [1], "broadcast_axes": [0]}]
 
 
 def test_shape_without_op_means_broadcast_to_and_dtype_adds_bytes() -> None:

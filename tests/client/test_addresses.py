@@ -91,7 +91,7 @@ def test_tls_carries_large_arrays_both_ways_on_one_connection(
     make: Any, tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     values = np.arange(2**20, dtype=np.uint32)
-    body = msgpack.packb({"outputs": [{"dtype": "uint32", "shape": [2**20], "data": values.tobytes()}]})
+    body = msgpack.packb({"broadcast_inputs": [{"dtype": "uint32", "shape": [2**20], "data": values.tobytes()}]})
     answer = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(body) + body
     seen: list[bytes] = []
 

@@ -17,6 +17,7 @@ import msgpack
 import numpy as np
 import pytest
 from conftest import PATIENCE, free_port, served
+from peer import FITS
 from test_client import BROADCAST, ROW, Sync
 
 import axiscast
@@ -103,9 +104,7 @@ def packed(value: Any, status: int = 200) -> httpx.Response:
     return httpx.Response(status, content=msgpack.packb(value), headers={"content-type": "application/vnd.msgpack"})
 
 
-GOOD = packed(
-    {"compatible": True, "outputs": [{"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}]}
-)
+GOOD = packed(FITS)
 
 
 BUSY = httpx.Response(503, json={"code": "overloaded", "detail": "busy"}, headers={"retry-after": "0"})
@@ -157,7 +156,7 @@ def test_a_timeout_is_not_retried() -> None:
 
 
 def tensor(**fields: Any) -> httpx.Response:
-    return packed({"outputs": [{"dtype": "float32", "shape": [2], "data": bytes(8)} | fields]})
+    return packed({"broadcast_inputs": [{"dtype": "float32", "shape": [2], "data": bytes(8)} | fields]})
 
 
 LIES = {
@@ -169,10 +168,12 @@ LIES = {
     "a petabyte": tensor(shape=[2**50]),
     "a negative size": tensor(shape=[-2]),
     "reach beyond the data": tensor(shape=[2, 3], strides=[1, 1], data=bytes(8)),
-    "no data": packed({"outputs": [{"dtype": "float32", "shape": [2]}]}),
+    "no data": packed({"broadcast_inputs": [{"dtype": "float32", "shape": [2]}]}),
     "data that is a list of numbers": tensor(data=[1, 2]),
     "another field": packed({"results": []}),
-    "truncated": httpx.Response(200, content=b"\x81\xa7outputs\x91", headers={"content-type": "application/msgpack"}),
+    "truncated": httpx.Response(
+        200, content=b"\x81\xb0broadcast_inputs\x91", headers={"content-type": "application/msgpack"}
+    ),
     "a length of many digits": httpx.Response(
         200, content=b"\x80", headers={"content-type": "application/vnd.msgpack", "content-length": "9" * 5000}
     ),
@@ -227,7 +228,7 @@ def scripted(*answers: bytes, then: Callable[[socket.socket], None] = lambda con
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.msgpack\r\nContent-Length: %d\r\n\r\n"
 
 
-BODY = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [100], "data": bytes(100)}]}))
+BODY = bytes(msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [100], "data": bytes(100)}]}))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_a_truncated_response_raises_an_axiscast_error(make: Any, sent: bytes) -
 
 
 def test_a_truncated_response_is_requested_again_and_fills_out() -> None:
-    full = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [100], "data": bytes(range(100))}]}))
+    full = bytes(msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [100], "data": bytes(range(100))}]}))
     out = np.full(100, 255, np.uint8)
     with scripted(HEAD % len(full) + full[:-50], HEAD % len(full) + full) as url, Client(url) as client:
         client.broadcast(axiscast.numpy.broadcast_to(shape=(100,)), np.zeros(1, np.uint8), out=out)
@@ -270,7 +271,7 @@ def test_a_trickling_response_ends_at_the_deadline() -> None:
                 time.sleep(0.05)
 
     with (
-        scripted(HEAD % 1000 + b"\x81\xa7outputs\x91", then=trickle) as url,
+        scripted(HEAD % 1000 + b"\x81\xb0broadcast_inputs\x91", then=trickle) as url,
         Client(url, timeout=0.5, retries=0) as client,
     ):
         start = time.monotonic()

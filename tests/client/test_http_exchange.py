@@ -47,7 +47,7 @@ def test_a_response_truncated_at_any_byte_raises_an_error(make: Any, answer: byt
 
 
 def test_no_byte_beyond_the_announced_length_is_read(make: Any) -> None:
-    array = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [10**6], "data": bytes(10**6)}]}))
+    array = bytes(msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [10**6], "data": bytes(10**6)}]}))
     head = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n"
 
     def run(connection: socket.socket) -> None:
@@ -111,7 +111,7 @@ def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
     values = np.arange(40, dtype=np.int32).reshape(5, 8)
     body = msgpack.packb(
         {
-            "outputs": [
+            "broadcast_inputs": [
                 {"dtype": "int32", "shape": [5, 8], "data": values.tobytes()},
                 {"dtype": "int32", "shape": [1, 8], "data": [values[0, :3].tobytes(), values[0, 3:].tobytes()]},
             ]
@@ -119,7 +119,7 @@ def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
     )
     first = np.empty((5, 8), np.int32)
     op = "poputil.expandToMatchRanks"
-    call = broadcast(op, [values, values[0]], ResultOptions(out=[first, np.empty((1, 8), np.int32)]), {})
+    call = broadcast([op, values, values[0]], ResultOptions(out=[first, np.empty((1, 8), np.int32)]), {})
     attempt = Attempt(call, None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     straight = 0
@@ -146,8 +146,8 @@ def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
     ids=["numbers", "nothing", "a scalar", "strings"],
 )
 def test_an_ordinary_response_in_one_chunk_is_read_at_once(array: Any, bytewise: bool, monkeypatch: Any) -> None:
-    body = b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided=False))
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], ResultOptions(), {}), None)
+    body = b"\x81\xb0broadcast_inputs\x91" + b"".join(msgpack_parts(array, strided=False))
+    attempt = Attempt(broadcast(["numpy.broadcast_arrays", array], ResultOptions(), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     if not bytewise:
         monkeypatch.delattr(msgpack, "Unpacker")
@@ -162,8 +162,12 @@ def test_an_ordinary_response_in_one_chunk_is_read_at_once(array: Any, bytewise:
     ("data", "length"), [(b"\x02\x01", 2), (b"\x01", 2), (b"\x01\x01\x01", 2), (b"\x01", 1), (b"\x01\x01\xc0", 3)]
 )
 def test_a_nearly_ordinary_response_raises_an_error(data: bytes, length: int) -> None:
-    body = b"\x81\xa7outputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6" + length.to_bytes(4, "big") + data
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], ResultOptions(), {}), None)
+    body = (
+        b"\x81\xb0broadcast_inputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6"
+        + length.to_bytes(4, "big")
+        + data
+    )
+    attempt = Attempt(broadcast(["numpy.broadcast_arrays", np.ones(2, bool)], ResultOptions(), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
 
     def take() -> object:
@@ -176,10 +180,11 @@ def test_a_nearly_ordinary_response_raises_an_error(data: bytes, length: int) ->
 
 def test_tensor_bytes_are_received_directly_into_the_array() -> None:
     out = np.zeros((1000, 1000), np.uint8)
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [out], ResultOptions(out=out), {}), None)
+    attempt = Attempt(broadcast(["numpy.broadcast_arrays", out], ResultOptions(out=out), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack"})
     attempt.feed(
-        b"\x81\xa7outputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x92\xcd\x03\xe8\xcd\x03\xe8\xa4data\xc6\0\x0fB@" + b"ab"
+        b"\x81\xb0broadcast_inputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x92\xcd\x03\xe8\xcd\x03\xe8\xa4data\xc6\0\x0fB@"
+        + b"ab"
     )
     assert np.shares_memory(np.frombuffer(attempt.buffer(), np.uint8), out)
     assert (len(attempt.buffer()), out[0, :3].tolist()) == (999_998, [97, 98, 0])

@@ -119,7 +119,7 @@ def test_waiting_uses_no_processor_time(make: Any, array: Any) -> None:
 
 def test_other_tasks_run_while_a_fast_response_arrives() -> None:
     size = 2**28
-    head = b"\x81\xa7outputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x91\xce" + size.to_bytes(4, "big")
+    head = b"\x81\xb0broadcast_inputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x91\xce" + size.to_bytes(4, "big")
     head += b"\xa4data\xc6" + size.to_bytes(4, "big")
 
     def run(connection: socket.socket) -> None:

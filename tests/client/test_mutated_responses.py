@@ -36,7 +36,7 @@ def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
 
 
 CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()} | {
-    "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), body_of(FITS)),
+    "check": (check([PAIR["op"], *PAIR["inputs"]], None, False, None, (), {}), body_of(FITS)),
     "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CONFLICTING, FAILED]})),
 }
 
@@ -53,7 +53,10 @@ def test_a_mutated_response_is_read_or_raises_invalid_answer(call: Call[Any], bo
 
 @pytest.mark.parametrize("op", ["later.op", {"name": "later.op", "shape": [3]}])
 def test_an_op_unknown_to_this_version_may_have_any_number_of_outputs(op: Any) -> None:
-    output = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}
-    for outputs in ([], [output], [output, output | {"input": 1}]):
-        answer = CheckAnswer.model_validate({"compatible": True, "outputs": outputs})
+    output, reached = {"shape": [3], "elements": 3}, {"input": 0, "shape": [3], "axes": [0], "broadcast_axes": []}
+    for count in range(3):
+        shape = {"shape": [3]} if count else {}
+        inputs = [reached | {"input": number} for number in range(count)]
+        fields = {"compatible": True, "outputs": [output] * count, "broadcast_inputs": inputs} | shape
+        answer = CheckAnswer.model_validate(fields)
         assert check_consistency(answer, op, 2) is answer

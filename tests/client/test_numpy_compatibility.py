@@ -61,8 +61,15 @@ def test_an_invalid_size_raises_type_error_in_every_method(here: Client) -> None
         ):
             with pytest.raises(TypeError):
                 call(shape)
-    with pytest.raises(ValueError, match="shape"):
-        here.check(op, np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"pass its \.shape"):
+        here.broadcast_shapes(np.ones((2, 2)))
+
+
+def test_an_array_is_a_shape_in_numpy_and_stands_for_its_shape_in_a_check(here: Client) -> None:
+    sizes = np.array([2, 3])
+    assert here.broadcast_shapes(sizes) == np.broadcast_shapes(sizes) == (2, 3)
+    assert here.check(sizes).shape == here.check(np.ones(2)).shape == (2,)
+    assert here.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), np.ones(3)).shape == (2, 3)
 
 
 WINDOWS = [

@@ -53,9 +53,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str, dict[str, Any]]] = {
     "can_broadcast": (lambda client: client.can_broadcast((3, 1), (4,)), "/v1/check", {"inputs": [(3, 1), (4,)]}),
     "broadcast_shapes": (lambda client: client.broadcast_shapes((3,), 3), "/v1/check", {"inputs": [(3,), (3,)]}),
     "broadcast": (
-        lambda client: client.broadcast(TO, FLOATS, layout="strided", window=[(0, 1), (1, 3)]),
+        lambda client: client.broadcast(TO, FLOATS, layout="strided", window=[(0, 2), (0, 3)]),
         "/v1/broadcast",
-        {"op": TO, "layout": "strided", "window": [(0, 1), (1, 3)]},
+        {"op": TO, "layout": "strided", "window": [(0, 2), (0, 3)]},
     ),
     "broadcast_to": (
         lambda client: client.broadcast_to(FLOATS, (2, 3)), "/v1/broadcast", {"op": TO, "layout": "dense"},

@@ -24,25 +24,26 @@ def listed(count: int) -> bytes:
 
 NESTED = b"\xdc\x03\xde" + b"\x90" * 990
 """A list of 990 lists. Each of its bytes takes at least 56 bytes in memory."""
-FIRST = b"\x81\xa7outputs\x91"
+FIRST = b"\x81\xb0broadcast_inputs\x91"
 WANTED = FIRST + b"\x83\xa5dtype\xa7float32\xa5shape\x92\x02\x03\xa4data"
 EIGHT = struct.pack(">I", 8 * MIB)
 LISTS = b"\xdc\x03\xde" + NESTED * 990
 SIXTY = struct.pack(">I", 60 * MIB)
-SMALL = msgpack.packb({"shape": [], "input": 0, "axes": [], "broadcast_axes": [], "elements": 1})
+SMALL = msgpack.packb({"shape": [], "elements": 1})
+SMALL_INPUT = msgpack.packb({"input": 0, "shape": [], "axes": [], "broadcast_axes": []})
 GREEDY_TENSORS: dict[str, Callable[[], bytes]] = {
     "lists in a shape": lambda: FIRST + b"\x82\xa5shape" + LISTS * 4,
     "lists in strides": lambda: FIRST + b"\x82\xa7strides" + LISTS * 4,
     "lists in a field that is unknown": lambda: FIRST + b"\x82\xa4note" + LISTS * 4,
     "lists in a field beside the tensors": lambda: b"\x82\xa4note" + LISTS * 4,
-    "lists for the tensors": lambda: b"\x81\xa7outputs" + LISTS * 4,
+    "lists for the tensors": lambda: b"\x81\xb0broadcast_inputs" + LISTS * 4,
     "lists for a key": lambda: FIRST + b"\x82" + LISTS * 4,
     "a long name of a dtype": lambda: FIRST + b"\x82\xa5dtype\xdb" + EIGHT + b"f" * 8 * MIB,
     "a long key": lambda: FIRST + b"\x82\xdb" + EIGHT + b"f" * 8 * MIB,
     "fields without end": lambda: FIRST + b"\xdf\xff\xff\xff\xff"
     + b"".join(b"\xa5%05d\xc0" % n for n in range(99999)) * 9,
     "a shape of many sizes": lambda: FIRST + b"\x83\xa5shape" + listed(8 * MIB) + b"\x01" * 8 * MIB,
-    "tensors without end": lambda: b"\x81\xa7outputs" + listed(2**32 - 1) + b"\x81\xa4data\xc4\0" * MIB,
+    "tensors without end": lambda: b"\x81\xb0broadcast_inputs" + listed(2**32 - 1) + b"\x81\xa4data\xc4\0" * MIB,
     "bins without end": lambda: WANTED + listed(2**32 - 1) + b"\xc4\0" * 4 * MIB,
     "a bin that is too long": lambda: WANTED + b"\xc6\xff\xff\xff\xff" + bytes(8 * MIB),
     "a tensor that was not requested": lambda: FIRST + msgpack.packb(tensor(np.zeros(8 * MIB, np.uint8))),
@@ -59,9 +60,11 @@ GREEDY_VERDICTS: dict[str, Callable[[], bytes]] = {
     "outputs that are maps": lambda: rows_of(b"\x80", 90_000),
     "more of those": lambda: rows_of(b"\x80", 100_000),
     "outputs that are none": lambda: rows_of(SMALL, 20_000),
+    "inputs that are none": lambda: rows_of(SMALL_INPUT, 20_000, b"\xb0broadcast_inputs"),
     "warnings that are texts": lambda: rows_of(b"\xa0", 100_000, b"\xa8warnings"),
-    "conditions that are none": lambda: rows_of(b"\x82\xa3any\x91\x80\xa4text\0", 20_000, b"\xaaconditions"),
-    "axes that are texts": lambda: b"\x82\xaacompatible\xc3\xa7outputs\x91\x81\xa4axes"
+    "conditions that are none": lambda: rows_of(b"\x83\xa4code\xa5equal\xa3any\x91\x80\xa7message\xa0", 20_000,
+                                                b"\xaaconditions"),
+    "axes that are texts": lambda: b"\x82\xaacompatible\xc3\xb0broadcast_inputs\x91\x81\xa4axes"
     + listed(90_000) + b"\xa0" * 90_000,
     "lists that is unknown": lambda: rows_of(b"\x91\x90", 90_000, b"\xa4note"),
     "a long text": lambda: b"\x82\xaacompatible\xc3\xa4note\xdb" + SIXTY + b"a" * 60 * MIB,
@@ -102,7 +105,7 @@ def test_a_tensor_uses_no_more_memory_than_was_requested(name: str) -> None:
 
 
 VERDICT_CALLS = {
-    "check": check("numpy.broadcast_arrays", [(2, 1), (3,)], None, False, None, (), {}),
+    "check": check(["numpy.broadcast_arrays", (2, 1), (3,)], None, False, None, (), {}),
     "batch": check_batch([PAIR, PAIR]),
     "ops": ops(),
 }

@@ -64,18 +64,18 @@ def test_expected_outputs_have_the_shapes_of_the_framework(name: str) -> None:
 
 # --- responses to different requests ---------------------------------------------------------------
 
-TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], ResultOptions(), {})
-AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], ResultOptions(), {})
-STRIDED = broadcast(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [ROW], ResultOptions("strided"), {})
-BOX = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], ResultOptions(window=[(0, 1), (1, 3)]), {})
+TO = broadcast([numpy.broadcast_to(shape=(2, 3)), ROW], ResultOptions(), {})
+AGAINST = broadcast(["numpy.broadcast_arrays", COLUMN, ROW], ResultOptions(), {})
+STRIDED = broadcast([ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), ROW], ResultOptions("strided"), {})
+BOX = broadcast(["numpy.broadcast_arrays", COLUMN, ROW], ResultOptions(window=[(0, 1), (1, 3)]), {})
 GRADIENT = backprop(
     "numpy.broadcast_arrays", [(2, 1), (3,)], [np.ones((2, 3), np.float16), np.ones((2, 3))], "numpy", {}
 )
 LIKE = backprop(
     ngraph.BroadcastLike(initial_broadcast_axes=()), [(2,), (2, 3)], [np.ones((2, 3), np.float16)], "numpy", {}
 )
-REPEAT = broadcast(einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3}),
-                   [np.zeros((5, 8, 7), np.int8)], ResultOptions(), {})  # fmt: skip
+MERGE = einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3})
+REPEAT = broadcast([MERGE, np.zeros((5, 8, 7), np.int8)], ResultOptions(), {})
 SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
 WITHOUT_OUTPUTS = check_columns("poputil.canBroadcastToMatch", [[[2, 3]] * 4, [[1]] * 4], {})
 LATER_COLUMNS = check_columns("numpy.later", [[[2, 3]] * 4, [[1]] * 4], {})
@@ -84,8 +84,8 @@ WIDE = np.zeros((2, 3), np.float32)
 TRUE, NONE, ROWS = np.ones(4, np.bool_), np.full(4, -1), np.zeros((4, 2), np.int64)
 
 
-def outputs(*tensors: dict[str, Any]) -> dict[str, Any]:
-    return {"outputs": list(tensors)}
+def arrays(*tensors: dict[str, Any]) -> dict[str, Any]:
+    return {"broadcast_inputs": list(tensors)}
 
 
 def gradients(*tensors: dict[str, Any]) -> dict[str, Any]:
@@ -103,41 +103,41 @@ def columns(compatible: Any = TRUE, shapes: Any = (ROWS, ROWS), axis: Any = NONE
 
 MANY = {"shape": [2**40, 3], "strides": [1, 0]}
 RIGHT = {
-    "one shape": (TO, outputs(tensor(WIDE))),
-    "two outputs": (AGAINST, outputs(tensor(np.zeros((2, 3), int)), tensor(WIDE))),
-    "strided": (STRIDED, outputs(tensor(ROW, shape=[2, 3], strides=[0, 1]))),
-    "a box": (BOX, outputs(tensor(np.zeros((1, 2), int)), tensor(np.zeros((1, 2), np.float32)))),
+    "one shape": (TO, arrays(tensor(WIDE))),
+    "two arrays": (AGAINST, arrays(tensor(np.zeros((2, 3), int)), tensor(WIDE))),
+    "strided": (STRIDED, arrays(tensor(ROW, shape=[2, 3], strides=[0, 1]))),
+    "a box": (BOX, arrays(tensor(np.zeros((1, 2), int)), tensor(np.zeros((1, 2), np.float32)))),
     "gradients": (GRADIENT, gradients(tensor(np.ones((2, 1), np.float16)), tensor(np.ones(3)))),
     "a gradient of zeros": (
         LIKE,
         gradients(tensor(np.ones(2, np.float16)), tensor(np.zeros(1, np.float16), shape=[2, 3], strides=[0, 0])),
     ),
-    "an einops pattern": (REPEAT, outputs(tensor(np.zeros((2, 15, 7, 4), np.int8)))),
+    "an einops pattern": (REPEAT, arrays(tensor(np.zeros((2, 15, 7, 4), np.int8)))),
     "columns": (SHAPES, columns()),
     "columns of an op without outputs": (WITHOUT_OUTPUTS, columns(shapes=(), shape=None)),
     "columns of a later op without outputs": (LATER_COLUMNS, columns(shapes=(ROWS,) * 3, shape=None)),
     "columns of a later op": (LATER_COLUMNS, columns()),
-    "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
-    "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
-    "an op of later releases": (broadcast("numpy.later", [ROW], ResultOptions(), {}), outputs(tensor(TRUE))),
+    "many bins": (TO, arrays(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
+    "fields of later releases": (TO, arrays(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
+    "an op of later releases": (broadcast(["numpy.later", ROW], ResultOptions(), {}), arrays(tensor(TRUE))),
 }
 WRONG = {
-    "another dtype of the same width": (TO, outputs(tensor(WIDE.view(np.int32)))),
-    "another dtype": (TO, outputs(tensor(WIDE.astype(np.float64)))),
-    "another shape of as many bytes": (TO, outputs(tensor(WIDE, shape=[3, 2]))),
-    "more rows": (TO, outputs(tensor(np.zeros((4, 3), np.float32)))),
-    "its input": (TO, outputs(tensor(ROW))),
-    "one axis too many": (TO, outputs(tensor(WIDE, shape=[1, 2, 3]))),
-    "no output": (TO, outputs()),
-    "an output too many": (TO, outputs(tensor(WIDE), tensor(WIDE))),
-    "an output too few": (AGAINST, outputs(tensor(np.zeros((2, 3), int)))),
-    "outputs that changed places": (AGAINST, outputs(tensor(WIDE), tensor(np.zeros((2, 3), int)))),
-    "outputs of which one is not broadcast": (AGAINST, outputs(tensor(np.zeros((2, 3), int)), tensor(ROW))),
-    "strided for dense": (TO, outputs(tensor(ROW, shape=[2, 3], strides=[0, 1]))),
-    "dense for strided": (STRIDED, outputs(tensor(WIDE))),
-    "strided, and more elements than the input": (STRIDED, outputs(tensor(WIDE, strides=[3, 1]))),
-    "the whole for a box": (BOX, outputs(tensor(np.zeros((2, 3), int)), tensor(WIDE))),
-    "a box of another shape": (BOX, outputs(tensor(np.zeros((2, 1), int)), tensor(np.zeros((2, 1), np.float32)))),
+    "another dtype of the same width": (TO, arrays(tensor(WIDE.view(np.int32)))),
+    "another dtype": (TO, arrays(tensor(WIDE.astype(np.float64)))),
+    "another shape of as many bytes": (TO, arrays(tensor(WIDE, shape=[3, 2]))),
+    "more rows": (TO, arrays(tensor(np.zeros((4, 3), np.float32)))),
+    "its input": (TO, arrays(tensor(ROW))),
+    "one axis too many": (TO, arrays(tensor(WIDE, shape=[1, 2, 3]))),
+    "no array": (TO, arrays()),
+    "an array too many": (TO, arrays(tensor(WIDE), tensor(WIDE))),
+    "an array too few": (AGAINST, arrays(tensor(np.zeros((2, 3), int)))),
+    "arrays that changed places": (AGAINST, arrays(tensor(WIDE), tensor(np.zeros((2, 3), int)))),
+    "arrays of which one is not broadcast": (AGAINST, arrays(tensor(np.zeros((2, 3), int)), tensor(ROW))),
+    "strided for dense": (TO, arrays(tensor(ROW, shape=[2, 3], strides=[0, 1]))),
+    "dense for strided": (STRIDED, arrays(tensor(WIDE))),
+    "strided, and more elements than the input": (STRIDED, arrays(tensor(WIDE, strides=[3, 1]))),
+    "the whole for a box": (BOX, arrays(tensor(np.zeros((2, 3), int)), tensor(WIDE))),
+    "a box of another shape": (BOX, arrays(tensor(np.zeros((2, 1), int)), tensor(np.zeros((2, 1), np.float32)))),
     "a gradient of the output's shape": (GRADIENT, gradients(tensor(np.ones((2, 3), np.float16)), tensor(np.ones(3)))),
     "a gradient of the sum's dtype": (GRADIENT, gradients(tensor(np.ones((2, 1))), tensor(np.ones(3)))),
     "a gradient too few": (GRADIENT, gradients(tensor(np.ones((2, 1), np.float16)))),
@@ -147,8 +147,8 @@ WRONG = {
         LIKE,
         gradients(tensor(np.ones(2, np.float16)), tensor(np.zeros(13, np.float16), shape=[2, 3], strides=[10, 1])),
     ),
-    "an einops pattern, not merged": (REPEAT, outputs(tensor(np.zeros((2, 5, 3, 7, 4), np.int8)))),
-    "bins without number": (TO, outputs(tensor(WIDE) | {"data": [b""] * 1000 + [WIDE.tobytes()]})),
+    "an einops pattern, not merged": (REPEAT, arrays(tensor(np.zeros((2, 5, 3, 7, 4), np.int8)))),
+    "bins without number": (TO, arrays(tensor(WIDE) | {"data": [b""] * 1000 + [WIDE.tobytes()]})),
     "a row too few": (SHAPES, columns(compatible=TRUE[:3])),
     "an axis too few": (SHAPES, columns(axis=NONE[:3])),
     "a shape too few": (SHAPES, columns(shapes=(ROWS[:3], ROWS))),
@@ -160,12 +160,12 @@ WRONG = {
     "verdicts that are numbers": (SHAPES, columns(compatible=NONE)),
     "shapes of 32 bits": (SHAPES, columns(shapes=(ROWS.astype(np.int32),) * 2)),
     "axes of 32 bits": (SHAPES, columns(axis=NONE.astype(np.int32))),
-    "a field twice": (TO, b"\x82" + msgpack.packb(outputs(tensor(WIDE)))[1:] * 2),
-    "a key twice": (TO, b"\x81\xa7outputs\x91\x84\xa5dtype\xa7float32" + msgpack.packb(tensor(WIDE))[1:]),
-    "a map with a key too few": (TO, b"\x81\xa7outputs\x91\x84" + msgpack.packb(tensor(WIDE))[1:]),
+    "a field twice": (TO, b"\x82" + msgpack.packb(arrays(tensor(WIDE)))[1:] * 2),
+    "a key twice": (TO, b"\x81\xb0broadcast_inputs\x91\x84\xa5dtype\xa7float32" + msgpack.packb(tensor(WIDE))[1:]),
+    "a map with a key too few": (TO, b"\x81\xb0broadcast_inputs\x91\x84" + msgpack.packb(tensor(WIDE))[1:]),
     "an answer to inputs that do not broadcast": (
-        broadcast(einops.repeat(pattern="a b -> b a"), [ROW], ResultOptions(), {}),
-        outputs(tensor(ROW)),
+        broadcast([einops.repeat(pattern="a b -> b a"), ROW], ResultOptions(), {}),
+        arrays(tensor(ROW)),
     ),
 }
 
@@ -188,37 +188,54 @@ def test_a_response_to_a_different_request_raises_invalid_answer(call: Call[Any]
 
 
 def test_a_response_is_checked_against_the_request_before_out_is_checked_against_it() -> None:
-    call = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], ResultOptions(out=[np.empty((3, 2), np.float32)]), {})
+    call = broadcast([numpy.broadcast_to(shape=(2, 3)), ROW], ResultOptions(out=[np.empty((3, 2), np.float32)]), {})
     with pytest.raises(ValueError, match="out is") as caught:
-        answered(call, body_of(outputs(tensor(WIDE))))
+        answered(call, body_of(arrays(tensor(WIDE))))
     assert not isinstance(caught.value, axiscast.AxiscastError)
     with pytest.raises(InvalidAnswer):
-        answered(call, body_of(outputs(tensor(WIDE, shape=[3, 2]))))
+        answered(call, body_of(arrays(tensor(WIDE, shape=[3, 2]))))
 
 
-REACHED = {"shape": [2, 3], "input": 0, "axes": [0, 1], "broadcast_axes": [], "elements": 6}
+OUTPUT = {"shape": [2, 3], "elements": 6}
+ROWED = {"input": 0, "shape": [2, 3], "axes": [0, 1], "broadcast_axes": [1]}
+REACHED = [ROWED, {"input": 1, "shape": [2, 3], "axes": [1], "broadcast_axes": [0]}]
 CONFLICT = {"code": "size-mismatch", "message": "no", "axis": 0, "inputs": [0, 1], "sizes": [2, 3]}
-FITS = {"compatible": True, "outputs": [REACHED, REACHED | {"input": 1}]}
+FITS = {"compatible": True, "shape": [2, 3], "outputs": [OUTPUT] * 2, "broadcast_inputs": REACHED}
 CONFLICTING = {"compatible": False, "conflict": CONFLICT}
-PAIR: dict[str, Any] = {"inputs": [(2, 1), (3,)]}
+PAIR: dict[str, Any] = {"op": "numpy.broadcast_arrays", "inputs": [(2, 1), (3,)]}
 FAILED = {"error": {"type": "/problems/unknown-op", "title": "", "status": 422, "detail": "no", "code": "unknown-op"}}
+
+
+def without(*fields: str) -> dict[str, Any]:
+    """Return the response to PAIR without some fields."""
+    return {name: value for name, value in FITS.items() if name not in fields}
+
+
 VERDICTS = {
-    "an output too few": {"compatible": True, "outputs": [REACHED]},
-    "no output": {"compatible": True},
-    "an output too many": {"compatible": True, "outputs": [REACHED] * 3},
+    "an output too few": FITS | {"outputs": [OUTPUT]},
+    "no output": without("outputs", "shape"),
+    "an output too many": FITS | {"outputs": [OUTPUT] * 3},
+    "an input too few": FITS | {"broadcast_inputs": [ROWED]},
+    "no input": without("broadcast_inputs"),
+    "an input too many": FITS | {"broadcast_inputs": [*REACHED, ROWED]},
+    "neither outputs nor inputs": {"compatible": True},
+    "no shape": without("shape"),
+    "the shape of no output": FITS | {"shape": [2, 4]},
     "a conflict too": FITS | {"conflict": CONFLICT},
-    "outputs too": CONFLICTING | {"outputs": [REACHED, REACHED]},
+    "outputs too": CONFLICTING | {"outputs": [OUTPUT] * 2},
+    "inputs too": CONFLICTING | {"broadcast_inputs": REACHED},
+    "a shape too": CONFLICTING | {"shape": [2, 3]},
     "no conflict": {"compatible": False},
     "conditions and no output": {"compatible": None},
     "a conflict where it fits": {"compatible": True, "conflict": CONFLICT},
-    "outputs where it does not": {"compatible": False, "outputs": [REACHED, REACHED]},
+    "outputs where it does not": FITS | {"compatible": False},
 }
 
 
 @pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 def test_a_contradictory_verdict_raises_invalid_answer(verdict: dict[str, Any]) -> None:
     for call, answer in (
-        (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), verdict),
+        (check([PAIR["op"], *PAIR["inputs"]], None, False, None, (), {}), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
         (
             compare(PAIR["inputs"], None, None, (), ()),
@@ -241,7 +258,8 @@ def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
 
 @pytest.mark.parametrize("size", ["N", "9" * 5000, "-", "²"])
 def test_the_shape_of_integer_sizes_contains_no_symbols(size: str) -> None:
-    answer = {"compatible": True, "outputs": [REACHED | {"shape": [size, 3]}] * 2}
+    shape = {"shape": [size, 3]}
+    answer = FITS | shape | {"outputs": [shape], "broadcast_inputs": [broadcast | shape for broadcast in REACHED]}
     with pytest.raises(InvalidAnswer):
         answered(broadcast_shapes(PAIR["inputs"]), body_of(answer))
 
@@ -249,9 +267,21 @@ def test_the_shape_of_integer_sizes_contains_no_symbols(size: str) -> None:
 def test_the_response_to_the_longest_batch_is_read() -> None:
     # The response is written by hand, because a service on a busy machine may exceed its own time limit.
     call = check_batch([{"inputs": [(8, 1, 6, 1), (7, 1, 5)]}] * 10_000)
-    one = {"compatible": True, "outputs": [REACHED | {"shape": [8, 7, 6, 5]}] * 2, "warnings": []}
+    one = {
+        "compatible": True,
+        "op": {"name": "numpy.broadcast_shapes"},
+        "shape": [8, 7, 6, 5],
+        "outputs": [{"shape": [8, 7, 6, 5], "elements": 1680}],
+        "broadcast_inputs": [
+            {"input": 0, "shape": [8, 7, 6, 5], "axes": [0, 1, 2, 3], "broadcast_axes": [1, 3]},
+            {"input": 1, "shape": [8, 7, 6, 5], "axes": [1, 2, 3], "broadcast_axes": [0, 2]},
+        ],
+        "warnings": [],
+    }
     answers = answered(call, body_of({"results": [one] * 10_000}))
-    assert [answer.outputs[1].shape for answer in answers] == [[8, 7, 6, 5]] * 10_000
+    assert [(answer.shape, answer.broadcast_inputs[1].axes) for answer in answers] == [
+        ((8, 7, 6, 5), (1, 2, 3))
+    ] * 10_000
 
 
 def test_more_than_a_thousand_outputs_are_read(service: Served) -> None:

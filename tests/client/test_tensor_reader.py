@@ -22,12 +22,14 @@ def answer(arrays, strided=False, bin_bytes=2**30):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tensors, "BIN_BYTES", bin_bytes)
         parts = [part for array in arrays for part in msgpack_parts(array, strided)]
-    return b"\x81\xa7outputs" + msgpack.Packer().pack_array_header(len(arrays)) + b"".join(parts)
+    return b"\x81\xb0broadcast_inputs" + msgpack.Packer().pack_array_header(len(arrays)) + b"".join(parts)
 
 
 def read(body, sizes=(2**30,), out=None, length=None):
     """Return the arrays that are read from a body. It arrives in chunks of these sizes, which repeat."""
-    reader = TensorReader({"outputs": None}, len(body) if length is None else length, itemgetter("outputs"), out)
+    reader = TensorReader(
+        {"broadcast_inputs": None}, len(body) if length is None else length, itemgetter("broadcast_inputs"), out
+    )
     start, turn = 0, 0
     while start < len(body):
         size = sizes[turn % len(sizes)]
@@ -58,7 +60,7 @@ def test_a_tensor_in_thousands_of_tiny_bins_is_rejected():
 def test_unknown_fields_are_skipped():
     later = VALID.replace(b"\x91\x83", b"\x91\x84") + b"\xa4more\x01"
     assert [bits(again) for again in read(later, [4096])] == [bits(again) for again in read(VALID, [4096])]
-    assert read(msgpack.packb({"outputs": [], "more": 1}), [4096]) == []
+    assert read(msgpack.packb({"broadcast_inputs": [], "more": 1}), [4096]) == []
 
 
 @settings(max_examples=300)
@@ -85,7 +87,7 @@ def test_a_response_in_any_chunks_is_read(shapes, name, strided, bin_bytes, size
 
 @pytest.mark.parametrize("nbytes", [0, 8, 255, 256, 65_536])
 def test_bins_with_each_header_are_read(nbytes):
-    body = msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [nbytes], "data": bytes(nbytes)}] * 2})
+    body = msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [nbytes], "data": bytes(nbytes)}] * 2})
     for size in (1, 7, 2**20):
         assert [array.shape for array in read(body, [size])] == [(nbytes,)] * 2
 
@@ -110,25 +112,25 @@ def inconsistent(**fields):
     """Return an inconsistent response of one tensor. Its fields have the usual order."""
     tensor = {key: value for key, value in (FLOATS | fields).items() if value is not ...}
     tensor["data"] = tensor.pop("data", None)
-    return msgpack.packb({"outputs": [tensor]})
+    return msgpack.packb({"broadcast_inputs": [tensor]})
 
 
 VALID = inconsistent()
-OPENED = b"\x81\xa7outputs\x91\x83\xa5shape"
+OPENED = b"\x81\xb0broadcast_inputs\x91\x83\xa5shape"
 INVALID = {
     "nothing": b"",
-    "not a map": msgpack.packb(["outputs"]),
+    "not a map": msgpack.packb(["broadcast_inputs"]),
     "a number": b"\x05",
     "an empty map": b"\x80",
     "another field": msgpack.packb({"gradients": []}),
     "a problem": msgpack.packb({"code": "internal"}),
-    "no list": msgpack.packb({"outputs": 5}),
-    "tensors that are no maps": msgpack.packb({"outputs": [5]}),
+    "no list": msgpack.packb({"broadcast_inputs": 5}),
+    "tensors that are no maps": msgpack.packb({"broadcast_inputs": [5]}),
     "0xc1": b"\xc1",
-    "JSON": b'{"outputs":[]}',
-    "no data": msgpack.packb({"outputs": [{"dtype": "float32", "shape": [2]}]}),
-    "an empty tensor": msgpack.packb({"outputs": [{}]}),
-    "data first": msgpack.packb({"outputs": [{"data": EIGHT, "dtype": "float32", "shape": [2]}]}),
+    "JSON": b'{"broadcast_inputs":[]}',
+    "no data": msgpack.packb({"broadcast_inputs": [{"dtype": "float32", "shape": [2]}]}),
+    "an empty tensor": msgpack.packb({"broadcast_inputs": [{}]}),
+    "data first": msgpack.packb({"broadcast_inputs": [{"data": EIGHT, "dtype": "float32", "shape": [2]}]}),
     "no dtype": inconsistent(dtype=...),
     "no shape": inconsistent(shape=...),
     "a dtype that is not a string": inconsistent(dtype=5),
@@ -155,15 +157,15 @@ INVALID = {
     "claims more than was announced": inconsistent(shape=[10**15]),
     "claims more than 2^64 bytes": inconsistent(shape=[2**63, 2**63]),
     "claims a size beyond 2^63": inconsistent(shape=[0, 2**64 - 1], data=b""),
-    "a list as a key": b"\x81\xa7outputs\x91\x81\x90\x01",
-    "an extension": msgpack.packb({"outputs": [{"dtype": msgpack.ExtType(5, b"")}]}),
+    "a list as a key": b"\x81\xb0broadcast_inputs\x91\x81\x90\x01",
+    "an extension": msgpack.packb({"broadcast_inputs": [{"dtype": msgpack.ExtType(5, b"")}]}),
     "a timestamp of too many nanoseconds": OPENED + b"\xc7\x0c\xff\xff\xff\xff\xff" + EIGHT,
     "a shape of 2^31 sizes": OPENED + b"\xdd\x7f\xff\xff\xff",
     "shapes announced inside shapes": OPENED + b"\xdd\x7f\xff\xff\xff" * 100,
     "a string of 2 GiB": OPENED + b"\xdb\x7f\xff\xff\xff",
     "lists nested too deep": OPENED + b"\x91" * 5000,
-    "bad UTF-8": b"\x81\xa7outputs\x91\x81\xa1\xff\x01",
-    "2^32 tensors": b"\x81\xa7outputs\xdd\xff\xff\xff\xff",
+    "bad UTF-8": b"\x81\xb0broadcast_inputs\x91\x81\xa1\xff\x01",
+    "2^32 tensors": b"\x81\xb0broadcast_inputs\xdd\xff\xff\xff\xff",
     "a tensor too many": VALID.replace(b"\x91\x83", b"\x92\x83"),
     "bytes after it": VALID + b"\x00",
     "a second answer": VALID + VALID,
@@ -188,13 +190,13 @@ def test_an_inconsistent_response_raises_invalid_answer_and_uses_no_memory(fault
 
 
 def test_a_tensor_beyond_the_memory_raises_invalid_answer_without_an_announced_length():
-    reader = TensorReader({"outputs": None}, None, itemgetter("outputs"))
+    reader = TensorReader({"broadcast_inputs": None}, None, itemgetter("broadcast_inputs"))
     with pytest.raises(axiscast.InvalidAnswer):
         reader.feed(inconsistent(shape=[2**50]))
 
 
 def test_an_invalid_response_stays_invalid():
-    reader = TensorReader({"outputs": None}, 100, itemgetter("outputs"))
+    reader = TensorReader({"broadcast_inputs": None}, 100, itemgetter("broadcast_inputs"))
     for _ in range(2):
         with pytest.raises(axiscast.InvalidAnswer):
             reader.feed(b"\xc1")

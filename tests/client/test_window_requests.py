@@ -19,7 +19,7 @@ from axiscast.client.request_building import ResultOptions, broadcast
 
 def sent(op: Any, *arrays: Any, **options: Any) -> dict[str, Any]:
     """Return the body of the request."""
-    body: dict[str, Any] = msgpack.unpackb(b"".join(broadcast(op, arrays, ResultOptions(**options), {}).parts))
+    body: dict[str, Any] = msgpack.unpackb(b"".join(broadcast([op, *arrays], ResultOptions(**options), {}).parts))
     return body
 
 

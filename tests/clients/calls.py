@@ -27,12 +27,11 @@ ROWS = models.OpWithShapeAndBroadcastAxes(name="ngraph.Broadcast", shape=[2, 3],
 def call_check(client: Client) -> None:
     answer = check.sync(client=client, body=models.CheckRequest(inputs=[[8, 1, 6, 1], [7, 1, 5]]))
     assert isinstance(answer, models.CheckAnswer)
-    assert answer.outputs
-    assert answer.outputs[0].shape == [8, 7, 6, 5]
+    assert answer.shape == [8, 7, 6, 5]
     answer = check.sync(client=client, body=models.CheckRequest(op=ROWS, inputs=[[3]]))
     assert isinstance(answer, models.CheckAnswer)
-    assert answer.outputs
-    assert answer.outputs[0].broadcast_axes == [0]
+    assert answer.broadcast_inputs
+    assert answer.broadcast_inputs[0].broadcast_axes == [0]
 
 
 def call_check_in_url(client: Client) -> None:
@@ -41,10 +40,14 @@ def call_check_in_url(client: Client) -> None:
     assert answer.compatible is False
     assert isinstance(answer.conflict, models.ConflictAnswer)
     assert answer.conflict.hints
-    op = answer.conflict.hints[0].op
-    assert isinstance(op, models.OpWithoutAttributes)
-    assert op.name == "numpy.add"
-    assert answer.conflict.hints[0].inputs == [[2, 64, 7, 7], [64, 1, 1]]
+    request = answer.conflict.hints[0].request
+    assert isinstance(request, models.CheckRequest)
+    assert isinstance(request.op, models.OpWithoutAttributes)
+    assert request.op.name == "numpy.add"
+    assert request.inputs == [[2, 64, 7, 7], [64, 1, 1]]
+    followed = check.sync(client=client, body=request)
+    assert isinstance(followed, models.CheckAnswer)
+    assert followed.shape == [2, 64, 7, 7]
     assert isinstance(answer.diagram, str)
 
     attributes = models.CheckInUrlAttributes(mode=models.CheckInUrlAttributesMode.EXPLICIT, target_shape="2,3")
@@ -82,11 +85,11 @@ def call_broadcast(client: Client) -> None:
     row = models.Tensor(dtype="float32", shape=[3], data=[1, 2, 3])
     answer = broadcast.sync(client=client, body=models.BroadcastRequest(op=ROWS, inputs=[row]))
     assert isinstance(answer, models.BroadcastAnswer)
-    assert answer.outputs[0].data == [[1, 2, 3], [1, 2, 3]]
+    assert answer.broadcast_inputs[0].data == [[1, 2, 3], [1, 2, 3]]
     strided = models.BroadcastRequest(op=ROWS, inputs=[row], layout=models.Layout.STRIDED)
     answer = broadcast.sync(client=client, body=strided)
     assert isinstance(answer, models.BroadcastAnswer)
-    assert answer.outputs[0].strides == [0, 1]
+    assert answer.broadcast_inputs[0].strides == [0, 1]
 
     refused = models.BroadcastRequest(op=ROWS, inputs=[models.Tensor(shape=[2], data=[1, 2])])
     problem = broadcast.sync(client=client, body=refused)

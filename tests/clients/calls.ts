@@ -12,17 +12,20 @@ const rows: components["schemas"]["OpWithShapeAndBroadcastAxes"] = { name: "ngra
 const CALLS: Record<keyof operations, () => Promise<void>> = {
   async check() {
     const { data } = await client.POST("/v1/check", { body: { inputs: [[8, 1, 6, 1], [7, 1, 5]] } });
-    assert.deepEqual(data?.outputs?.[0]?.shape, [8, 7, 6, 5]);
+    assert.deepEqual(data?.shape, [8, 7, 6, 5]);
     const answer = await client.POST("/v1/check", { body: { op: rows, inputs: [[3]] } });
-    assert.deepEqual(answer.data?.outputs?.[0]?.broadcast_axes, [0]);
+    assert.deepEqual(answer.data?.broadcast_inputs?.[0]?.broadcast_axes, [0]);
   },
   async check_in_url() {
     const { data } = await client.GET("/v1/check", {
       params: { query: { input: ["2,64,7,7", "64"], op: "numpy.add", explain: true } },
     });
     assert.equal(data?.compatible, false);
-    assert.equal(data.conflict?.hints?.[0]?.op?.name, "numpy.add");
-    assert.deepEqual(data.conflict.hints[0].inputs, [[2, 64, 7, 7], [64, 1, 1]]);
+    const body = data.conflict?.hints?.[0]?.request;
+    assert(body);
+    assert.deepEqual(body.op, { name: "numpy.add" });
+    assert.deepEqual(body.inputs, [[2, 64, 7, 7], [64, 1, 1]]);
+    assert.deepEqual((await client.POST("/v1/check", { body })).data?.shape, [2, 64, 7, 7]);
     assert.match(data.diagram ?? "", /conflict/);
     const attributes = { mode: "explicit", target_shape: "2,3", axes_mapping: "1" } as const;
     const explicit = await client.GET("/v1/check", {
@@ -48,9 +51,9 @@ const CALLS: Record<keyof operations, () => Promise<void>> = {
   async broadcast() {
     const inputs = [{ dtype: "float32", shape: [3], data: [1, 2, 3] }];
     const { data } = await client.POST("/v1/broadcast", { body: { op: rows, inputs } });
-    assert.deepEqual(data?.outputs[0]?.data, [[1, 2, 3], [1, 2, 3]]);
+    assert.deepEqual(data?.broadcast_inputs[0]?.data, [[1, 2, 3], [1, 2, 3]]);
     const strided = await client.POST("/v1/broadcast", { body: { op: rows, inputs, layout: "strided" } });
-    assert.deepEqual(strided.data?.outputs[0]?.strides, [0, 1]);
+    assert.deepEqual(strided.data?.broadcast_inputs[0]?.strides, [0, 1]);
 
     const { error } = await client.POST("/v1/broadcast", { body: { op: rows, inputs: [{ shape: [2], data: [1, 2] }] } });
     assert.equal(error?.code, "incompatible-shapes");

@@ -15,7 +15,7 @@ def test_overlapping_strides_return_the_shared_bytes(http: httpx.Client) -> None
     tensor = {"dtype": "int8", "shape": [20_000, 20_000], "strides": [1, 1], "data": bytes(39_999)}
     request = {"op": "numpy.broadcast_arrays", "inputs": [tensor], "layout": "strided"}
     answer = post(http, "/v1/broadcast", request)
-    assert msgpack.unpackb(answer.content)["outputs"] == [tensor]
+    assert msgpack.unpackb(answer.content)["broadcast_inputs"] == [tensor]
 
 
 LARGE: dict[str, tuple[str, Any, str]] = {

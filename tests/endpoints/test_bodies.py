@@ -18,7 +18,7 @@ BAD_BODIES = [
     ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
     ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, but each input must be a list of sizes: write "inputs": '
     '[[3]]'),
-    ({"inputs": []}, "/inputs", "numpy.broadcast_arrays takes at least 1 input, not 0"),
+    ({"inputs": []}, "/inputs", "numpy.broadcast_shapes takes at least 1 input, not 0"),
     (
         {"inputs": [], "op": {"name": "xarray.broadcast", "dims": []}},
         "/inputs", "xarray.broadcast takes at least 1 input, not 0",

@@ -14,11 +14,11 @@ from http_requests import JSON, NGRAPH, ROW, post
 def test_json_tensors_in_and_out(http: httpx.Client) -> None:
     row = {"dtype": "float32", "shape": [3], "data": [1.5, "NaN", "-Infinity"]}
     request = {"op": NGRAPH["op"], "inputs": [row]}
-    (output,) = http.post("/v1/broadcast", json=request).json()["outputs"]
+    (output,) = http.post("/v1/broadcast", json=request).json()["broadcast_inputs"]
     assert output == {"dtype": "float32", "shape": [2, 3], "data": [[1.5, "NaN", "-Infinity"]] * 2}
-    (output,) = http.post("/v1/broadcast", json=request | {"layout": "strided"}).json()["outputs"]
+    (output,) = http.post("/v1/broadcast", json=request | {"layout": "strided"}).json()["broadcast_inputs"]
     assert output == {"dtype": "float32", "shape": [2, 3], "strides": [0, 1], "data": [1.5, "NaN", "-Infinity"]}
-    (output,) = http.post("/v1/broadcast", json=request | {"json_data": "base64"}).json()["outputs"]
+    (output,) = http.post("/v1/broadcast", json=request | {"json_data": "base64"}).json()["broadcast_inputs"]
     assert output["base64"] == "AADAPwAAwH8AAID/AADAPwAAwH8AAID/"
 
 
@@ -26,7 +26,7 @@ def test_a_dense_messagepack_response_is_one_valid_object_of_the_announced_lengt
     request = {"op": {"name": "numpy.broadcast_to", "shape": [400_000, 3]}, "inputs": [ROW]}
     answer = post(http, "/v1/broadcast", request)
     assert int(answer.headers["content-length"]) == len(answer.content)
-    (output,) = msgpack.unpackb(answer.content)["outputs"]
+    (output,) = msgpack.unpackb(answer.content)["broadcast_inputs"]
     assert list(output) == ["dtype", "shape", "data"]
     assert output["data"] == ROW["data"] * 400_000
 
@@ -40,7 +40,7 @@ def test_a_response_of_up_to_a_mebibyte_has_the_elements_of_each_output(
     wide = {"dtype": "uint16", "shape": [columns], "data": bytes(2 * columns)}
     answer = post(http, "/v1/broadcast", {"inputs": [*tensors, wide]})
     assert 2**19 < len(answer.content) < 2**20
-    outputs = msgpack.unpackb(answer.content)["outputs"]
+    outputs = msgpack.unpackb(answer.content)["broadcast_inputs"]
     assert [output["data"] for output in outputs[:3]] == [np.repeat(array, columns).tobytes() for array in elements]
     assert outputs[3]["data"] == bytes(2 * rows * columns)
 
@@ -48,13 +48,15 @@ def test_a_response_of_up_to_a_mebibyte_has_the_elements_of_each_output(
 def test_a_strided_response_has_the_bytes_of_the_input(http: httpx.Client) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [10**15, 3]}, "inputs": [ROW], "layout": "strided"}
     answer = msgpack.unpackb(post(http, "/v1/broadcast", request).content)
-    assert answer == {"outputs": [{"dtype": "float32", "shape": [10**15, 3], "strides": [0, 1], "data": ROW["data"]}]}
+    assert answer == {
+        "broadcast_inputs": [{"dtype": "float32", "shape": [10**15, 3], "strides": [0, 1], "data": ROW["data"]}]
+    }
 
 
 def test_a_window_works_for_an_output_larger_than_any_memory(http: httpx.Client) -> None:
     op = {"name": "numpy.broadcast_to", "shape": [2**62, 2**62, 3]}
     request = {"op": op, "inputs": [ROW], "window": [[2**61, 2**61 + 1], [5, 7], [1, 3]]}
-    assert msgpack.unpackb(post(http, "/v1/broadcast", request).content)["outputs"] == [
+    assert msgpack.unpackb(post(http, "/v1/broadcast", request).content)["broadcast_inputs"] == [
         {"dtype": "float32", "shape": [1, 2, 2], "data": np.array([2, 3, 2, 3], "<f4").tobytes()}
     ]
 
@@ -98,7 +100,7 @@ def test_a_json_response_has_a_limited_number_of_empty_lists(http: httpx.Client)
     answer = http.post("/v1/broadcast", json=request)
     assert (answer.status_code, answer.json()["code"]) == (422, "output-too-large")
     empty = request | {"op": {"name": "numpy.broadcast_to", "shape": [3, 0]}}
-    assert http.post("/v1/broadcast", json=empty).json()["outputs"][0]["data"] == [[], [], []]
+    assert http.post("/v1/broadcast", json=empty).json()["broadcast_inputs"][0]["data"] == [[], [], []]
 
 
 def test_an_op_without_outputs_is_for_check_only(http: httpx.Client) -> None:

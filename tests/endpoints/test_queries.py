@@ -14,20 +14,25 @@ from axiscast.ops import torch
 def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> None:
     """test_shape_texts.py tests all notations."""
     params = [("input", "8x1x6x1"), ("input", "torch.Size([7, 1, 5])"), ("input", "")]
-    assert http.get("/v1/check", params=params).json()["outputs"][2]["shape"] == [8, 7, 6, 5]
+    assert http.get("/v1/check", params=params).json()["broadcast_inputs"][2] == {
+        "input": 2,
+        "shape": [8, 7, 6, 5],
+        "axes": [],
+        "broadcast_axes": [0, 1, 2, 3],
+    }
 
 
 @pytest.mark.parametrize("assume", ['{"N": "2..", "M": 2}', "N=2.., M=2", "N = 2..  M=2"])
 def test_assumptions_in_a_url_are_written_as_on_the_command_line(http: httpx.Client, assume: str) -> None:
     answer = http.get("/v1/check", params=[("input", "N,3"), ("input", "M,3"), ("assume", assume)]).json()
-    assert [condition["text"] for condition in answer["conditions"]] == ["N == 2"]
+    assert [condition["message"] for condition in answer["conditions"]] == ["N == 2"]
 
 
 def test_attributes_in_a_url_have_their_own_names(http: httpx.Client) -> None:
     params = {"op": "ngraph.Broadcast", "input": "3", "shape": "2,3", "broadcast_axes": "0"}
     assert http.get("/v1/check", params=params).json() == NGRAPH_ANSWER
     params = {"op": "openvino.Broadcast-1", "mode": "pdpd", "axis": "-1", "input": "3", "target_shape": "2x3"}
-    assert http.get("/v1/check", params=params).json()["outputs"][0]["axes"] == [1]
+    assert http.get("/v1/check", params=params).json()["broadcast_inputs"][0]["axes"] == [1]
 
 
 def test_a_terminal_gets_a_drawing_and_a_sentence(http: httpx.Client) -> None:

@@ -108,7 +108,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     (GET, "input=3&formt=text", "formt", "formt: this parameter does not exist: did you mean format?",
      "input=3&format=text"),
     (GET, "input=3&bogus=1", "bogus", "valid parameters are input, op, dtype, explain, format, assume, warn and the "
-    "attributes of numpy.broadcast_arrays, which has none", "input=3"),
+    "attributes of numpy.broadcast_shapes, which has none", "input=3"),
 ]  # fmt: skip
 
 

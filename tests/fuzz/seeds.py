@@ -64,7 +64,7 @@ def made(target: str) -> list[bytes]:
         case "answer":
             arrays = [np.zeros((2, 3), np.int8), np.zeros((2, 3), np.int8).T, np.broadcast_to(np.float32(1), (3, 0, 2))]
             return [
-                bytes([turn]) + b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided))
+                bytes([turn]) + b"\x81\xb0broadcast_inputs\x91" + b"".join(msgpack_parts(array, strided))
                 for turn in (3, 200)
                 for array in arrays
                 for strided in (False, True)

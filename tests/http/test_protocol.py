@@ -122,7 +122,7 @@ def test_a_long_body_arrives_as_it_was_sent_and_the_next_request_behind_it(gate:
     cuts = [0, 50, 200, 70_000, 400_000, 2**21, 2**21 + 9, len(raw) - 20, len(raw)]
     first, second = ask(gate.port, *[raw[start:stop] for start, stop in pairwise(cuts)], pause=pause)
     assert (first.status, second.status) == (200, 200)
-    assert msgpack.unpackb(first.body)["outputs"][0]["data"] == sent.tobytes()
+    assert msgpack.unpackb(first.body)["broadcast_inputs"][0]["data"] == sent.tobytes()
 
 
 @pytest.mark.parametrize("sent", [0, 300_000, 2_500_000])

@@ -92,7 +92,7 @@ def come_back(port: int, pieces: Iterator[bytes]) -> bytes:
             received += part
     head, _, answer = bytes(received).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ")
-    (output,) = msgpack.unpackb(answer)["outputs"]
+    (output,) = msgpack.unpackb(answer)["broadcast_inputs"]
     return bytes(output["data"])
 
 

@@ -27,12 +27,9 @@ def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding
 def square(node: str, **fields: Any) -> Finding:
     """Return the finding that a check of (5, 1) and (5,) gives."""
     warning = {"code": "square", "message": "Inputs 1 and 0 become a square."}
-    plain = {"compatible": True, "outputs": [output([5, 5])], "warnings": [warning]}
+    shape = {"shape": [5, 5]}
+    plain = {"compatible": True, "outputs": [shape | {"elements": 25}], "warnings": [warning]} | shape
     return finding(node, (5, 1), (5,), answer=CheckAnswer.model_validate(plain), **fields)
-
-
-def output(shape: list[int | str]) -> dict[str, Any]:
-    return {"shape": shape, "input": 0, "axes": [0], "broadcast_axes": [1], "elements": 25}
 
 
 FITS = finding("fits", (2, 3), (3,))
@@ -251,7 +248,10 @@ def test_texts_in_json_have_the_names_of_the_operands() -> None:
     )
     (warning,) = plain["answer"]["warnings"]
     assert (plain["message"], warning["message"]) == (message, message)
-    assert (warning["hint"]["text"], warning["hint"]["inputs"]) == ("Write x.squeeze(-1) - y.", [[5], [5]])
-    assert conflict["answer"]["conflict"]["hints"][0]["text"] == "Write x + y[:, None]."
+    hint = warning["hint"]
+    assert (hint["message"], hint["request"]["inputs"]) == ("Write x.squeeze(-1) - y.", [[5], [5]])
+    assert conflict["answer"]["conflict"]["hints"][0]["message"] == "Write x + y[:, None]."
     assert conflict["message"] == f"{conflict['answer']['conflict']['message']} Write x + y[:, None]."
-    assert [condition["text"] for condition in needs["answer"]["conditions"]] == ["x.shape[0] == 4 or x.shape[0] == 1"]
+    assert [condition["message"] for condition in needs["answer"]["conditions"]] == [
+        "x.shape[0] == 4 or x.shape[0] == 1"
+    ]

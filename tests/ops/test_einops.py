@@ -19,14 +19,14 @@ def repeat(pattern: str, **lengths: int) -> einops.repeat:
 
 
 def test_a_merge_reports_the_shape_before_it_as_factors(client: Client) -> None:
-    (output,) = client.check(repeat("(h k) w -> w (h c)  k", k=2, c=3), (8, 5)).outputs
-    assert (output.shape, output.factors) == ([5, 12, 2], [5, 4, 3, 2])
-    assert (output.axes, output.broadcast_axes) == ([1, 3, 0], [2])
+    (output,) = client.check(repeat("(h k) w -> w (h c)  k", k=2, c=3), (8, 5)).broadcast_inputs
+    assert (output.shape, output.factors) == ((5, 12, 2), (5, 4, 3, 2))
+    assert (output.axes, output.broadcast_axes) == ((1, 3, 0), (2,))
 
 
 def test_without_parentheses_there_are_no_factors(client: Client) -> None:
-    (output,) = client.check(repeat("h w -> h w c", c=3), (2, 5)).outputs
-    assert (output.shape, output.factors, output.axes) == ([2, 5, 3], None, [0, 1])
+    (output,) = client.check(repeat("h w -> h w c", c=3), (2, 5)).broadcast_inputs
+    assert (output.shape, output.factors, output.axes) == ((2, 5, 3), None, (0, 1))
 
 
 def test_merged_axes_are_strided_if_strides_can_describe_them(client: Client) -> None:
@@ -52,11 +52,13 @@ def test_merged_axes_are_merged_in_json_too(http: httpx.Client) -> None:
         "op": {"name": "einops.repeat", "pattern": "h w -> (w c h)", "axes_lengths": {"c": 2}},
         "inputs": [{"shape": [2, 2], "data": [[1, 2], [3, 4]]}],
     }
-    (output,) = http.post("/v1/broadcast", json=request).json()["outputs"]
+    (output,) = http.post("/v1/broadcast", json=request).json()["broadcast_inputs"]
     assert (output["shape"], output["data"]) == ([8], [1, 3, 1, 3, 2, 4, 2, 4])
-    (window,) = http.post("/v1/broadcast", json=request | {"window": [[1, 6]]}).json()["outputs"]
+    (window,) = http.post("/v1/broadcast", json=request | {"window": [[1, 6]]}).json()["broadcast_inputs"]
     assert (window["shape"], window["data"]) == ([5], [3, 1, 3, 2, 4])
-    (window,) = http.post("/v1/broadcast", json=request | {"window": [[1, 6]], "json_data": "base64"}).json()["outputs"]
+    (window,) = http.post("/v1/broadcast", json=request | {"window": [[1, 6]], "json_data": "base64"}).json()[
+        "broadcast_inputs"
+    ]
     assert window["base64"] == base64.b64encode(np.array([3, 1, 3, 2, 4], "<i8")).decode()
     refused = http.post("/v1/broadcast", json=request | {"window": [[0, 9]]}).json()
     assert (refused["code"], refused["pointer"]) == ("invalid-request", "/window/0")
@@ -118,11 +120,11 @@ def test_a_window_with_too_many_lookups_is_refused_before_work_begins(client: Cl
 
 def test_a_merged_axis_beyond_64_bits_is_a_decimal_string(client: Client, http: httpx.Client) -> None:
     op = repeat("a b -> a (b c)", c=2**62)
-    assert client.check(op, (2, 4)).outputs[0].shape == [2, "18446744073709551616"]
+    assert client.check(op, (2, 4)).outputs[0].shape == (2, "18446744073709551616")
     answer = http.post("/v1/check", json={"op": op.model_dump(), "inputs": [[2, 4]]}).json()
-    assert (answer["outputs"][0]["shape"], answer["outputs"][0]["factors"]) == ([2, str(2**64)], [2, 4, 2**62])
-    assert client.check(op, (2, 1)).outputs[0].shape == [2, 2**62]
-    assert client.check(op, ("N", "4..5")).outputs[0].shape == ["N", f"{2**64}.."]
+    assert (answer["shape"], answer["broadcast_inputs"][0]["factors"]) == ([2, str(2**64)], [2, 4, 2**62])
+    assert client.check(op, (2, 1)).outputs[0].shape == (2, 2**62)
+    assert client.check(op, ("N", "4..5")).outputs[0].shape == ("N", f"{2**64}..")
 
 
 CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
@@ -167,7 +169,7 @@ def test_a_pattern_is_parsed_as_einops_parses_it(
     client: Client, pattern: str, shape: tuple[int, ...], reached: list[int]
 ) -> None:
     lengths = {"h": 2} if "(h" in pattern else {}
-    assert client.check(repeat(pattern, **lengths), shape).outputs[0].shape == reached
+    assert client.check(repeat(pattern, **lengths), shape).shape == tuple(reached)
 
 
 def test_the_ellipsis_character_is_the_name_of_one_axis(client: Client) -> None:
@@ -220,7 +222,7 @@ def test_a_pattern_that_einops_refuses_is_a_conflict_with_the_reason(
     response = http.post("/v1/check", json={"op": op, "inputs": [[2]]})
     assert (response.status_code, response.json()["compatible"]) == (200, False), response.text
     conflict = response.json()["conflict"]
-    assert (conflict["code"], conflict["axis"], conflict["inputs"]) == ("invalid-attribute", None, [])
+    assert (conflict["code"], "axis" in conflict, conflict["inputs"]) == ("invalid-attribute", False, [])
     assert conflict["message"].startswith(f"{attribute}: ")
     assert said in conflict["message"]
     tensor = {"dtype": "int8", "shape": [2], "data": [1, 2]}

@@ -206,13 +206,14 @@ def answer_agrees(answer: CheckAnswer, vector: dict[str, Any]) -> bool:
         return False
     if answer.conflict is not None:
         return answer.conflict.code in vector["conflict_codes"]
-    agree = [(output.shape, output.input) for output in answer.outputs] == [
+    # What a vector calls its outputs are the inputs after broadcasting. outputs.jsonl has what the functions return.
+    agree = [(list(found.shape), found.input) for found in answer.broadcast_inputs] == [
         (output["shape"], output["input"]) for output in vector["outputs"]
     ]
     agree &= [output.dims for output in answer.outputs] == vector.get("output_dims", [None] * len(answer.outputs))
-    for output, expected in zip(answer.outputs, vector["outputs"], strict=True):
+    for found, expected in zip(answer.broadcast_inputs, vector["outputs"], strict=True):
         if expected["axes"] is not None:
-            agree &= (output.axes, output.broadcast_axes) == (expected["axes"], expected["broadcast_axes"])
+            agree &= ([*found.axes], [*found.broadcast_axes]) == (expected["axes"], expected["broadcast_axes"])
     return agree
 
 

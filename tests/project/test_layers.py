@@ -207,11 +207,12 @@ def test_type_checkers_know_every_framework_under_its_short_name() -> None:
 
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
-        backprop broadcast check check_batch check_columns compare translate why
+        backprop broadcast broadcast_arrays broadcast_shapes broadcast_to can_broadcast check check_batch
+            check_columns compare translate why
         AsyncClient Client CheckedColumns Transfer
         check_model Finding Operand Report UnusableModel
-        CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
-            WhyAnswer
+        BackpropRequest BroadcastInput BroadcastRequest CheckAnswer CheckRequest Comparison ConflictAnswer Hint
+            OpEntry OutputShape TranslateAnswer WhyAnswer
         AxiscastError ServiceProblem IncompatibleShapes InvalidRequest InvalidType UnknownOp
         InvalidTensor NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest
         Unauthenticated RequestTimeout Overloaded ShuttingDown InternalError UnexpectedStatus ConnectionFailed

@@ -16,16 +16,11 @@ import axiscast
 from axiscast.ops import ALIASES, FRAMEWORKS, OPS
 
 MISSING = [
-    (lambda: axiscast.broadcast_to,
-     "module 'axiscast' has no attribute 'broadcast_to': it is a method of Client. Use "
-     'axiscast.broadcast("numpy.broadcast_to", ...) for arrays, or axiscast.check("numpy.broadcast_to", ...) for '
-     "shapes"),
-    (lambda: axiscast.can_broadcast, 'Client. Use axiscast.check("numpy.broadcast_arrays", ...) for shapes'),
-    (lambda: axiscast.broadcast_arrays, 'or axiscast.check("numpy.broadcast_arrays", ...) for shapes'),
+    (lambda: axiscast.brodcast_to, "module 'axiscast' has no attribute 'brodcast_to': did you mean broadcast_to"),
     (lambda: axiscast.chekc, "has no attribute 'chekc': did you mean check"),
     (lambda: axiscast.Cleint, "did you mean Client"),
     (lambda: axiscast.ngrpah, "did you mean ngraph?"),
-    (lambda: axiscast.Broadcast3, "did you mean broadcast or axiscast.openvino.Broadcast3?"),
+    (lambda: axiscast.Broadcast3, "did you mean broadcast or broadcast_to or axiscast.openvino.Broadcast3?"),
     (lambda: axiscast.expand, "did you mean axiscast.onnx.Expand or axiscast.torch.expand or"),
     (lambda: axiscast.openvino.Broadcast_3,
      "module 'axiscast.ops.openvino' has no attribute 'Broadcast_3': did you mean Broadcast3 or Broadcast1?"),

@@ -84,7 +84,7 @@ def test_the_snapshot_has_every_kind_of_interface() -> None:
         "http GET /v1/check requires query input",
         "http POST /v1/broadcast request application/vnd.msgpack",
         "http request CheckRequest requires inputs",
-        "http response OutputShape.broadcast_axes: array of integer",
+        "http response BroadcastInput.broadcast_axes: array of integer",
         "problem incompatible-shapes: 422",
         "path /livez: 200",
         "setting AXISCAST_LOG_FORMAT value json",

@@ -127,7 +127,7 @@ def test_a_switch_shows_the_warnings_of_correct_code_and_the_link_remembers_it(p
     assert len(page.texts(".warning li")) == 2
     page.tab.select_option("#as", "Python")
     page.settle()
-    assert 'warn=["mutual-stretch", "rank-promotion"], explain=True)' in page.text("#code")
+    assert 'warn=["mutual-stretch", "rank-promotion"])' in page.text("#code")
     page.choose("compare")  # which another op and the comparison keep
     page.settle()
     assert page.query().endswith("&warn=mutual-stretch&warn=rank-promotion")
@@ -155,8 +155,9 @@ def test_an_example_keeps_the_switch(page: Page) -> None:
 def test_a_hint_links_to_its_request_whatever_its_words_say(page: Page) -> None:
     """Advice, which has no request, is no link; nor is an op that the catalogue lacks."""
     texts = ["give it up", "other.op with shape=(3, 4) fits", "numpy.broadcast_to with shape=(3, 3) fits"]
-    ops = [None, {"name": "other.op", "shape": [3, 4]}, {"name": "numpy.broadcast_to", "shape": [2, 3]}]
-    hints = [{"text": text, "op": op, "inputs": [[3]]} for text, op in zip(texts, ops, strict=True)]
+    ops = [{"name": "other.op", "shape": [3, 4]}, {"name": "numpy.broadcast_to", "shape": [2, 3]}]
+    requests = [{}, *({"request": {"op": op, "inputs": [[3]]}} for op in ops)]
+    hints = [{"code": "other-op", "message": text} | more for text, more in zip(texts, requests, strict=True)]
     conflict = {"code": "size-mismatch", "message": "No.", "hints": hints}
     page.tab.route("**/v1/check?*", lambda route: route.fulfill(json={"compatible": False, "conflict": conflict}))
     page.ask("op=numpy.broadcast_to&input=3&shape=3,4&dtype=int8")
@@ -227,3 +228,46 @@ def test_nothing_is_wider_than_a_phone(page: Page) -> None:
     for query in ("", COMPARISON, EINOPS, "op=onnx.Expand&input=3,1&shape=2,1,6", *HINTS):
         page.ask(query)
         assert page.tab.evaluate("document.documentElement.scrollWidth") == 320, query
+
+
+TABLES = {
+    "op=numpy.add&input=3,1&input=4&dtype=float32": {
+        "Output": ["shape\telements\tbytes", "(3, 4)\t12\t48"],
+        "Broadcast inputs": ["input\tshape\tbroadcast axes", "a\t(3, 4)\t1", "b\t(3, 4)\t0"],
+    },
+    "op=numpy.broadcast_arrays&input=3,1&input=4": {
+        "Outputs": ["output\tshape\telements", "0\t(3, 4)\t12", "1\t(3, 4)\t12"],
+        "Broadcast inputs": ["input\tshape\tbroadcast axes", "a\t(3, 4)\t1", "b\t(3, 4)\t0"],
+    },
+    "op=numpy.matmul&input=5,2,3&input=3,4": {
+        "Output": ["shape\telements", "(5, 2, 4)\t40"],
+        "Broadcast inputs": ["input\tshape\tbroadcast axes", "a\t(5, 2, 3)\tnone", "b\t(5, 3, 4)\t0"],
+    },
+    "op=poputil.canBroadcastToMatch&input=3&input=3": {},
+}
+"""Questions, and the rows of the tables below the drawing."""
+
+
+def test_the_tables_show_what_the_function_returns_and_how_the_inputs_enter_it(page: Page) -> None:
+    for query, tables in TABLES.items():
+        page.ask(query)
+        assert page.texts("#details h2") == list(tables), query
+        assert [row.expandtabs(1) for row in page.texts("#details tr")] == [
+            row.expandtabs(1) for rows in tables.values() for row in rows
+        ], query
+
+
+def test_a_product_of_equal_shapes_fits_and_does_not_claim_to_broadcast(page: Page) -> None:
+    page.ask("op=numpy.matmul&input=3,3&input=3,3")
+    assert page.text("#verdict") == "✓ Fits: the result is (3, 3)"
+
+
+def test_a_comparison_marks_matrix_products_and_no_op_that_only_broadcasts(page: Page) -> None:
+    page.ask("op=compare&input=2,3&input=3,3")
+    rows = dict(zip(page.texts("tbody th"), page.texts("tbody td"), strict=True))
+    assert "numpy.matmul" in rows["✓ matrix product (2, 3)"].split(", ")
+    page.ask("op=compare&input=2,3&input=4,2,3")
+    products = [
+        ops for result, ops in zip(page.texts("tbody th"), page.texts("tbody td"), strict=True) if "matrix" in result
+    ]
+    assert "poputil.expandToMatchRanks" not in " ".join(products)

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
 PYRIGHT = HERE.parent / "clients" / "node_modules" / "pyright" / "index.js"
 COMMANDS: dict[str, list[str | Path]] = {
-    "mypy": [BIN / "mypy", "--strict", "--no-error-summary", "--hide-error-context"],
+    "mypy": [BIN / "mypy", "--strict", "--no-error-summary", "--hide-error-context", "--config-file="],
     "pyright": [BIN / "node", PYRIGHT, "--pythonpath", sys.executable],
 }
 REPORTED = re.compile(r"^ *(.+?\.py):(\d+)(?::\d+)?(?: -|:) error: ", re.MULTILINE)

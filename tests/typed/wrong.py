@@ -3,6 +3,8 @@
 
 import asyncio
 
+import numpy as np
+
 import axiscast
 from axiscast import ngrpah  # wrong
 from axiscast import Cleint  # wrong
@@ -20,10 +22,16 @@ axiscast.torhc  # wrong
 axiscast.torch.expnad(size=(3,))  # wrong
 axiscast.torch.expand(sise=3)  # wrong
 axiscast.torch.expand()  # wrong
+axiscast.torch.expand(size={2, 3})  # wrong
+axiscast.mindspore.broadcast_to(shape=3)  # wrong
 axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axis={0})  # wrong
 axiscast.check("numpy.add", (3,)).compatibel  # wrong
 axiscast.check("numpy.add", (3,)).outputs[0].shap  # wrong
 axiscast.compare((3,), assume=3)  # wrong
+np.zeros(axiscast.check(("N",), (3,)).shape)  # wrong
+axiscast.broadcast_to(np.ones(3), (2, 3)).shap  # wrong
+axiscast.check((3,), (4,)).result  # wrong
+axiscast.check((3,), explain=1.5)  # wrong
 axiscast.why(3)  # wrong
 axiscast.translate("numpy.add", (3,), too="torch.add")  # wrong
 axiscast.check_modle("model.onnx")  # wrong

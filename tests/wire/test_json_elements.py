@@ -51,7 +51,7 @@ def status_of(tensor: dict[str, Any]) -> int:
         return int(problem.document()["status"])
     assert answer is not None
     again = short_broadcast(
-        2**34, json.dumps({"inputs": json.loads(answer[0])["outputs"]}).encode(), "application/json", ""
+        2**34, json.dumps({"inputs": json.loads(answer[0])["broadcast_inputs"]}).encode(), "application/json", ""
     )
     assert again == answer
     return 200

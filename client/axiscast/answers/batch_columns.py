@@ -57,7 +57,7 @@ def checked(
         raise _needs_rows(op)
     validate_request(op, shapes)
     count = _row_count([*inputs, *targets.values()])
-    ranks, placed = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
+    ranks, placed = [values.shape[1] for values in (*inputs, *targets.values())], op.broadcast_input_count(len(inputs))
     MAX_COLUMN_SIZES.check(count * (sum(ranks) + (placed + has_output(op)) * op.highest_rank(shapes) + 1))
     conflict = None
     try:

@@ -22,7 +22,7 @@ from .drawing_text import drawing_as_text
 from .hints import Lower, find_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
 from .matching_hints import find_matching_hints
-from .plain_check import DEFAULT_OP, PlainCheck
+from .plain_check import PlainCheck
 from .symbolic import SymbolicPlacement, SymbolicPlan, lower_symbolic, validate_assumptions
 from .two_sided import MAX_CACHED_INPUTS, axes_in
 from .warnings import input_warnings
@@ -33,7 +33,6 @@ Resolved = tuple[dict[str, Any], AnyPlan | None, Alignment]
 
 _MAX_LISTED_INPUTS = 20
 """The maximum number of conflicting inputs that a response lists."""
-_DEFAULT_OP_DICT = {"name": DEFAULT_OP.name}
 
 
 def answer_check(request: CheckRequest) -> CheckAnswer:
@@ -57,12 +56,8 @@ def check_to_dict(
         validate_assumptions(op, shapes, assume)
     lower_here: Lower = partial(lower_symbolic, assume=assume) if is_symbolic else lower
     conflict, plan = None, None
-    response: dict[str, Any] = {"compatible": True}
+    response: dict[str, Any] = {"compatible": True, "op": op_to_dict(op)}
     warnings: list[dict[str, Any]] = []
-    if op is DEFAULT_OP:
-        response["op"] = _DEFAULT_OP_DICT
-    elif op.alias is not None:
-        response["op"] = op.model_dump(mode="json", exclude_none=True)
     try:
         fields, plan, alignment = _resolve(size, assume, itemsize)
     except ShapeMismatch as mismatch:
@@ -72,16 +67,16 @@ def check_to_dict(
             response["conflict"] = conflict_to_dict(op, shapes, conflict, lower_here)
     else:
         response |= fields
-        outputs = fields["outputs"]
-        if len(outputs) > 1 and op.has_common_output_axes and "dims" not in outputs[0]:
-            warnings = input_warnings(op, shapes, alignment, outputs, lower_here, request.warn)
+        inputs = fields["broadcast_inputs"]
+        if len(inputs) > 1 and op.has_common_output_axes and op.output_dims() is None:
+            warnings = input_warnings(op, shapes, alignment, inputs, lower_here, request.warn)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if isinstance(plan, SymbolicPlan):
         response["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         response["compatible"] = None if plan.conditions else True
         if plan.axis_sizes:
-            response["axis_sizes"] = [{"axis": axis, "text": text} for axis, text in plan.axis_sizes.items()]
+            response["axis_sizes"] = [{"axis": axis, "message": text} for axis, text in plan.axis_sizes.items()]
         if plan.conditions and explains_conflict and (hints := find_matching_hints(op, shapes, lower_here)):
             response["hints"] = hints
     # The catalogue lists the known deviations of releases only for integer sizes.
@@ -106,14 +101,21 @@ def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None)
         alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
         right_aligned = alignment if dims is None and isinstance(alignment, RightAlignment) else None
         if right_aligned is not None and (common := right_aligned.broadcast_shape()) is not None:
-            return {"outputs": _right_aligned_outputs(right_aligned, common, itemsize)}, None, alignment
+            inputs = _right_aligned_inputs(right_aligned, common)
+            output = _output_to_dict(common, itemsize)
+            return _with_outputs([output] * op.output_count(len(shapes)), inputs), None, alignment
         plan = resolve_axes(alignment)
-    placements: Sequence[Placement | SymbolicPlacement] = plan.outputs
-    pairs = zip(placements, dims or repeat(None), strict=False)
-    fields: dict[str, Any] = {"outputs": [_output_to_dict(placed, itemsize, shapes, names) for placed, names in pairs]}
-    if plan.result is not None:
-        fields["result"] = _result_to_dict(plan.result, itemsize)
-    return fields, plan, alignment
+    outputs = [
+        _output_to_dict(shape, itemsize, names)
+        for shape, names in zip(op.output_shapes(plan), dims or repeat(None), strict=False)
+    ]
+    return _with_outputs(outputs, [_input_to_dict(placed, shapes) for placed in plan.outputs]), plan, alignment
+
+
+def _with_outputs(outputs: list[dict[str, Any]], inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the response fields with the shapes. An op without outputs has no `shape`."""
+    shape = {"shape": outputs[0]["shape"]} if outputs else {}
+    return {**shape, "outputs": outputs, "broadcast_inputs": inputs}
 
 
 def plan_or_problem(request_size: RequestSize) -> Plan:
@@ -129,13 +131,18 @@ def conflict_to_dict(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lowe
     """Return a conflict and its hints as plain values, in the fields of a ConflictAnswer."""
     return {
         "code": conflict.code,
-        "message": conflict.message,
-        "axis": conflict.axis,
+        **({} if conflict.axis is None else {"axis": conflict.axis}),
+        **({"axes": list(conflict.axes[:_MAX_LISTED_INPUTS])} if conflict.axes else {}),
         "inputs": list(conflict.inputs[:_MAX_LISTED_INPUTS]),
         "sizes": list(conflict.sizes[:_MAX_LISTED_INPUTS]),
-        **({"axes": list(conflict.axes[:_MAX_LISTED_INPUTS])} if conflict.axes else {}),
         "hints": find_hints(op, shapes, lower, conflict=conflict),
+        "message": conflict.message,
     }
+
+
+def op_to_dict(op: Op) -> dict[str, Any]:
+    """Return an op as plain values: its name, and the attributes that are set."""
+    return {"name": op.name} if len(type(op).model_fields) == 1 else op.model_dump(mode="json", exclude_none=True)
 
 
 def _itemsize(dtype: str | None) -> int | None:
@@ -150,34 +157,34 @@ def _itemsize(dtype: str | None) -> int | None:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 
 
-def _output_to_dict(
-    placement: Placement | SymbolicPlacement, itemsize: int | None, shapes: tuple[Shape, ...], dims: list[str] | None
-) -> dict[str, Any]:
+def _output_to_dict(shape: Sequence[int | str], itemsize: int | None, dims: list[str] | None = None) -> dict[str, Any]:
     """Return an output as plain values, in the fields of an OutputShape."""
-    output: dict[str, Any] = {"shape": [*placement.shape], "input": placement.input}
-    if placement.merges is not None or placement.input_shape != shapes[placement.input]:
-        output["factors"] = placement.output_shape
-        output["shape"] = [int64_or_text(size) if isinstance(size, int) else size for size in placement.shape]
-    output["axes"] = placement.output_axes
-    output["broadcast_axes"] = placement.broadcast_axes
-    if isinstance(placement, SymbolicPlacement):
-        output["maybe_broadcast_axes"] = placement.maybe_broadcast_axes
-    elements = _element_count(placement.shape)
-    output["elements"] = None if elements is None else int64_or_text(elements)
+    output: dict[str, Any] = {"shape": [*map(_size_to_json, shape)]}
+    elements = _element_count(shape)
+    if elements is not None:
+        output["elements"] = int64_or_text(elements)
     if dims is not None:
         output["dims"] = dims
-    if itemsize is not None:
-        output["nbytes"] = None if elements is None else int64_or_text(elements * itemsize)
+    if itemsize is not None and elements is not None:
+        output["nbytes"] = int64_or_text(elements * itemsize)
     return output
 
 
-def _result_to_dict(shape: Sequence[int | str], itemsize: int | None) -> dict[str, Any]:
-    """Return a result as plain values, in the fields of a ResultShape."""
-    elements = _element_count(shape)
-    result = {"shape": shape, "elements": None if elements is None else int64_or_text(elements)}
-    if itemsize is not None:
-        result["nbytes"] = None if elements is None else int64_or_text(elements * itemsize)
-    return result
+def _input_to_dict(placement: Placement | SymbolicPlacement, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+    """Return an input after broadcasting as plain values, in the fields of a BroadcastInput."""
+    fields: dict[str, Any] = {"input": placement.input, "shape": [*placement.shape]}
+    if placement.merges is not None or placement.input_shape != shapes[placement.input]:
+        fields["shape"] = [*map(_size_to_json, placement.shape)]
+        fields["factors"] = placement.output_shape
+    fields["axes"] = placement.output_axes
+    fields["broadcast_axes"] = placement.broadcast_axes
+    if isinstance(placement, SymbolicPlacement) and placement.maybe_broadcast_axes:
+        fields["maybe_broadcast_axes"] = placement.maybe_broadcast_axes
+    return fields
+
+
+def _size_to_json(size: int | str) -> int | str:
+    return int64_or_text(size) if isinstance(size, int) else size
 
 
 def _element_count(shape: Sequence[int | str]) -> int | None:
@@ -186,20 +193,15 @@ def _element_count(shape: Sequence[int | str]) -> int | None:
     return prod(integers) if len(integers) == len(shape) or 0 in integers else None
 
 
-def _right_aligned_outputs(alignment: RightAlignment, common: Shape, itemsize: int | None) -> list[dict[str, Any]]:
-    """Return the outputs of right-aligned inputs that broadcast to the shape `common`. Most checks take this path."""
+def _right_aligned_inputs(alignment: RightAlignment, common: Shape) -> list[dict[str, Any]]:
+    """Return right-aligned inputs that broadcast to the shape `common`. Most checks take this path."""
     shapes, masks = alignment.input_shapes, alignment.nonunit_masks
-    elements = prod(common)
-    count = int64_or_text(elements)
     axes_of = _uncached_axes if len(shapes) > MAX_CACHED_INPUTS else _cached_axes
-    outputs: list[dict[str, Any]] = []
+    shape, inputs = [*common], []
     # On Python 3.11, a comprehension would make the whole check 2 % slower.
     for number, axes, added in axes_of(tuple(map(len, shapes)), masks, len(common)):
-        outputs.append({"shape": common, "input": number, "axes": axes, "broadcast_axes": added, "elements": count})
-    if itemsize is not None:
-        for output in outputs:
-            output["nbytes"] = int64_or_text(elements * itemsize)
-    return outputs
+        inputs.append({"input": number, "shape": shape, "axes": axes, "broadcast_axes": added})
+    return inputs
 
 
 def _uncached_axes(

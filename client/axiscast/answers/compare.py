@@ -21,7 +21,7 @@ from .limits import MAX_SYMBOLIC_MILLISECONDS
 from .plain_check import PlainCheck
 from .symbolic import shared_plans
 
-_FIELDS = ("compatible", "outputs", "result", "conditions", "hints", "conflict", "warnings")
+_FIELDS = ("compatible", "op", "shape", "outputs", "broadcast_inputs", "conflict", "conditions", "hints", "warnings")
 
 
 def answer_compare(request: CompareRequest) -> CompareAnswer:
@@ -53,12 +53,12 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
         if not is_listed and answer["compatible"] is False:
             continue
         plain_op = op.model_dump(mode="json", exclude_none=True)
-        key = _result_key(op.name, answer)
+        key = _result_key(op, answer)
         if key in keys:
             results[keys.index(key)]["also"].append(plain_op)
         else:
             keys.append(key)
-            results.append({"op": plain_op, "also": []} | {key: answer[key] for key in _FIELDS if key in answer})
+            results.append({field: answer[field] for field in _FIELDS if field in answer} | {"also": []})
     if not results:
         raise _no_ops(request)
     for result in results:
@@ -85,15 +85,16 @@ def _is_symbolic(request: CompareRequest) -> bool:
     return any(isinstance(size, Symbol) for shape in request.shapes for size in shape)
 
 
-def _result_key(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
+def _result_key(op: Op, answer: dict[str, Any]) -> tuple[Any, ...]:
     """Return a key that is the same for equal results of one framework, even if messages contain different op names."""
-    conflict = answer.get("conflict")
+    name, conflict = op.name, answer.get("conflict")
     return (
         name.split(".")[0],
-        answer.get("outputs"),
-        answer.get("result"),
+        op.has_common_output_axes,
+        answer.get("shape"),
+        answer.get("broadcast_inputs"),
         answer.get("conditions"),
-        conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes")},
+        conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes") if field in conflict},
         conflict and conflict["message"].replace(name, ""),
         [(warning["code"], warning["message"].replace(name, "")) for warning in answer["warnings"]],
     )

@@ -237,5 +237,5 @@ def why_as_text(answer: WhyAnswer) -> str:
         if answer.check.diagram:
             lines += ["", answer.check.diagram]
         hints = answer.check.conflict.hints if answer.check.conflict else []
-        lines += ["", *(f"hint: {hint.text}" for hint in hints)] if hints else []
+        lines += ["", *(f"hint: {hint.message}" for hint in hints)] if hints else []
     return "\n".join(lines)

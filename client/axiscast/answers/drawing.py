@@ -116,7 +116,7 @@ def _broadcast(
         rows.append(Row("target", _plain(target)))
     ruled = len(rows) if plan and plan.outputs else None
     if plan is not None:
-        outputs = list(map(_output_cells, plan.outputs[:MAX_DRAWN_INPUTS]))
+        outputs = [*map(_output_cells, plan.outputs[: min(op.output_count(len(shapes)), MAX_DRAWN_INPUTS)])]
         alike = len({*map(tuple, outputs)}) == 1
         name = "output" if len(outputs) == 1 else "outputs"
         rows += [

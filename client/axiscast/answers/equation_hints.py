@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
+from typing import Any, NamedTuple
 
 from ..ops import Op, align
 from ..ops.einsum import LabeledProduct
@@ -15,8 +16,31 @@ from ..wire.shapes import format_shape
 
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
 """A function that returns an op's result shape, or None if the input shapes do not broadcast for all sizes."""
-Candidate = tuple[str, Op, tuple[Shape, ...]]
-"""A possible hint, which consists of its text, and of the op and the shapes of the changed request."""
+
+
+class Candidate(NamedTuple):
+    """A possible hint: the change, and the op and the shapes of the changed request."""
+
+    code: str
+    message: str
+    op: Op
+    inputs: tuple[Shape, ...]
+    facts: Mapping[str, Any]
+    """The other fields of messages.Hint, such as the changed input."""
+
+
+def reshape_candidate(
+    message: str, op: Op, inputs: tuple[Shape, ...], number: int, code: str = "reshape", **facts: Any
+) -> Candidate:
+    """Return the candidate in which input `number` has a new shape."""
+    return Candidate(code, message, op, inputs, {"input": number, **facts, "shape": list(inputs[number])})
+
+
+def changed_attributes(op: Op, other: Op) -> dict[str, Any]:
+    """Return the attributes of `other` that differ from those of `op`, which has the same class, as plain values."""
+    fields = other.model_dump(mode="json", exclude_none=True)
+    return {name: value for name, value in fields.items() if getattr(op, name) != getattr(other, name)}
+
 
 MAX_HINT_CHARACTERS = 200
 """The maximum length of an equation for which hints are searched. The search parses an equation for each hint."""
@@ -48,7 +72,8 @@ def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: 
     for candidate in changed:
         other = op.with_labels(candidate)
         if (result := fitting(other, shapes)) is not None:
-            yield f"write {other.text!r}: the result is {format_shape(result)}", other, shapes
+            message = f"write {other.text!r}: the result is {format_shape(result)}"
+            yield Candidate("attributes", message, other, shapes, {"attributes": changed_attributes(op, other)})
     yield from _with_new_axis(op, shapes, differences, fitting)
 
 
@@ -135,7 +160,7 @@ def _with_new_axis(
             if (result := fitting(op, inputs)) is not None:
                 index = ", ".join([":"] * axis + ["None"])
                 words = f"reshape input {number} to {format_shape(wider)}, x[{index}]"
-                yield f"{words}: the result is {format_shape(result)}", op, inputs
+                yield reshape_candidate(f"{words}: the result is {format_shape(result)}", op, inputs, number)
 
 
 def _replaced(operands: tuple[Labels, ...], number: int, labels: Labels) -> tuple[Labels, ...]:

@@ -90,7 +90,7 @@ AXIS_BYTES = 750
 """The estimated memory, in bytes, that each axis of an output takes as Python objects and as text."""
 COMPARED_AXIS_BYTES = 300
 """The estimated memory, in bytes, per op and axis in a comparison."""
-HINTS_BYTES = 8000
+HINTS_BYTES = 10_000
 """The estimated memory, in bytes, of one conflict or warning and its hints, in a response that can have several."""
 CONDITION_BYTES = 6000
 """The estimated memory, in bytes, per condition on symbolic sizes. A condition may contain several long names."""

@@ -172,22 +172,22 @@ def _message(expression: Expression, names: list[str], target: str, answer: dict
     start = _listed(expression, dict(zip(names, answer["inputs"], strict=False)))
     if conflict is None:
         return f"{start} {answer['message']}"
-    own = [hint["text"] for hint in conflict["hints"] if hint["op"] and hint["op"]["name"] == answer["op"]["name"]]
-    text = own[0][:1].upper() + own[0][1:].removesuffix(": the shapes then fit") if own else conflict["message"]
+    own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == answer["op"]["name"]]
+    text = own[0]["message"] if own else conflict["message"]
+    text = text[:1].upper() + text[1:].removesuffix(": the shapes then fit")
     text = _in_names(text, names)
     message = f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
     also = _same_change(expression, names, answer["inputs"], own[0]) if own else ""
     return f"{message} {also}{_class_labels(expression)}".rstrip()
 
 
-def _same_change(expression: Expression, names: list[str], inputs: list[Any], hint: str) -> str:
+def _same_change(expression: Expression, names: list[str], inputs: list[Any], hint: dict[str, Any]) -> str:
     """Return a sentence for each sibling with the shape of the input that the hint reshapes: it conflicts as well."""
-    changed = {int(found[1]) for found in _INPUT.finditer(hint)} & {*range(len(names))}
-    if expression.function != "add" or len(changed) != 1 or not hint.startswith("reshape"):
+    if expression.function != "add" or hint["code"] != "reshape":
         return ""
-    (number,) = changed
+    number, text = hint["input"], hint["message"]
     sentences = [
-        f"Also {_in_names(hint, [*names[:number], name, *names[number + 1 :]]).removesuffix(': the shapes then fit')}. "
+        f"Also {_in_names(text, [*names[:number], name, *names[number + 1 :]]).removesuffix(': the shapes then fit')}. "
         for name, array in expression.siblings
         if array is not None and array.shape == tuple(inputs[number]) and name != names[number]
     ]

@@ -17,7 +17,7 @@ from ..plan.resolution import has_integer_mismatch, try_resolve
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.shapes import format_shape
-from .equation_hints import Candidate, Try, equation_candidates
+from .equation_hints import Candidate, Try, changed_attributes, equation_candidates, reshape_candidate
 from .symbolic import SymbolicPlan
 
 MAX_HINTS = 3
@@ -88,10 +88,11 @@ def find_hints(
         return plan.outputs[0].shape if plan.outputs else ()
 
     try:
-        for text, other, inputs in (candidates or _candidates)(op, shapes, target, fitting, numbers):
+        for candidate in (candidates or _candidates)(op, shapes, target, fitting, numbers):
+            other, inputs = candidate.op, candidate.inputs
             if of_integers and isinstance(other, LabeledProduct) and other.known_deviation(inputs, None):
                 continue  # the release refuses the equation
-            found.setdefault((other, inputs), hint_to_dict(text, other, inputs))
+            found.setdefault((other, inputs), hint_to_dict(candidate))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
@@ -123,10 +124,11 @@ def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
     return len(shapes) <= MAX_HINT_INPUTS and max(map(len, lists)) <= MAX_HINT_ENTRIES
 
 
-def hint_to_dict(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+def hint_to_dict(found: Candidate) -> dict[str, Any]:
     """Return a hint as plain values, in the fields of messages.Hint."""
-    plain_op = op.model_dump(mode="json", exclude_none=True)
-    return {"text": text, "op": plain_op, "inputs": [list(shape) for shape in shapes]}
+    plain_op = found.op.model_dump(mode="json", exclude_none=True)
+    request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
+    return {"code": found.code, **found.facts, "request": request, "message": found.message}
 
 
 def _candidates(
@@ -164,10 +166,9 @@ def multiplied_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> It
     if _sums_agree(op, shapes):
         return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
     for numbers in ((1,), (0,), (0, 1)):
-        if changed := _transposed(op, shapes, numbers):
-            words, other, inputs = changed
-            if (result := fitting(other, inputs)) is not None:
-                yield f"{words}: the result is {format_shape(result)}", other, inputs
+        changed = _transposed(op, shapes, numbers)
+        if changed and (result := fitting(changed.op, changed.inputs)) is not None:
+            yield changed._replace(message=f"{changed.message}: the result is {format_shape(result)}")
     left, right, *others = shapes
     vectors = [(1, (*right, 1), "x[..., None]"), (0, (*left[:-1], 1, *left[-1:]), "x[..., None, :]")]
     vectors += [(0, (*left, 1), "x[..., None]")] if len(left) == 1 else []
@@ -176,10 +177,11 @@ def multiplied_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> It
         inputs = _with(shapes, number, shape)
         if shapes[number] and (result := fitting(op, inputs)) is not None:
             text = f"reshape input {number} to {format_shape(shape)}, {words}: the result is {format_shape(result)}"
-            yield text, op, inputs
+            yield reshape_candidate(text, op, inputs, number)
     exchanged = (right, left, *others)
     if left != right and (result := fitting(op, exchanged)) is not None:
-        yield f"exchange inputs 0 and 1: the result is {format_shape(result)}", op, exchanged
+        message = f"exchange inputs 0 and 1: the result is {format_shape(result)}"
+        yield Candidate("exchange-inputs", message, op, exchanged, {"inputs": [0, 1]})
 
 
 def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
@@ -200,13 +202,16 @@ def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> 
         kinds = {name: type(getattr(op, name)) for name in changes}  # a bool, or an integer in ONNX
         changes = {name: kinds[name](value) for name, value in changes.items()}
         words = " and ".join(f"{name}={value}" for name, value in changes.items())
-        return f"write {words}", type(op).model_validate(op.__dict__ | changes), shapes
+        changed = type(op).model_validate(op.__dict__ | changes)
+        return Candidate("attributes", f"write {words}", changed, shapes, {"attributes": changes})
     inputs = shapes
     for number in numbers:
         *stack, rows, columns = shapes[number]
         inputs = _with(inputs, number, (*stack, columns, rows))
     which = " and ".join(f"input {number} to {format_shape(inputs[number])}" for number in numbers)
-    return f"transpose {which}", op, inputs
+    if len(numbers) == 1:
+        return reshape_candidate(f"transpose {which}", op, inputs, numbers[0], "transpose")
+    return Candidate("transpose", f"transpose {which}", op, inputs, {"inputs": list(numbers)})
 
 
 def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:
@@ -235,7 +240,8 @@ def swapped_candidates(
             swapped[one], swapped[other] = second, first
             inputs = _with(shapes, number, tuple(swapped))
             if fitting(op, inputs) is not None:
-                yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits", op, inputs
+                text = f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits"
+                yield reshape_candidate(text, op, inputs, number, "swap-axes", axes=[one, other])
                 return
 
 
@@ -269,7 +275,7 @@ def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try, numbers
                     last = max(axis for axis in range(rank) if axis not in kept)
                     index = ", ".join(":" if axis in kept else "None" for axis in range(last + 1))
                     text = f"reshape input {number} to {format_shape(wider)}, x[{index}]: the shapes then fit"
-                    yield text, op, inputs
+                    yield reshape_candidate(text, op, inputs, number)
                     break
         narrower = shape
         while narrower[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
@@ -277,7 +283,7 @@ def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try, numbers
             inputs = _with(shapes, number, narrower)
             if fitting(op, inputs) is not None:
                 text = f"remove the leading axes of size 1 from input {number}: {format_shape(narrower)} fits"
-                yield text, op, inputs
+                yield reshape_candidate(text, op, inputs, number)
                 break
 
 
@@ -290,7 +296,7 @@ def _paired(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candida
     inputs = _with(shapes, 0, wider)
     if (output := fitting(op, inputs)) is not None:
         text = f"to combine all pairs of rows, reshape input 0 to {format_shape(wider)}, x[:, None]"
-        yield f"{text}: the output is {format_shape(output)}", op, inputs
+        yield reshape_candidate(f"{text}: the output is {format_shape(output)}", op, inputs, 0, "all-pairs")
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
@@ -307,11 +313,12 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
     except ValidationError:  # this attribute does not accept symbolic names
         changed = op
     if changed != op and fitting(changed, shapes) is not None:
-        yield f"write {op.target}={format_shape(spelled)}: {op.name} does not accept -1", changed, shapes
+        text = f"write {op.target}={format_shape(spelled)}: {op.name} does not accept -1"
+        yield _other_candidate(text, op, changed, shapes)
     keeping = mindspore.broadcast_to(shape=target)
     if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes) is not None:
         text = f"{keeping.name} accepts this target: -1 then keeps the input's size, as in {format_shape(spelled)}"
-        yield text, keeping, shapes
+        yield _other_candidate(text, op, keeping, shapes)
 
 
 def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
@@ -320,7 +327,14 @@ def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) ->
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
         if other != op and (output := fitting(other, shapes)) is not None:
-            yield f"{words} fits: the output is {format_shape(output)}", other, shapes
+            yield _other_candidate(f"{words} fits: the output is {format_shape(output)}", op, other, shapes)
+
+
+def _other_candidate(message: str, op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
+    """Return the candidate that applies `other` to the same shapes: the same op with other attributes, or another."""
+    if type(other) is type(op):
+        return Candidate("attributes", message, other, shapes, {"attributes": changed_attributes(op, other)})
+    return Candidate("other-op", message, other, shapes, {})
 
 
 def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
@@ -356,4 +370,5 @@ def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)
         if lacking and fitting(other, shapes) is not None:
-            yield f"initial_broadcast_axes={list(lacking)} fits", other, shapes
+            facts = {"attributes": {"initial_broadcast_axes": list(lacking)}}
+            yield Candidate("attributes", f"initial_broadcast_axes={list(lacking)} fits", other, shapes, facts)

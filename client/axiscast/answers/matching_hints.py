@@ -38,11 +38,12 @@ def _candidates(
     if not op.has_common_output_axes:
         yield from multiplied_candidates(op, shapes, fitting)
         return
-    for text, _, inputs in swapped_candidates(op, shapes, target, fitting, numbers):
-        yield f"{_meetings(op, shapes, inputs)[0]}: {text}", op, inputs
-    for text, _, inputs in reshaped_candidates(op, shapes, fitting, numbers):
-        before, after = _meetings(op, shapes, inputs)
-        yield f"{before}: {after}, {text.removesuffix(': the shapes then fit')}", op, inputs
+    for found in swapped_candidates(op, shapes, target, fitting, numbers):
+        yield found._replace(message=f"{_meetings(op, shapes, found.inputs)[0]}: {found.message}")
+    for found in reshaped_candidates(op, shapes, fitting, numbers):
+        before, after = _meetings(op, shapes, found.inputs)
+        change = found.message.removesuffix(": the shapes then fit")
+        yield found._replace(message=f"{before}: {after}, {change}")
 
 
 def _meetings(op: Op, shapes: tuple[Shape, ...], inputs: tuple[Shape, ...]) -> tuple[str, str]:

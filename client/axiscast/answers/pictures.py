@@ -25,6 +25,7 @@ from .terminal_text import (
     check_as_text,
     comparison_groups,
     hints_of,
+    is_product,
     result_line,
     result_shapes_text,
     translation_as_text,
@@ -70,7 +71,7 @@ class Picture(NamedTuple):
             return svg_document(title, parts)
         verdict = verdict_of(answer)
         message = [Paragraph(answer.conflict.message)] if answer.conflict else []
-        below = [Paragraph(f"if {condition.text}", "maybe") for condition in answer.conditions[:_MAX_LISTED]]
+        below = [Paragraph(f"if {condition.message}", "maybe") for condition in answer.conditions[:_MAX_LISTED]]
         below += [Paragraph(line, "maybe") for line in axis_size_lines(answer)]
         below += [Paragraph(warning.message, "maybe") for warning in answer.warnings]
         return svg_document(verdict.text, [verdict, *_fixes(answer), *message, self.block(), *below])
@@ -102,12 +103,12 @@ def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
         return Paragraph(f"⚠ Broadcasts{to}: probably not what you want", "head maybe")
     if answer.compatible is None:
         return Paragraph(f"Broadcasts{to} for some sizes", "head maybe")
-    return Paragraph(f"✓ Fits: the result is {shapes}" if answer.result else f"✓ Broadcasts{to}", "head yes")
+    return Paragraph(f"✓ Fits: the result is {shapes}" if is_product(answer) else f"✓ Broadcasts{to}", "head yes")
 
 
 def _fixes(answer: CheckAnswer | Comparison) -> list[Part]:
     hints = [*hints_of(answer), *(warning.hint for warning in answer.warnings if answer.conflict is None)]
-    return [Paragraph(f"Fix: {hint.text}", "fix") for hint in hints if hint is not None]
+    return [Paragraph(f"Fix: {hint.message}", "fix") for hint in hints if hint is not None]
 
 
 def _outcome(request: CheckRequest | PlainCheck, is_symbolic: bool) -> Any:

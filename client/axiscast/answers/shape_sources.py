@@ -126,7 +126,7 @@ def _rearrange(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) ->
     """
     shape, number = placement.output_shape, placement.input
     tensors = max(kind.min_inputs, 1)
-    outputs = tuple(_identity(place, shape) for place in range(kind.output_count(tensors)))
+    outputs = tuple(_identity(place, shape) for place in range(kind.broadcast_input_count(tensors)))
     op = from_plan(kind, Plan((shape,) * tensors, outputs))
     if op is None:
         return None
@@ -174,7 +174,7 @@ def _steps_with_pair(
 
     The steps are None if no op of this kind can use the source shape.
     """
-    if kind.output_count(2) == 1:
+    if kind.broadcast_input_count(2) == 1:
         if prod(source) == prod(placement.output_shape):
             yield placement.output_shape, steps_with_one_op(Plan((shape, placement.output_shape), (placement,)), kind)
         if kind.selects_shape_axes and (source_shape := _source_axes(placement, source, once=True)) is not None:

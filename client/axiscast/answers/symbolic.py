@@ -409,10 +409,11 @@ def _condition(clause: Clause, variables: SymbolTable) -> Condition:
     if clause.divides:
         ((side, divisor),) = pairs
         text = f"{_in_words(divisor)} divides {_in_words(side)}"
-        return Condition(any=[Equation(divides=(divisor, side))], text=text)
+        return Condition(code="divides", any=[Equation(divides=(divisor, side))], message=text)
     return Condition(
+        code="equal",
         any=[Equation(equal=pair) for pair in pairs],
-        text=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),
+        message=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),
     )
 
 

@@ -29,7 +29,7 @@ def validate_outputs(
     """
     plan = plan_or_problem(request_size)
     if not plan.outputs:
-        detail = f"{request_size.op.name} has no outputs: use check instead"
+        detail = f"{request_size.op.name} broadcasts no input here: use check instead"
         raise Problem("invalid-request", detail, pointer="/op")
     if window is not None:
         _validate_window(window, plan)
@@ -74,7 +74,7 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
     """
     plan = plan_or_problem(request_size)
     if not plan.outputs:
-        detail = f"{request_size.op.name} has no outputs, so it has no gradients"
+        detail = f"{request_size.op.name} broadcasts no input here, so it has no gradients"
         raise Problem("invalid-request", detail, pointer="/op")
     if len(gradients) != len(plan.outputs):
         raise Problem(

@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..messages import CheckAnswer, Comparison, Hint, SkippedOp, TranslateAnswer, Warned
+from ..messages import CheckAnswer, Comparison, SkippedOp, TranslateAnswer
+from ..messages.check_answer import Verdict
 from ..messages.conditions import Condition
+from ..messages.facts import Hint, Warned
 from ..ops import OPS
 from ..wire.shapes import format_shape
 
@@ -23,13 +25,13 @@ def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) 
     diagram = diagram or getattr(answer, "diagram", None)
     lines = [*([diagram, ""] if diagram else []), result_line(answer)]
     lines += axis_size_lines(answer)
-    lines += [f"hint: {hint.text}" for hint in hints_of(answer)]
+    lines += [f"hint: {hint.message}" for hint in hints_of(answer)]
     return "\n".join([*lines, *warning_lines(answer.warnings)])
 
 
 def axis_size_lines(answer: CheckAnswer | Comparison) -> list[str]:
     """Return a line for each output axis whose size is explained."""
-    return [f"output axis {size.axis} has size {size.text}" for size in getattr(answer, "axis_sizes", [])]
+    return [f"output axis {size.axis} has size {size.message}" for size in getattr(answer, "axis_sizes", [])]
 
 
 def hints_of(answer: CheckAnswer | Comparison) -> Sequence[Hint]:
@@ -69,16 +71,16 @@ def comparison_groups(
 ) -> list[ComparisonGroup]:
     """Return a group for each distinct verdict of a comparison. Matrix products and skipped ops come last."""
     groups: dict[tuple[bool, str, str], list[Comparison]] = {}
-    for result in sorted(results, key=lambda result: (_is_product(result), _ORDER[result.compatible])):
-        groups.setdefault((_is_product(result), *_verdict(result)), []).append(result)
+    for result in sorted(results, key=lambda result: (is_product(result), _ORDER[result.compatible])):
+        groups.setdefault((is_product(result), *_verdict(result)), []).append(result)
     found = [
         ComparisonGroup(
             verdict,
-            f"matrix product: {details}" if is_product else details,
+            f"matrix product: {details}" if multiplies else details,
             "; ".join(map(_ops_text, members)),
             _shared_hint(members),
         )
-        for (is_product, verdict, details), members in groups.items()
+        for (multiplies, verdict, details), members in groups.items()
     ]
     reasons: dict[str, list[str]] = {}
     for each in skipped:
@@ -91,14 +93,16 @@ def comparison_groups(
 _ORDER = {True: 0, None: 1, False: 2}
 
 
-def _is_product(result: Comparison) -> bool:
-    kind = OPS.get(str(result.op["name"]))
+def is_product(answer: Verdict[Any]) -> bool:
+    """Return whether the op of an answer sums over axes, as a matrix product does."""
+    name = answer.op["name"] if isinstance(answer.op, Mapping) else getattr(answer.op, "name", "")
+    kind = OPS.get(str(name))
     return kind is not None and not kind.has_common_output_axes
 
 
 def _shared_hint(results: Sequence[Comparison]) -> str | None:
     """Return the first hint that all these results contain, or None if they share no hint."""
-    first, *others = ([hint.text for hint in hints_of(result)] for result in results)
+    first, *others = ([hint.message for hint in hints_of(result)] for result in results)
     return next((hint for hint in first if all(hint in hints for hints in others)), None)
 
 
@@ -142,9 +146,8 @@ def translation_as_text(answer: TranslateAnswer) -> str:
 
 
 def result_shapes_text(answer: CheckAnswer | Comparison) -> str:
-    """Return the shape of the result as text. If there is no result, return the distinct shapes of the outputs."""
-    shapes = [answer.result.shape] if answer.result else [output.shape for output in answer.outputs]
-    return ", ".join(dict.fromkeys(map(format_shape, shapes)))
+    """Return the distinct shapes of the outputs as text."""
+    return ", ".join(dict.fromkeys(format_shape(output.shape) for output in answer.outputs))
 
 
 def warning_lines(warnings: Iterable[Warned]) -> list[str]:
@@ -154,7 +157,7 @@ def warning_lines(warnings: Iterable[Warned]) -> list[str]:
 
 def join_conditions(conditions: Sequence[Condition]) -> str:
     """Return the conditions as one sentence. If there are several, alternatives are enclosed in parentheses."""
-    texts = [condition.text for condition in conditions[:_MAX_CONDITIONS]]
+    texts = [condition.message for condition in conditions[:_MAX_CONDITIONS]]
     if len(conditions) > 1:
         texts = [f"({text})" if " or " in text else text for text in texts]
     if len(conditions) > len(texts):

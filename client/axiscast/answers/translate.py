@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import chain
 from math import gcd, prod
 
-from ..messages import Step, TranslateAnswer, TranslateRequest, Warned
+from ..messages import Step, TranslateAnswer, TranslateRequest
+from ..messages.facts import Warned
 from ..messages.notation import JsonNotation
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, Op, op_class
@@ -174,9 +175,9 @@ def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:
     elements, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
     others = [prod(shape) for number, shape in enumerate(plan.input_shapes) if number != output.input]
     if kind.selects_shape_axes:
-        counts = others if kind.output_count(2) == 1 else [prod(others)]
+        counts = others if kind.broadcast_input_count(2) == 1 else [prod(others)]
         return any(count == 0 or (elements and _has_prime_factors(count, elements // own)) for count in counts)
-    if kind.output_count(2) == 1:
+    if kind.broadcast_input_count(2) == 1:
         return elements in others
     if elements == 0:
         return 0 in others

@@ -10,6 +10,7 @@ from ..ops import Op
 from ..plan.alignment import Alignment
 from ..plan.plan import Shape
 from ..wire.shapes import format_shape
+from .equation_hints import reshape_candidate
 from .hints import Lower, hint_to_dict, is_small
 from .outer_products import InputReshape, elementwise_fixes, explicit_all_pairs, outer_product_of, rows_of, two_sided_of
 from .two_sided import TwoSidedBroadcast
@@ -34,7 +35,7 @@ def input_warnings(
     if "mutual-stretch" in warn and (found := two_sided_of(alignment)):
         remedy = "If only one of them should expand, the other input lacks an axis."
         message = f"{_meeting(found, shapes, alignment, outputs)} {remedy}"
-        warnings.append({"code": found.kind, "message": message})
+        warnings.append({"code": found.kind, **_places(found), "message": message})
     if "rank-promotion" in warn:
         warnings += rank_promotion_warnings(shapes, outputs)
     return warnings
@@ -84,7 +85,7 @@ def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[st
         f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to match input {highest} of "
         f"shape {format_shape(shapes[highest])}. Write the axes explicitly if this is not intended."
     )
-    return [{"code": "rank-promotion", "message": message}]
+    return [{"code": "rank-promotion", "inputs": [lowest, highest], "message": message}]
 
 
 def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
@@ -107,18 +108,24 @@ def _square_warning(
 ) -> dict[str, Any]:
     """Return the warning about an accidental outer product, with a hint if changing one input fixes it."""
     meeting = _meeting(found, shapes, alignment, outputs)
-    message = f"{meeting} To combine them element by element, give all inputs the same axes."
-    warning: dict[str, Any] = {"code": found.kind, "message": message}
-    if not is_small(op, shapes):
-        return warning
-    if fix := next(elementwise_fixes(op, shapes, alignment, found, lower), None):
-        code = _changed_input(fix)
-        text = f"write {code}, of shape {format_shape(fix.shape)}: the output is {format_shape(fix.output)}"
-        warning["hint"] = hint_to_dict(text, op, fix.inputs)
-        warning["message"] = f"{meeting} To combine them element by element, write {code}."
-    if meant := explicit_all_pairs(op, shapes, alignment, found, lower):
-        warning["message"] += f" If you want all pairs, write {_changed_input(meant)}."
+    fix, meant = None, None
+    if is_small(op, shapes):
+        fix = next(elementwise_fixes(op, shapes, alignment, found, lower), None)
+        meant = explicit_all_pairs(op, shapes, alignment, found, lower)
+    warning: dict[str, Any] = {"code": found.kind, **_places(found)}
+    remedy = "give all inputs the same axes"
+    if fix is not None:
+        remedy = f"write {_changed_input(fix)}"
+        text = f"{remedy}, of shape {format_shape(fix.shape)}: the output is {format_shape(fix.output)}"
+        warning["hint"] = hint_to_dict(reshape_candidate(text, op, fix.inputs, fix.input))
+    pairs = f" If you want all pairs, write {_changed_input(meant)}." if meant else ""
+    warning["message"] = f"{meeting} To combine them element by element, {remedy}.{pairs}"
     return warning
+
+
+def _places(found: TwoSidedBroadcast) -> dict[str, list[int]]:
+    """Return the inputs that expand each other, and the axis along which each of them expands."""
+    return {"inputs": list(found.inputs), "axes": list(found.axes)}
 
 
 def _changed_input(change: InputReshape) -> str:

@@ -18,14 +18,13 @@ from ..messages.arguments import OpLike, plain_op
 from ..messages.base import ListOf
 from ..messages.notation import PythonNotation
 from ..messages.validation import validate
-from ..messages.value_arguments import ShapeLike
+from ..messages.value_arguments import InputShape
 from ..plan.plan import Placement, Shape
 from ..wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
 from ..wire.shapes import MAX_SIZE, ShapeField
 from ..wire.tensors import Array, replicated_axes, to_little_endian
 from .array_libraries import Like, may_overlap
 from .tensor_arguments import ResultOptions, TensorLayout, read_backprop, read_broadcast
-from .window import WindowLike
 
 _OUTPUT_TEXT = (
     "the outputs need {nbytes} bytes of memory (the largest shape is {shape}), but this machine has {limit}: use "
@@ -40,15 +39,14 @@ class _ShapesRequest(IntegerRequest):
     inputs: ListOf[ShapeField]
 
 
-def compute_broadcast(
-    op: OpLike, arrays: Sequence[Any], layout: TensorLayout | None, window: WindowLike | None, out: Any, like: Like
-) -> list[Any]:
-    """Return the outputs of an op. This function implements axiscast.broadcast."""
+def compute_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) -> list[Any]:
+    """Return the inputs of an op after broadcasting. This function implements axiscast.broadcast."""
+    layout, _, out, like = options
     if layout not in (None, "dense", "strided"):
         raise ValueError(f'layout must be "dense", "strided" or None, not {layout!r:.40}')
     if layout is None and (out is not None or like != "numpy"):
         layout = "dense"  # results that are written to `out` or converted to another library are copies
-    arguments = read_broadcast(op, arrays, ResultOptions(layout or "dense", window, out, like))
+    arguments = read_broadcast(op, arrays, options._replace(layout=layout or "dense"))
     inputs, targets = arguments.inputs, arguments.targets
     box = None if arguments.window is None else [(start, stop) for start, stop in arguments.window]
     request_size = _request_size(op, inputs, [array.shape for array in inputs])
@@ -102,7 +100,7 @@ def _check_targets(targets: Sequence[Array], dtypes: Sequence[np.dtype[Any]], sh
             raise ValueError(f"out is {target.dtype} {target.shape}, but the output is {dtype} {shape}")
 
 
-def compute_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like) -> list[Any]:
+def compute_backprop(op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like) -> list[Any]:
     """Return the gradients of an op's inputs. This function implements axiscast.backprop."""
     arguments = read_backprop(op, shapes, gradients, like)
     request_size = _request_size(op, arguments.gradients, arguments.shapes)

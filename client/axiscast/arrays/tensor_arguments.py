@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..errors import InvalidAnswer
-from ..messages.arguments import OpLike, known_op
-from ..messages.value_arguments import ShapeLike, map_inputs, read_sizes
+from ..messages.arguments import OpLike, broadcast_op, known_op, resolve_op
+from ..messages.tensors import BroadcastRequest
+from ..messages.value_arguments import InputShape, map_inputs, read_integer_shape
 from ..ops import Op
 from ..plan.alignment import ShapeMismatch
 from ..wire.shapes import format_shape, is_unordered
@@ -24,10 +25,28 @@ ResultsConverter = Callable[[list[Array]], list[Any]]
 class ResultOptions(NamedTuple):
     """The options of `broadcast` that determine the results. Client.broadcast describes each option."""
 
-    layout: TensorLayout = "dense"
+    layout: TensorLayout | None = "dense"
     window: WindowLike | None = None
     out: Any = None
     like: Like = "numpy"
+
+
+def broadcast_arguments(
+    op_and_arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any], keywords: Sequence[str] = ()
+) -> tuple[OpLike, Sequence[Any], ResultOptions]:
+    """Return the op, the arrays and the options of a broadcast.
+
+    The first argument is an op, an array or a BroadcastRequest. `keywords` are the call's keywords beside the options.
+    Raises TypeError if there are arguments beside a request.
+    """
+    first, *others = op_and_arrays or (None,)
+    if not isinstance(first, BroadcastRequest):
+        op, arrays = broadcast_op(op_and_arrays)
+        return resolve_op(op, attributes, (*ResultOptions._fields, *keywords)), arrays, options
+    if others or attributes or options.window is not None:
+        raise TypeError("a request is complete: pass only the request, broadcast(request)")
+    inputs = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(first.inputs)]
+    return first.op, inputs, options._replace(layout=first.layout, window=first.window)
 
 
 class BroadcastArguments(NamedTuple):
@@ -63,7 +82,7 @@ class BackpropArguments(NamedTuple):
     convert: ResultsConverter
 
 
-def read_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like) -> BackpropArguments:
+def read_backprop(op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like) -> BackpropArguments:
     """Return the validated arguments of `backprop`. Raises TypeError or ValueError if an argument is invalid."""
     input_shapes = _input_shapes(op, shapes)
     sizes = tuple(map(tuple, input_shapes))
@@ -79,7 +98,7 @@ def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
     return [to_numpy(array) for array in arrays]
 
 
-def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
+def _input_shapes(op: OpLike, shapes: Sequence[InputShape]) -> list[list[int]]:
     """Return the input shapes of `backprop`. Raises TypeError for an array, or for one shape that is not in a list."""
     expected = "shapes must be a list with the shape of each input"
     if isinstance(shapes, (str, Mapping)) or is_unordered(shapes) or not isinstance(shapes, Iterable):
@@ -90,13 +109,13 @@ def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
     is_one_shape = all(isinstance(shape, int) for shape in shapes)
     if is_one_shape and isinstance(op, Op) and op.input_count_problem(len(shapes)):
         raise TypeError(f"{expected}: write [{format_shape(shapes)}]")
-    return map_inputs(shapes, read_sizes)
+    return map_inputs(shapes, read_integer_shape)
 
 
 def _results_converter(
     op: OpLike,
     arrays: Sequence[Any],
-    layout: str,
+    layout: str | None,
     like: Like,
     axes_of_results: Callable[[Op], Iterable[tuple[int, list[ResultAxis]]]],
 ) -> ResultsConverter:
@@ -114,7 +133,7 @@ def _results_converter(
         raise ValueError(
             f'like="input" supports only ops and attributes that this version of axiscast knows, not {op!r}'
         )
-    converters = [result_converter(array, layout) for array in arrays]
+    converters = [result_converter(array, layout or "dense") for array in arrays]
 
     def convert(results: list[Array]) -> list[Any]:
         try:

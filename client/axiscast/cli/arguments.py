@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from ..messages import WarningKind
 from ..messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
+from ..messages.check_request import WarningKind
 from ..messages.notation import ArgumentNotation
 from ..messages.validation import M, validate
 from ..ops import ALIASES, OPS, op_class
@@ -79,8 +79,7 @@ def op_options(command: F) -> F:
         "op_name",
         metavar="NAME",
         shell_complete=complete_ops,
-        help="The op. `axiscast ops` lists all ops. "
-        "Default: numpy.broadcast_arrays, or numpy.broadcast_to with --shape.",
+        help="The op. `axiscast ops` lists all ops. Default: the rule of NumPy, or numpy.broadcast_to with --shape.",
     )(command)
 
 
@@ -156,13 +155,15 @@ class ShapeCommand(click.Command):
         return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
 
 
-def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def op_from_options(
+    name: str | None, options: dict[str, Any], default: str = "numpy.broadcast_arrays"
+) -> dict[str, Any]:
     """Return the op that --op and the attribute options specify, as a plain map."""
     attributes = {key: text for key, text in options.items() if text is not None}
     if name is not None and not name.strip():
         raise click.UsageError(f"--op is empty: write the name of an op, or omit it{UNSET_VARIABLE_HINT}")
     if name is None:
-        name = "numpy.broadcast_to" if "shape" in attributes else "numpy.broadcast_arrays"
+        name = "numpy.broadcast_to" if "shape" in attributes else default
     kind = op_class(name)
     if kind is None:
         return {"name": name}  # validation will report that this op is unknown

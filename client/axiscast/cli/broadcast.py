@@ -86,9 +86,9 @@ def broadcast_command(
     if not outputs:
         _print_outputs(request.op, arrays, answer, url, as_json)
         return
-    if len(outputs) != len(answer.outputs):
+    if len(outputs) != len(answer.broadcast_inputs):
         raise click.UsageError(
-            f"{request.op.name} has {len(answer.outputs)} outputs here, but -o is given {len(outputs)} times: "
+            f"{request.op.name} has {len(answer.broadcast_inputs)} outputs here, but -o is given {len(outputs)} times: "
             "write -o once for each output"
         )
     written = _write_outputs(request.op, arrays, answer, outputs, url)
@@ -118,7 +118,7 @@ def _print_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer, url: st
     """Print the elements of the outputs. Raises UsageError if there are too many elements."""
     import numpy as np
 
-    elements = sum(int(output.elements or 0) for output in answer.outputs)
+    elements = sum(prod(map(int, output.shape)) for output in answer.broadcast_inputs)
     if as_json or elements > MAX_PRINTED_ELEMENTS:
         reason = "--json describes files" if as_json else f"the outputs have {elements} elements, too many to print"
         raise click.UsageError(f"{reason}: name an output file with -o")
@@ -138,7 +138,7 @@ def _write_outputs(
         with _raised_signals(), _temporary_files(destinations) as files:
             outputs = [
                 _create_npy(file, arrays[output.input].dtype, tuple(map(int, output.shape)))
-                for file, output in zip(files, answer.outputs, strict=True)
+                for file, output in zip(files, answer.broadcast_inputs, strict=True)
             ]
             total = sum(array.nbytes for array in outputs)
             with byte_progress(total, MIN_PROGRESS_BYTES, f"{total / 2**20:.0f} MiB") as add_bytes:

@@ -115,7 +115,11 @@ def check_command(
         )
     options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
     fields: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    fields |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
+    fields |= {
+        "op": op_from_options(op_name, attributes, "numpy.broadcast_shapes"),
+        "inputs": parse_shapes(shapes),
+        "explain": True,
+    }
     sys.exit(_check_shapes(validated_request(CheckRequest, fields), url, as_json, svg))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
 import httpx
 
@@ -13,11 +13,13 @@ from ..arrays.array_libraries import Like
 from ..arrays.tensor_arguments import ResultOptions, TensorLayout
 from ..arrays.window import WindowLike
 from ..errors import AxiscastError, ServiceProblem
-from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
+from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
 from ..messages.arguments import OpLike
+from ..messages.check_request import WarningKind
 from ..messages.tensors import CheckedColumns
-from ..messages.value_arguments import ShapeLike, SymbolicShapeLike
+from ..messages.value_arguments import InputShape, ShapeLike, SymbolicInput, SymbolicShapeLike
 from ..messages.why import WhyAnswer
+from ..wire.tensors import Array
 from . import request_building
 from .attempt import Attempt
 from .base_client import BaseClient
@@ -79,38 +81,58 @@ class Client(BaseClient[httpx.BaseTransport]):
         """Close all connections to the service."""
         self._transport.close()
 
+    @overload
     def check(
         self,
+        first: OpLike | InputShape,
         /,
-        op: OpLike,
-        *shapes: SymbolicShapeLike,
+        *shapes: InputShape,
+        dtype: str | None = None,
+        explain: bool = False,
+        assume: None = None,
+        warn: Collection[WarningKind] = (),
+        **attributes: Any,
+    ) -> CheckAnswer: ...
+    @overload
+    def check(
+        self,
+        first: OpLike | CheckRequest | SymbolicInput,
+        /,
+        *shapes: SymbolicInput,
         dtype: str | None = None,
         explain: bool = False,
         assume: Mapping[str, int | str] | None = None,
         warn: Collection[WarningKind] = (),
         **attributes: Any,
-    ) -> CheckAnswer:
-        """Return the output shapes if the shapes broadcast, or the conflict if they do not broadcast.
+    ) -> CheckAnswer[int | str]: ...
+    def check(
+        self,
+        /,
+        *op_and_shapes: OpLike | CheckRequest | SymbolicInput,
+        dtype: str | None = None,
+        explain: bool = False,
+        assume: Mapping[str, int | str] | None = None,
+        warn: Collection[WarningKind] = (),
+        **attributes: Any,
+    ) -> CheckAnswer[Any]:
+        """Return the shapes that an op returns, or the conflict if the shapes do not broadcast.
 
-        A conflict does not raise an exception. `op` is an op object, a map with the op's `name`, or the name itself. If
-        `op` is a name, pass the op's attributes as keyword arguments. `dtype` adds `nbytes` to each output, and
-        `explain` adds a `diagram`. A size may be a name such as "N", a range such as "2..", or "?". `assume` restricts
-        the possible sizes of a name. If the answer depends on unknown sizes, `compatible` is None, and `conditions`
-        lists the conditions. `warn` enables two warnings that correct code often triggers: "mutual-stretch" and
-        "rank-promotion".
+        The arguments and the answer are the same as those of `axiscast.check`.
 
-        >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
-        [8, 7, 6, 5]
-        >>> client.check("numpy.broadcast_arrays", (3,), (4,)).conflict.sizes
-        [3, 4]
-        >>> client.check("torch.expand", (3,), size=(2, -1)).outputs[0].shape
-        [2, 3]
-        >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].text
+        >>> client.check((8, 1, 6, 1), (7, 1, 5)).shape
+        (8, 7, 6, 5)
+        >>> client.check("numpy.add", (3,), (4,)).conflict.sizes
+        (3, 4)
+        >>> client.check("torch.expand", (3,), size=(2, -1)).shape
+        (2, 3)
+        >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].message
         'N == M or M == 1'
         """
-        return self._send(request_building.check(op, shapes, dtype, explain, assume, warn, attributes))
+        return self._send(request_building.check(op_and_shapes, dtype, explain, assume, warn, attributes))
 
-    def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+    def check_batch(
+        self, requests: Iterable[CheckRequest | Mapping[str, Any]]
+    ) -> list[CheckAnswer[int | str] | ServiceProblem]:
         """Return the answers to many checks, in order. All checks are sent in one request.
 
         Each check is a map such as {"op": op, "inputs": [shape, ...]}. An invalid check does not affect the other
@@ -137,7 +159,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.check_columns(op, columns, attributes))
 
-    def can_broadcast(self, *shapes: ShapeLike) -> bool:
+    def can_broadcast(self, *shapes: InputShape) -> bool:
         """Return whether NumPy can broadcast these shapes against each other.
 
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
@@ -153,10 +175,25 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.broadcast_shapes(shapes)) if shapes else ()
 
+    @overload
     def broadcast(
         self,
+        first: Any,
         /,
-        op: OpLike,
+        *arrays: Any,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
+        out: None = None,
+        like: Literal["numpy"] = "numpy",
+        progress: ProgressCallback | None = None,
+        timeout: float | None = None,
+        **attributes: Any,
+    ) -> list[Array]: ...
+    @overload
+    def broadcast(
+        self,
+        first: Any,
+        /,
         *arrays: Any,
         layout: TensorLayout = "dense",
         window: WindowLike | None = None,
@@ -165,19 +202,31 @@ class Client(BaseClient[httpx.BaseTransport]):
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
         **attributes: Any,
+    ) -> list[Any]: ...
+    def broadcast(
+        self,
+        /,
+        *op_and_arrays: Any,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
+        out: Any = None,
+        like: Like = "numpy",
+        progress: ProgressCallback | None = None,
+        timeout: float | None = None,
+        **attributes: Any,
     ) -> list[Any]:
-        """Return the outputs of the op as a list of arrays.
+        """Return the inputs of the op after broadcasting, as a list of arrays.
 
-        `op` accepts the same values as in `check`. The arrays may come from NumPy, torch, jax, TensorFlow, xarray and
-        other libraries (docs/arrays.md). If layout="dense", the outputs are new, writable arrays. If layout="strided",
-        the outputs are read-only views. If like="input", each output has the same array type as its input: torch, jax
-        or xarray.
+        The first argument is an op, an array or a BroadcastRequest, as in `axiscast.broadcast`. The arrays may come
+        from NumPy, torch, jax, TensorFlow, xarray and other libraries (docs/arrays.md). If layout="dense", the results
+        are new, writable arrays. If layout="strided", the results are read-only views. If like="input", each result
+        has the same array type as its input: torch, jax or xarray.
 
-        `window` requests a part of each output. It is a list with [start, stop] for each axis, or slices such as
+        `window` requests a part of each result. It is a list with [start, stop] for each axis, or slices such as
         np.s_[0:2, :].
-        `out` is an array that is filled and returned, or a list with one array for each output. Each array in `out`
+        `out` is an array that is filled and returned, or a list with one array for each result. Each array in `out`
         must be a NumPy array, a torch tensor or a DataArray. It must be writable and C-contiguous, and have the shape
-        and dtype of the output. It may share memory with an input, because all inputs are read first.
+        and dtype of the result. It may share memory with an input, because all inputs are read first.
         `progress` is a function that is called with a Transfer after each part of the data is sent or received.
         `timeout` is the time limit for this call in seconds. It replaces the client's timeout.
         Raises IncompatibleShapes, OutputTooLarge and other exceptions from axiscast.errors.
@@ -190,9 +239,35 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
         True
         """
-        call = request_building.broadcast(op, arrays, ResultOptions(layout, window, out, like), attributes)
+        call = request_building.broadcast(op_and_arrays, ResultOptions(layout, window, out, like), attributes)
         return self._send(call, progress, timeout)
 
+    @overload
+    def broadcast_to(
+        self,
+        array: Any,
+        shape: ShapeLike,
+        *,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
+        out: None = None,
+        like: Literal["numpy"] = "numpy",
+        progress: ProgressCallback | None = None,
+        timeout: float | None = None,
+    ) -> Array: ...
+    @overload
+    def broadcast_to(
+        self,
+        array: Any,
+        shape: ShapeLike,
+        *,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
+        out: Any = None,
+        like: Like = "numpy",
+        progress: ProgressCallback | None = None,
+        timeout: float | None = None,
+    ) -> Any: ...
     def broadcast_to(
         self,
         array: Any,
@@ -241,21 +316,45 @@ class Client(BaseClient[httpx.BaseTransport]):
         call = request_building.broadcast_arrays(arrays, ResultOptions(layout, window, out, like))
         return self._send(call, progress, timeout)
 
+    @overload
     def backprop(
         self,
         /,
         op: OpLike,
-        shapes: Sequence[ShapeLike],
+        shapes: Sequence[InputShape],
+        *gradients: Any,
+        like: Literal["numpy"] = "numpy",
+        progress: ProgressCallback | None = None,
+        timeout: float | None = None,
+        **attributes: Any,
+    ) -> list[Array]: ...
+    @overload
+    def backprop(
+        self,
+        /,
+        op: OpLike,
+        shapes: Sequence[InputShape],
+        *gradients: Any,
+        like: Like = "numpy",
+        progress: ProgressCallback | None = None,
+        timeout: float | None = None,
+        **attributes: Any,
+    ) -> list[Any]: ...
+    def backprop(
+        self,
+        /,
+        op: OpLike,
+        shapes: Sequence[InputShape],
         *gradients: Any,
         like: Like = "numpy",
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
         **attributes: Any,
     ) -> list[Any]:
-        """Return the gradients of the inputs, computed from the gradients of the outputs.
+        """Return the gradients of the inputs, computed from the gradients of the broadcast inputs.
 
-        `shapes` lists the shapes of the inputs. `gradients` are the gradients of the outputs, as arrays from any
-        supported library. See `broadcast` for `like`. If the op uses only the shape of an input, the gradient of that
+        `shapes` lists the shapes of the inputs. `gradients` has one array for each broadcast input, from any supported
+        library. See `broadcast` for `like`. If the op uses only the shape of an input, the gradient of that
         input is zero, and is returned as a read-only view.
 
         >>> client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], np.ones((2, 3)), np.ones((2, 3)))
@@ -264,14 +363,32 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.backprop(op, shapes, gradients, like, attributes), progress, timeout)
 
+    @overload
     def compare(
         self,
-        *shapes: SymbolicShapeLike,
+        *shapes: InputShape,
+        shape: ShapeLike | None = None,
+        assume: None = None,
+        warn: Collection[WarningKind] = (),
+        ops: Collection[str] = (),
+    ) -> list[Comparison]: ...
+    @overload
+    def compare(
+        self,
+        *shapes: SymbolicInput,
         shape: SymbolicShapeLike | None = None,
         assume: Mapping[str, int | str] | None = None,
         warn: Collection[WarningKind] = (),
         ops: Collection[str] = (),
-    ) -> list[Comparison]:
+    ) -> list[Comparison[int | str]]: ...
+    def compare(
+        self,
+        *shapes: SymbolicInput,
+        shape: SymbolicShapeLike | None = None,
+        assume: Mapping[str, int | str] | None = None,
+        warn: Collection[WarningKind] = (),
+        ops: Collection[str] = (),
+    ) -> list[Comparison[Any]]:
         """Return the result of broadcasting these shapes in each framework.
 
         If several ops of one framework give the same result, the list contains this result once. If `shape` is given,
@@ -283,7 +400,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.compare(shapes, shape, assume, warn, ops))
 
-    def translate(self, /, op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
+    def translate(self, /, op: OpLike, *shapes: InputShape, to: str, **attributes: Any) -> TranslateAnswer:
         """Return steps, with their source code, that perform the same operation with the op named `to`.
 
         Raises Untranslatable if the op named `to` can't express the operation. Raises IncompatibleShapes if the shapes
@@ -304,7 +421,7 @@ class Client(BaseClient[httpx.BaseTransport]):
 
         >>> answer = client.why("ValueError: operands could not be broadcast together with shapes (3,4) (5,)")
         >>> answer.op, answer.inputs, answer.sizes
-        (add(name='numpy.add'), [(3, 4), (5,)], [4, 5])
+        (add(name='numpy.add'), [(3, 4), (5,)], (4, 5))
         """
         return self._send(request_building.why(text))
 

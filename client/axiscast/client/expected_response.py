@@ -56,16 +56,23 @@ V = TypeVar("V", CheckAnswer, Comparison)
 def check_consistency(answer: V, op: Any, inputs: int) -> V:
     """Return the answer to a check unchanged if it is consistent. `inputs` is the number of inputs in the request.
 
-    Raises InvalidAnswer if the answer has both a conflict and outputs, or neither, or the wrong number of outputs.
+    Raises InvalidAnswer if the answer has both a conflict and outputs, or neither, the wrong number of outputs or
+    broadcast inputs, or a `shape` that is not the shape of the first output.
     """
     kind = op_class(str(op.get("name") if isinstance(op, Mapping) else op))
     if (answer.compatible is False) != (answer.conflict is not None):
         raise InvalidAnswer(
             "the response contradicts itself: `compatible` must be false if and only if there is a conflict"
         )
-    count = 0 if answer.conflict else len(answer.outputs) if kind is None else kind.output_count(inputs)
-    if len(answer.outputs) != count:
-        raise InvalidAnswer(f"the response has {len(answer.outputs)} outputs, not {count}")
+    fits = answer.conflict is None
+    for field, count_for in (("broadcast_inputs", "broadcast_input_count"), ("outputs", "output_count")):
+        found = getattr(answer, field)
+        expected = 0 if not fits else None if kind is None else getattr(kind, count_for)(inputs)
+        if expected not in (None, len(found)):
+            raise InvalidAnswer(f"the response has {len(found)} {field.replace('_', ' ')}, not {expected}")
+    first = answer.outputs[0].shape if answer.outputs else None
+    if answer.__dict__["shape"] != first:  # the attribute `shape` would raise an error if there is no shape
+        raise InvalidAnswer("the response contradicts itself: `shape` must be the shape of the first output")
     return answer
 
 
@@ -117,7 +124,7 @@ def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, 
     max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])
     shape = ExpectedTensor("int64", (rows, None), False, max_elements)
     first = {"shape": [shape]} if whole_op.outputs != "none" else {}
-    return fixed | first | {"broadcast_inputs": [shape] * whole_op.output_count(len(inputs))}
+    return fixed | first | {"broadcast_inputs": [shape] * whole_op.broadcast_input_count(len(inputs))}
 
 
 def _distinct_elements(array: Array) -> int:

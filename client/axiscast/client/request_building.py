@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ..answers.pictures import BatchAnswers, Comparisons, Picture
 from ..arrays.array_libraries import Like, may_overlap
-from ..arrays.tensor_arguments import ResultOptions, read_backprop, read_broadcast
+from ..arrays.tensor_arguments import ResultOptions, broadcast_arguments, read_backprop, read_broadcast
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
 from ..messages import (
     CheckAnswer,
@@ -22,13 +22,21 @@ from ..messages import (
     TranslateRequest,
     arguments,
 )
-from ..messages.arguments import OpLike, plain_op, resolve_op
+from ..messages.arguments import NUMPY_OP, OpLike, plain_op, resolve_op
 from ..messages.base import drawn_by
 from ..messages.catalogue import Catalogue
 from ..messages.notation import MapNotation, PythonNotation
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import find_problem, unknown_op_problem
-from ..messages.value_arguments import ShapeLike, SymbolicShapeLike, map_inputs, read_sizes
+from ..messages.value_arguments import (
+    InputShape,
+    ShapeLike,
+    SymbolicInput,
+    SymbolicShapeLike,
+    map_inputs,
+    read_integer_shape,
+    read_sizes,
+)
 from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, numpy, op_class
 from ..wire.problems import Problem
@@ -43,7 +51,6 @@ if TYPE_CHECKING:
     from ..messages import Comparison, OpEntry, ProblemDetails
 
 T = TypeVar("T")
-NUMPY_OP = numpy.broadcast_arrays()
 MAX_MESSAGE_SHAPES = 32
 """The maximum number of shapes that are read from an error message."""
 
@@ -52,32 +59,31 @@ MAX_MESSAGE_SHAPES = 32
 
 
 def check(
-    op: OpLike,
-    shapes: Sequence[SymbolicShapeLike],
+    op_and_shapes: Sequence[Any],
     dtype: str | None,
     explain: bool,
     assume: Mapping[str, int | str] | None,
     warn: Collection[str],
     attributes: Mapping[str, Any],
-) -> Call[CheckAnswer]:
+) -> Call[CheckAnswer[Any]]:
     """Return the Call for Client.check."""
-    fields = arguments.check_request(op, shapes, dtype, explain, assume, warn, attributes)
+    fields = arguments.check_request(op_and_shapes, dtype, explain, assume, warn, attributes)
     return _check_call(fields, partial(drawn_by, Picture(fields)))
 
 
-def can_broadcast(shapes: Sequence[ShapeLike]) -> Call[bool]:
+def can_broadcast(shapes: Sequence[InputShape]) -> Call[bool]:
     """Return the Call for Client.can_broadcast."""
-    return _check_call(_integer_check(shapes), lambda answer: answer.compatible is True)
+    return _check_call(_integer_check(shapes, read_integer_shape), lambda answer: answer.compatible is True)
 
 
 def broadcast_shapes(shapes: Sequence[ShapeLike]) -> Call[tuple[int, ...]]:
     """Return the Call for Client.broadcast_shapes."""
-    return _check_call(_integer_check(shapes), _output_shape)
+    return _check_call(_integer_check(shapes, read_sizes), _output_shape)
 
 
-def _integer_check(shapes: Sequence[ShapeLike]) -> dict[str, Any]:
-    """Return the fields of a check by NumPy's rule. All sizes must be integers."""
-    return {"op": plain_op(NUMPY_OP), "inputs": map_inputs(shapes, read_sizes)}
+def _integer_check(shapes: Sequence[Any], read: Callable[[Any], list[int]]) -> dict[str, Any]:
+    """Return the fields of a check by NumPy's rule. `read` returns the sizes of a shape, which must be integers."""
+    return {"op": "numpy.broadcast_shapes", "inputs": map_inputs(shapes, read)}
 
 
 def _check_call(fields: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call[T]:
@@ -91,28 +97,26 @@ def _check_call(fields: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> C
 
 def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
     """Return the shape of the outputs in an answer. Raises IncompatibleShapes if the answer is a conflict."""
-    if answer.conflict is not None:
-        conflict = answer.conflict.model_dump()
-        problem = {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict}
-        raise problem_from(problem, status=422)
-    sizes = answer.outputs[0].shape
-    if not all(isinstance(size, int) for size in sizes):
+    shape: tuple[int, ...] = answer.shape
+    if not all(isinstance(size, int) for size in shape):
         raise InvalidAnswer("the response has symbolic sizes, but all sizes in the request are integers")
-    return tuple(map(int, sizes))
+    return shape
 
 
-def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[list[CheckAnswer | ServiceProblem]]:
+def check_batch(
+    requests: Iterable[CheckRequest | Mapping[str, Any]],
+) -> Call[list[CheckAnswer[int | str] | ServiceProblem]]:
     """Return the Call for Client.check_batch."""
     rows = arguments.batch_requests(requests)
     counts = [len(row.get("inputs", ())) for row in rows]
 
-    def finish(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
+    def finish(answer: CheckBatchAnswer) -> list[CheckAnswer[int | str] | ServiceProblem]:
         if len(answer.results) != len(rows):
             raise InvalidAnswer(f"the response has {len(answer.results)} results for {len(rows)} checks")
         return BatchAnswers(
             _row_problem(result.error, row, number)
             if isinstance(result, Failed)
-            else drawn_by(Picture(row), check_consistency(result, row.get("op", NUMPY_OP.name), count))
+            else drawn_by(Picture(row), check_consistency(result, row.get("op", "numpy.broadcast_shapes"), count))
             for number, (result, row, count) in enumerate(zip(answer.results, rows, counts, strict=True))
         )
 
@@ -156,7 +160,7 @@ def _checked_columns(arrays: Arrays) -> CheckedColumns:
 
 
 def compare(
-    shapes: Sequence[SymbolicShapeLike],
+    shapes: Sequence[SymbolicInput],
     target: SymbolicShapeLike | None,
     assume: Mapping[str, int | str] | None,
     warn: Collection[str],
@@ -173,7 +177,9 @@ def compare(
     return _plain_call("/v1/compare", fields, CompareAnswer, len(shapes) * len(OPS), finish, CompareRequest)
 
 
-def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
+def translate(
+    op: OpLike, shapes: Sequence[InputShape], to: str, attributes: Mapping[str, Any]
+) -> Call[TranslateAnswer]:
     """Return the Call for Client.translate."""
     fields = arguments.translate_request(op, shapes, to, attributes)
     drawn = partial(drawn_by, Picture({"op": fields["op"], "inputs": fields["inputs"]}))
@@ -218,12 +224,10 @@ def _plain_call(
 # --- arrays ----------------------------------------------------------------------------------------
 
 
-def broadcast(
-    op: OpLike, arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any]
-) -> Call[list[Any]]:
+def broadcast(op_and_arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any]) -> Call[list[Any]]:
     """Return the Call for Client.broadcast."""
-    whole_op = resolve_op(op, attributes, (*ResultOptions._fields, "progress", "timeout"))
-    return _broadcast_call(whole_op, arrays, options, list)
+    op, arrays, options = broadcast_arguments(op_and_arrays, options, attributes, ("progress", "timeout"))
+    return _broadcast_call(op, arrays, options, list)
 
 
 def broadcast_to(array: Any, shape: ShapeLike, options: ResultOptions) -> Call[Any]:
@@ -246,8 +250,10 @@ def _broadcast_call(
         fields, sent = {"op": plain_op(WINDOW_OP), "layout": options.layout}, views
 
     def make_reader(length: int | None) -> TensorReader[T]:
-        tensors = expected_outputs(op, inputs, options.layout, window)
-        return TensorReader({"outputs": tensors}, length, lambda found: finish(convert(found["outputs"])), targets)
+        tensors = expected_outputs(op, inputs, options.layout or "dense", window)
+        return TensorReader(
+            {"broadcast_inputs": tensors}, length, lambda found: finish(convert(found["broadcast_inputs"])), targets
+        )
 
     parts = tensor_body(fields, "inputs", sent)
     if len(parts) > 1 and may_overlap(inputs, targets or []):
@@ -258,7 +264,7 @@ def _broadcast_call(
 
 
 def backprop(
-    op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
+    op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
 ) -> Call[list[Any]]:
     """Return the Call for Client.backprop."""
     op = resolve_op(op, attributes, ("like", "progress", "timeout"))

@@ -123,7 +123,7 @@ def problem_reader(media: str, status: int) -> WholeBodyReader[Any]:
             problem = problem_from(document, status) if is_problem else None
         except (ValueError, Problem):
             problem = None
-        raise problem or unexpected
+        raise unexpected if problem is None else problem
 
     return WholeBodyReader(MAX_PROBLEM_BYTES, decode_body, unexpected)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..arrays.computation import compute_broadcast
+from ..arrays.tensor_arguments import ResultOptions
 from ..messages.arguments import OpLike, known_op
 from ..ops import numpy
 from ..wire.problems import Problem
@@ -24,7 +25,7 @@ def window_views(op: OpLike, arrays: Sequence[Array], window: Sequence[Any]) -> 
     if known_op(op) is None or len(window) > WINDOW_OP.max_rank:
         return None
     try:
-        views = compute_broadcast(op, arrays, "strided", window, None, "numpy")
+        views = compute_broadcast(op, arrays, ResultOptions("strided", window))
     except Problem:
         return None
     return views if _nbytes(views) < _nbytes(arrays) else None

@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from ..ops import Op, op_class, read_op
+from ..ops import Op, numpy, op_class, read_op
 from ..ops.help import as_call
 from ..wire.errors import InvalidRequest, InvalidType
 from ..wire.wording import close_matches, did_you_mean
 from . import CheckRequest
 from .value_arguments import (
-    ShapeLike,
+    InputShape,
+    SymbolicInput,
     SymbolicShapeLike,
+    is_input_shape,
     is_op_class,
     map_inputs,
     python_type_name,
     read_assumptions,
     read_dimensions,
     read_dtype,
+    read_input_shape,
+    read_integer_shape,
     read_located,
     read_names,
-    read_sizes,
+    shape_in_text,
 )
 
 if TYPE_CHECKING:  # for type checkers only, because this module imports NumPy
@@ -31,26 +35,35 @@ if TYPE_CHECKING:  # for type checkers only, because this module imports NumPy
 
 OpLike = Op | str | Mapping[str, Any]
 """The type of an argument that is an op: an op object, a name, or a map with the name and the attributes."""
+NUMPY_OP = numpy.broadcast_arrays()
+_DEFAULT_OP: Op = CheckRequest.model_fields["op"].default
 
 # --- requests --------------------------------------------------------------------------------------
 
 
 def check_request(
-    op: OpLike,
-    shapes: Sequence[SymbolicShapeLike],
+    op_and_shapes: Sequence[Any],
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
     attributes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the plain value of a CheckRequest.
+    """Return the plain value of a CheckRequest. `op_and_shapes` begins with an op, a request, or the first shape.
 
     Raises TypeError if an argument has the wrong type, and ValueError if a size exceeds 63 bits. Raises InvalidRequest
     if the op does not accept an attribute.
     """
+    first, *shapes = op_and_shapes or (None,)
+    if isinstance(first, CheckRequest):
+        if any((shapes, dtype, explain, assume, warn, attributes)):
+            raise TypeError("a request is complete: pass only the request, check(request)")
+        return plain_request(first)
+    op: Any = first
+    if not op_and_shapes or not names_op(first, shapes):
+        op, shapes = _DEFAULT_OP, [*op_and_shapes]
     op = resolve_op(op, attributes, ("dtype", "explain", "assume", "warn"))
-    question = {"op": plain_op(op), "inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
+    question = {"op": plain_op(op), "inputs": map_inputs(shapes, read_input_shape), **_options(assume, warn)}
     if dtype is not None:
         question["dtype"] = read_dtype(dtype)
     if not isinstance(explain, bool):
@@ -60,8 +73,35 @@ def check_request(
     return question
 
 
+def names_op(first: Any, others: Sequence[Any]) -> bool:
+    """Return whether the first argument of a check is its op, and not its first shape.
+
+    Raises TypeError for a string that contains a shape, with the call to write.
+    """
+    if not isinstance(first, str):
+        return isinstance(first, (Op, Mapping)) or is_op_class(first) or not is_input_shape(first)
+    if op_class(first) is None and (shape := shape_in_text(first)) is not None:
+        shapes = [shape, *((shape_in_text(text) if isinstance(text, str) else text) for text in others)]
+        written = ", ".join(str(shape) for shape in shapes)
+        raise TypeError(f"a shape must be a tuple of sizes, not a string: write check({written:.200})")
+    return True
+
+
+def broadcast_op(op_and_arrays: Sequence[Any]) -> tuple[OpLike, Sequence[Any]]:
+    """Return the op and the arrays of a broadcast. If the first argument is an array, the op is NumPy's own."""
+    first, *arrays = op_and_arrays or (None,)
+    if isinstance(first, (Op, str, Mapping)) or (callable(first) and not hasattr(first, "shape")):
+        return first, arrays
+    return NUMPY_OP, op_and_arrays
+
+
+def plain_request(request: CheckRequest) -> dict[str, Any]:
+    """Return a check request as plain values."""
+    return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
+
+
 def compare_request(
-    shapes: Sequence[SymbolicShapeLike],
+    shapes: Sequence[SymbolicInput],
     target: SymbolicShapeLike | None = None,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
@@ -70,7 +110,7 @@ def compare_request(
     """Return the plain value of a CompareRequest. Raises the same exceptions as `check_request`."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
         raise TypeError("compare takes only shapes and checks every op: omit the op, or use check")
-    question = {"inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
+    question = {"inputs": map_inputs(shapes, read_input_shape), **_options(assume, warn)}
     if target is not None:
         question["shape"] = read_dimensions(target)
     if ops:
@@ -85,14 +125,14 @@ def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> d
 
 
 def translate_request(
-    op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any] | None = None
+    op: OpLike, shapes: Sequence[InputShape], to: str, attributes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the plain value of a TranslateRequest. Raises the same exceptions as `check_request`."""
     if not isinstance(to, str):
         name = getattr(to, "name", None) or (to.model_fields["name"].default if is_op_class(to) else "torch.expand")
         raise TypeError(f'to must be the name of an op, not {python_type_name(to)}: write to="{name}"')
     op = resolve_op(op, attributes, ("to",))
-    return {"op": plain_op(op), "inputs": map_inputs(shapes, read_sizes), "to": to}
+    return {"op": plain_op(op), "inputs": map_inputs(shapes, read_integer_shape), "to": to}
 
 
 def batch_requests(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -107,7 +147,7 @@ _REQUEST = '{"op": "numpy.add", "inputs": [(3, 1), (4,)]}'
 
 def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(request, CheckRequest):
-        return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
+        return plain_request(request)
     if not isinstance(request, Mapping):
         raise TypeError(f"a check must be a map such as {_REQUEST}, not {python_type_name(request)}")
     plain = dict(request)
@@ -121,7 +161,7 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
             raise TypeError(
                 f'"inputs" must be a list of shapes, such as [(3, 1), (4,)], not {python_type_name(inputs)}'
             )
-        plain["inputs"] = map_inputs(inputs, read_dimensions)
+        plain["inputs"] = map_inputs(inputs, read_input_shape)
     if "warn" in plain:
         plain["warn"] = read_names(plain["warn"], "warn")
     return plain
@@ -246,9 +286,10 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
     for key in attributes:
         if kind is not None and key in kind.model_fields:
             continue
-        if key in ("inputs", "shapes", "arrays", "args"):
+        if key in ("op", "inputs", "shapes", "arrays", "args"):
             raise TypeError(
-                f"{key} is an unknown keyword: pass the inputs as separate arguments after the op, such as (3, 1), (4,)"
+                f"{key} is an unknown keyword: pass the op and the inputs as separate arguments, such as "
+                '"numpy.add", (3, 1), (4,)'
             )
         if (close := close_matches(key, options, 1, 0.75)) and close[0] != key:
             raise TypeError(f"{key} is an unknown keyword{did_you_mean(close)}")

@@ -14,6 +14,8 @@ from .validation import problem_from_errors
 T = TypeVar("T")
 ListOf = Annotated[list[T], StopAtFirstError(), BeforeValidator(in_order)]
 """The type of a list in a request or a response."""
+TupleOf = Annotated[tuple[T, ...], StopAtFirstError()]
+"""The type of a shape, or of axes, in a response. It is a list in JSON and MessagePack."""
 
 
 class RequestModel(BaseModel):

@@ -31,12 +31,16 @@ class Equation(AnswerModel):
 class Condition(AnswerModel):
     """A condition, which is met if at least one of its equations is true."""
 
+    code: str = Field(
+        default="equal",
+        description="`equal` if all equations are about equal sizes, and `divides` if a size must divide another.",
+    )
     any: ListOf[Equation] = Field(description="The equations. At least one of them must be true.")
-    text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
+    message: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
 class ExplainedSize(AnswerModel):
     """The size of an output axis that depends on symbolic sizes."""
 
     axis: int = Field(description="The axis of the result, or of the first output.")
-    text: str = Field(description="The size as text.", examples=["C if W == 1, else W"])
+    message: str = Field(description="The size as text.", examples=["C if W == 1, else W"])

@@ -13,7 +13,7 @@ from ..wire.wording import count_of
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
 from .base import AnswerModel, ListOf, RequestModel
 
-__all__ = ["CheckedColumns"]
+__all__ = ["BackpropRequest", "BroadcastRequest", "CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
 """The bounds [start, stop] of a window on one axis."""
@@ -151,7 +151,9 @@ class BroadcastRequest(IntegerRequest):
 class BroadcastAnswer(AnswerModel):
     """The response to a broadcast request."""
 
-    outputs: ListOf[Tensor] = Field(description="The outputs, in the order of the op.")
+    broadcast_inputs: ListOf[Tensor] = Field(
+        description="Each input after broadcasting. If an op only broadcasts, these are its outputs."
+    )
 
 
 class BackpropRequest(IntegerRequest):
@@ -159,7 +161,8 @@ class BackpropRequest(IntegerRequest):
 
     inputs: ListOf[ShapeField] = Field(description="The shape of each input.", examples=[[[3]]])
     gradients: ListOf[Tensor] = Field(
-        description="The gradient of each output.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
+        description="The gradient of each broadcast input.",
+        examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )
     layout: _Layout | None = Field(
         default=None,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from numbers import Integral
 from operator import index
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, Protocol, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,6 +18,18 @@ from ..wire.shapes import MAX_SIZE, format_shape, is_unordered, parse_shape
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
 """The type of an argument that is a shape. As in NumPy, an integer is the shape of an array with one axis."""
 SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
+
+
+class HasShape(Protocol):
+    """An array of any library, which stands for its shape."""
+
+    @property
+    def shape(self) -> Sequence[Any]: ...
+
+
+InputShape = ShapeLike | HasShape
+"""The type of an input of a check: a shape, or an object that has a shape."""
+SymbolicInput = SymbolicShapeLike | HasShape
 T = TypeVar("T")
 
 
@@ -59,6 +72,33 @@ def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
     if shape is None:
         raise TypeError("a size must be an integer, not None")
     return list(map(_dimension, _listed(shape)))
+
+
+def is_input_shape(value: Any) -> bool:
+    """Return whether a value can be an input of a check: a size, a list of sizes, or an object that has a shape."""
+    return isinstance(value, (Iterable, SupportsIndex)) or _has_shape(value)
+
+
+def read_input_shape(value: SymbolicInput) -> list[int | str]:
+    """Return the sizes of an input of a check for a request. An object with a `shape` stands for its shape.
+
+    Raises the same exceptions as `read_sizes`.
+    """
+    return read_dimensions(_shape_of(value))
+
+
+def read_integer_shape(value: InputShape) -> list[int]:
+    """Return the sizes of an input that must all be integers. Otherwise, this function is like `read_input_shape`."""
+    return read_sizes(_shape_of(value))
+
+
+def _shape_of(value: Any) -> Any:
+    return value.shape if _has_shape(value) else value
+
+
+def _has_shape(value: Any) -> bool:
+    """Return whether an object has a shape. A NumPy integer is a size, although NumPy gives it the shape ()."""
+    return hasattr(value, "shape") and not isinstance(value, (Integral, type))
 
 
 _NAMED_EXAMPLES = {"warn": '["mutual-stretch", "rank-promotion"]', "ops": '["torch", "onnx.Add"]'}
@@ -123,17 +163,29 @@ def _listed(shape: SymbolicShapeLike) -> list[Any]:
     if inner and len(inner) == len(listed):
         one_by_one = ", ".join(map(format_shape, inner[:4]))
         raise TypeError(
-            f"a shape must contain sizes, not shapes: pass the shapes as separate arguments, {one_by_one:.200}"
+            "a shape must contain sizes, not lists: write np.shape(x) for the shape of a nested list x, or pass "
+            f"several shapes as separate arguments, {one_by_one:.200}"
         )
     return listed
 
 
 def _shape_written(text: str) -> str:
     """Return the correction for a shape given as a string, or an empty string if the string contains no shape."""
+    shape = shape_in_text(text)
+    return "" if shape is None else f": write {format_shape(shape)}" if shape else ": write () for a scalar"
+
+
+def shape_in_text(text: str) -> tuple[Any, ...] | None:
+    """Return the shape that a string contains, or None if it contains no shape. A single name is not a shape.
+
+    >>> shape_in_text("3,1"), shape_in_text("numpy.add")
+    ((3, 1), None)
+    """
     try:
-        return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
+        shape = tuple(parse_shape(text))
     except ValueError:
-        return ""
+        return None
+    return None if len(shape) == 1 and isinstance(shape[0], str) else shape
 
 
 def _size(value: SupportsIndex) -> int:

@@ -8,8 +8,8 @@ from pydantic import Field, WrapValidator
 
 from ..ops import OpMapField
 from ..wire.dimensions import DimensionShape
-from . import CheckAnswer, _op_or_none
-from .base import DrawnAnswer, ListOf, RequestModel
+from .base import DrawnAnswer, ListOf, RequestModel, TupleOf
+from .check_answer import CheckAnswer, op_or_none
 
 __all__ = ["WhyAnswer"]
 
@@ -31,11 +31,11 @@ class WhyRequest(RequestModel):
 class WhyAnswer(DrawnAnswer):
     """The diagnosis of an error message. `op` and `inputs` are the fields of a check. Unknown fields are absent."""
 
-    op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
+    op: Annotated[OpMapField | None, WrapValidator(op_or_none)] = Field(
         default=None, description="The op that has the rule of the failed call, with its attributes."
     )
     inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of the inputs.")
-    sizes: ListOf[int | str] | None = Field(default=None, description="The sizes in conflict.")
+    sizes: TupleOf[int | str] | None = Field(default=None, description="The sizes in conflict.")
     check: CheckAnswer | None = Field(
         default=None, description="The response to a check with `op` and `inputs`, including a `diagram`."
     )

@@ -14,7 +14,7 @@ from ..plan import relations
 SizeOrName = int | str
 PartialSize = int | str | None
 """A size: an integer, a name, or None if the size is unknown and has no name."""
-Verdict = Literal["compatible", "needs", "pinned", "incompatible", "unchecked"]
+FindingVerdict = Literal["compatible", "needs", "pinned", "incompatible", "unchecked"]
 ReportKind = Literal[
     "incompatible", "pinned", "square", "mutual-stretch", "rank-promotion", "contradicted", "needs", "unchecked"
 ]
@@ -151,7 +151,7 @@ class Finding:
         return f"<Finding {self.op}{where}: {shapes} give {self.output}, {', '.join(self.kinds) or self.verdict}>"
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FindingVerdict:
         """Whether the operation runs at all sizes, at some sizes, or at none."""
         if self.failure is not None:
             rules = self.failure.rules
@@ -165,17 +165,14 @@ class Finding:
     @property
     def kinds(self) -> tuple[ReportKind, ...]:
         """The kinds of this finding, the most severe kind first. The tuple is empty if the operation has no problem."""
-        codes = {warning.code for warning in self.answer.warnings} if self.answer else set()
+        codes = {warning.code for warning in self.answer.warnings} if self.answer is not None else set()
         found = {self.verdict, *codes, "contradicted" if self.contradiction else ""}
         return tuple(kind for kind in _KINDS if kind in found)
 
     @property
     def output(self) -> tuple[SizeOrName, ...] | None:
-        """The shape to which the operands broadcast, or None if it is unknown.
-
-        For MatMul, it is the shape to which the first operand broadcasts.
-        """
-        return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
+        """The shape of the operation's output, or None if it is unknown."""
+        return self.answer.outputs[0].shape if self.answer is not None and self.answer.outputs else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as a plain map that can be encoded as JSON."""
@@ -184,7 +181,9 @@ class Finding:
             | ({"by_file": True} if operand.by_file else {})
             for operand in self.operands
         ]
-        facts: dict[str, Any] = {"answer": self.answer.model_dump(exclude_unset=True)} if self.answer else {}
+        facts: dict[str, Any] = (
+            {"answer": self.answer.model_dump(exclude_unset=True)} if self.answer is not None else {}
+        )
         if self.unchecked and self.verdict == "unchecked":
             facts["unchecked"] = self.unchecked._asdict()
         if self.failure is not None:
@@ -215,5 +214,5 @@ def is_placeholder(name: str) -> bool:
     return _PLACEHOLDER.fullmatch(name) is not None
 
 
-_VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "needs", False: "incompatible"}
+_VERDICTS: dict[bool | None, FindingVerdict] = {True: "compatible", None: "needs", False: "incompatible"}
 _KINDS: tuple[ReportKind, ...] = ("incompatible", "unchecked", "pinned", *SUSPICIOUS, "contradicted", "needs")

@@ -15,7 +15,7 @@ from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]
 """The fields of a check request."""
-CheckBatch = Callable[[Sequence[RequestFields]], Sequence[CheckAnswer | ServiceProblem]]
+CheckBatch = Callable[[Sequence[RequestFields]], Sequence[CheckAnswer[Any] | ServiceProblem]]
 """The type of the function `check_batch`, which is a function of the library or a method of a client."""
 Progress = Callable[[int, int], None]
 """A callback that receives the number of finished checks and the total number of checks."""
@@ -85,7 +85,7 @@ def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, ki
         return check.finding
     if response.conflict is not None:
         op = check.request["op"]["name"]  # the op in a model is fixed, so hints about another op do not help
-        hints = [hint for hint in response.conflict.hints if hint.op is None or hint.op.name == op]
+        hints = [hint for hint in response.conflict.hints if hint.request is None or hint.request.op.name == op]
         response = response.model_copy(update={"conflict": response.conflict.model_copy(update={"hints": hints})})
     if check.is_meant or tuple(kinds) != ("square",):
         response = select_warnings(response, kinds, check.request["inputs"], check.is_meant)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .display import printable
-from .finding import SUSPICIOUS, Finding, ReportKind, Verdict
+from .finding import SUSPICIOUS, Finding, FindingVerdict, ReportKind
 from .formats.finding_message import finding_as_json
 from .formats.terminal import block
 
@@ -59,7 +59,7 @@ class Report:
         kinds = Counter(kind for node in self.nodes for kind in node.kinds)
         others = {name: kinds[name] for name in ("square", "contradicted")}
         others |= {name: kinds[name] for name in SUSPICIOUS if kinds[name]}
-        return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
+        return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(FindingVerdict)}, **others}
 
     def groups(self, kind: ReportKind) -> list[list[Finding]]:
         """Return groups of the findings that have one kind.
@@ -91,6 +91,9 @@ class Report:
         if kinds & failing:
             return 1
         return 3 if "unchecked" in kinds or self.errors else 0
+
+    def __bool__(self) -> bool:
+        return self.exit_status() == 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as a plain map that can be encoded as JSON."""

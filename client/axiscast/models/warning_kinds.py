@@ -7,7 +7,9 @@ from typing import Any, get_args
 
 from ..answers.intent import FindingKind
 from ..answers.warnings import rank_promotion_warnings
-from ..messages import CheckAnswer, Warned, WarningKind
+from ..messages import CheckAnswer
+from ..messages.check_request import WarningKind
+from ..messages.facts import Warned
 
 
 def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
@@ -38,8 +40,8 @@ def select_warnings(
     }
     warnings = [warning for warning in answer.warnings if is_selected.get(warning.code, True)]
     has_suspicion = any(warning.code in is_selected for warning in warnings)
-    if is_selected["rank-promotion"] and answer.outputs and not has_suspicion:
-        outputs = [{"shape": output.shape, "axes": output.axes} for output in answer.outputs]
+    if is_selected["rank-promotion"] and answer.broadcast_inputs and not has_suspicion:
+        outputs = [{"shape": each.shape, "axes": each.axes} for each in answer.broadcast_inputs]
         promotions = rank_promotion_warnings(tuple(tuple(shape) for shape in shapes), outputs)
         warnings += [Warned(**promotion) for promotion in promotions]
     return answer.model_copy(update={"warnings": warnings})

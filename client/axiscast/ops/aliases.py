@@ -4,7 +4,7 @@ Each framework's module lists its aliases in ALIASES.
 """
 
 from types import new_class
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from .base import Op
 
@@ -27,14 +27,17 @@ class Alias(NamedTuple):
     """The number of inputs of the function, or None if the function has as many inputs as the rule."""
     max_rank: int | None = None
     """The maximum rank that the function accepts, or None if the rule's limit applies."""
+    outputs: str | None = None
+    """The number of arrays that the function returns, or None if it returns as many as the rule's function."""
 
 
-def aliases(rule: type[Op], functions: str, *modules: str, **limits: int) -> dict[str, Alias]:
+def aliases(rule: type[Op], functions: str, *modules: str, **differences: Any) -> dict[str, Alias]:
     """Return an alias of `rule` for each function in each module.
 
-    `functions` is a string of names separated by spaces.
+    `functions` is a string of names separated by spaces. `differences` are the fields in which the aliases differ from
+    the rule.
     """
-    alias = Alias(rule, **limits)
+    alias = Alias(rule, **differences)
     return {f"{module}.{function}": alias for module in modules for function in functions.split()}
 
 
@@ -51,4 +54,6 @@ def named(name: str, alias: Alias) -> type[Op]:
         own |= {"min_inputs": alias.inputs, "max_inputs": alias.inputs}
     if alias.max_rank is not None:
         own |= {"max_rank": alias.max_rank}
+    if alias.outputs is not None:
+        own |= {"outputs": alias.outputs}
     return cast("type[Op]", new_class(alias.rule.__name__, (alias.rule,), {}, lambda space: space.update(own)))

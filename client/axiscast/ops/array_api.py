@@ -52,6 +52,7 @@ class broadcast_shapes(_AtMost32Axes):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
     name: Literal["array_api.broadcast_shapes"] = "array_api.broadcast_shapes"
+    outputs = "1"
     link = f"{_LINK}.broadcast_shapes.html"
 
 

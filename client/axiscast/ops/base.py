@@ -67,7 +67,9 @@ class Op(_Model):
     max_inputs: ClassVar[int | None] = 1
     """The maximum number of inputs, or None if any number is accepted."""
     outputs: ClassVar[str] = "1"
-    """The number of outputs as text: "none", "1", "2", "as many as inputs"."""
+    """The number of arrays that the function returns, or updates in place: "none", "1", "2", "as many as inputs"."""
+    broadcasts_all_inputs: ClassVar[bool] = False
+    """Whether a plan has a placement for each input. If not, the function returns the placements themselves."""
     has_common_output_axes: ClassVar[bool] = True
     """Whether all outputs have the same axes.
 
@@ -253,8 +255,20 @@ class Op(_Model):
 
     @classmethod
     def output_count(cls, inputs: int) -> int:
-        """Return the number of outputs of the op for this number of inputs."""
+        """Return the number of arrays that the function returns for this number of inputs."""
         return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)
+
+    @classmethod
+    def broadcast_input_count(cls, inputs: int) -> int:
+        """Return the number of placements in the plan for this number of inputs."""
+        return inputs if cls.broadcasts_all_inputs else cls.output_count(inputs)
+
+    def output_shapes(self, plan: Any) -> list[Any]:
+        """Return the shapes of the arrays that the function returns, in its order, from its Plan or SymbolicPlan."""
+        if plan.result is not None:
+            return [plan.result]
+        # An elementwise operation returns fewer arrays than it broadcasts, and all of them have the common shape.
+        return [placement.shape for placement in plan.outputs[: self.output_count(len(plan.input_shapes))]]
 
 
 def _list_ops(module: str) -> None:

@@ -68,14 +68,16 @@ class matmul(MatrixProduct):
 ALIASES = {
     **aliases(
         broadcast_arrays,
-        """add subtract multiply divide true_divide floor_divide power float_power remainder mod fmod divmod maximum
-        minimum fmax fmin arctan2 hypot copysign nextafter ldexp logaddexp logaddexp2 equal not_equal less less_equal
-        greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift
-        right_shift isclose""",
+        """add subtract multiply divide true_divide floor_divide power float_power remainder mod fmod maximum minimum
+        fmax fmin arctan2 hypot copysign nextafter ldexp logaddexp logaddexp2 equal not_equal less less_equal greater
+        greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift
+        isclose""",
         "dask.array",
         inputs=2,
+        outputs="1",
     ),
-    **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3),
+    **aliases(broadcast_arrays, "divmod", "dask.array", inputs=2, outputs="2"),
+    **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3, outputs="1"),
 }
 
 MESSAGES = (

@@ -36,12 +36,12 @@ _SIZES = {Relation.BROADCAST: "equal or 1", Relation.EQUAL: "equal"}
 class LabeledProduct(Op):
     """Operands whose axes have labels. Their product is summed over the labels that are not in the result.
 
-    Each output is an operand after the broadcast: its axes keep their order, and the axes of the ellipsis are those of
-    all operands. An operand with a repeated label keeps both axes. No request can be translated to these ops.
+    An operand that is broadcast keeps the order of its axes, and the axes of the ellipsis are those of all operands. An
+    operand with a repeated label keeps both axes. No request can be translated to these ops.
     """
 
     max_inputs: ClassVar[int | None] = None
-    outputs: ClassVar[str] = "as many as inputs"
+    broadcasts_all_inputs: ClassVar[bool] = True
     has_common_output_axes: ClassVar[bool] = False
     relation: ClassVar[Relation] = Relation.BROADCAST
     """The relation between the sizes that a label has in different operands."""

@@ -34,11 +34,12 @@ from .base import Op
 class Multidirectional(Op):
     """Any number of inputs that broadcast against each other. Shapes are right-aligned, and size 1 expands.
 
-    Each input has an output, and all outputs have the common shape.
+    Each input is broadcast to the common shape.
     """
 
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
+    broadcasts_all_inputs: ClassVar[bool] = True
     example_shapes: ClassVar[tuple[Shape, ...]] = ((8, 1, 6, 1), (7, 1, 5))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -52,12 +53,12 @@ class Multidirectional(Op):
 class Elementwise(Multidirectional):
     """Two inputs that broadcast against each other before an operation computes with their elements.
 
-    The outputs are the inputs after the broadcast. The operation's result is not an output, so no request can be
-    translated to these ops.
+    The output is the result of the operation, which has the common shape. No request can be translated to these ops.
     """
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
+    outputs: ClassVar[str] = "1"
 
 
 class Choice(Elementwise):
@@ -72,14 +73,13 @@ class MatrixProduct(Op):
     """Two stacks of matrices, (..., M, K) and (..., K, N), which broadcast before they are multiplied.
 
     The axes before the last two are right-aligned, and size 1 expands on these axes. A vector is a row on the left and
-    a column on the right. The outputs are the operands after the broadcast. The result has the shape (..., M, N). If an
-    operand is a vector, the result does not have the axis M or N of this operand. No request can be translated to a
-    product.
+    a column on the right. The output has the shape (..., M, N). If an operand is a vector, the output does not have the
+    axis M or N of this operand. No request can be translated to a product.
     """
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
-    outputs: ClassVar[str] = "2"
+    broadcasts_all_inputs: ClassVar[bool] = True
     has_common_output_axes: ClassVar[bool] = False
     min_rank: ClassVar[int] = 1
     """The minimum rank of an operand."""

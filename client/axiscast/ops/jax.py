@@ -79,6 +79,7 @@ class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
     name: Literal["jax.numpy.broadcast_shapes"] = "jax.numpy.broadcast_shapes"
+    outputs = "1"
     link = f"{_LINK}/jax.numpy.broadcast_shapes.html"
 
 
@@ -144,15 +145,16 @@ class tile(Tile):
 
 
 ALIASES = {
+    **aliases(add, "divmod", "jax.numpy", outputs="2"),
     **aliases(
         add,
-        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod divmod maximum
+        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod maximum
         minimum fmax fmin arctan2 atan2 hypot copysign heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal
         not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
         bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift isclose""",
         "jax.numpy",
     ),
-    **aliases(broadcast_arrays, "where clip", "jax.numpy", inputs=3),
+    **aliases(broadcast_arrays, "where clip", "jax.numpy", inputs=3, outputs="1"),
     **aliases(matmul, "matmul", "jax.numpy.linalg"),
     **aliases(
         lax_add,

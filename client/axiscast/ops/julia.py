@@ -28,6 +28,7 @@ class broadcast(Multidirectional):
     """Broadcast any number of arrays against each other. Shapes are left-aligned, and size 1 expands."""
 
     name: Literal["julia.broadcast"] = "julia.broadcast"
+    outputs = "1"
     link = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
     snippets = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)
     example_shapes = ((2, 3), (2,))

@@ -41,6 +41,7 @@ class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
     name: Literal["mlx.core.broadcast_shapes"] = "mlx.core.broadcast_shapes"
+    outputs = "1"
     link = f"{_LINK}.broadcast_shapes.html"
 
 
@@ -85,9 +86,10 @@ class einsum(Einsum):
 
 
 ALIASES = {
+    **aliases(add, "divmod", "mlx.core", outputs="2"),
     **aliases(
         add,
-        """subtract multiply divide floor_divide remainder divmod power pow maximum minimum logaddexp arctan2 atan2
+        """subtract multiply divide floor_divide remainder power pow maximum minimum logaddexp arctan2 atan2
         equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
         bitwise_xor left_shift bitwise_left_shift right_shift bitwise_right_shift isclose""",
         "mlx.core",

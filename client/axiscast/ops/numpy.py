@@ -50,6 +50,7 @@ class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
     name: Literal["numpy.broadcast_shapes"] = "numpy.broadcast_shapes"
+    outputs = "1"
     max_rank = 32
     link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_shapes.html"
 
@@ -107,9 +108,10 @@ class tile(LenientTile):
 
 
 ALIASES = {
+    **aliases(add, "divmod", "numpy", outputs="2"),
     **aliases(
         add,
-        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod divmod maximum
+        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod maximum
         minimum fmax fmin arctan2 atan2 hypot copysign heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal
         not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
         bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift isclose""",

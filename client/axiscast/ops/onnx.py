@@ -156,7 +156,6 @@ class Gemm(Op):
     name: Literal["onnx.Gemm"] = "onnx.Gemm"
     min_inputs = 2  # C is optional since opset 11
     max_inputs = 3
-    outputs = "1 with C"
     has_common_output_axes = False
     transposes = ("transA", "transB")
     link = f"{_LINK}Gemm.html"
@@ -197,7 +196,8 @@ class Gemm(Op):
         return Alignment(shapes, None, (*axes, inner), outputs, result=(0, 1))
 
     @classmethod
-    def output_count(cls, inputs: int) -> int:
+    def broadcast_input_count(cls, inputs: int) -> int:
+        """Return 1 if the request has C, which is the only input that broadcasts."""
         return inputs - 2
 
 

@@ -48,6 +48,7 @@ class broadcast_static_shape(Multidirectional):
     """Broadcast two shapes against each other."""
 
     name: Literal["tensorflow.broadcast_static_shape"] = "tensorflow.broadcast_static_shape"
+    outputs = "1"
     min_inputs = 2
     max_inputs = 2
     link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_static_shape"

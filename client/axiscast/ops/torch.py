@@ -104,6 +104,7 @@ class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_tensors broadcasts tensors of these shapes."""
 
     name: Literal["torch.broadcast_shapes"] = "torch.broadcast_shapes"
+    outputs = "1"
     link = "https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html"
 
 
@@ -183,7 +184,7 @@ ALIASES = {
     **aliases(add, "add", "torch.Tensor"),
     **aliases(add, "rsub complex polar", "torch"),
     **aliases(add, "xlogy xlog1py zeta gammainc gammaincc", "torch.special"),
-    **aliases(broadcast_tensors, _TERNARY, "torch", "torch.Tensor", inputs=3),
+    **aliases(broadcast_tensors, _TERNARY, "torch", "torch.Tensor", inputs=3, outputs="1"),
     **aliases(masked_fill, "masked_fill", "torch.Tensor"),
     **aliases(matmul, "matmul", "torch.Tensor", "torch.linalg"),
     **aliases(expand, "expand", "torch.Tensor"),

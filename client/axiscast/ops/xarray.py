@@ -224,7 +224,10 @@ def _own(names: Sequence[str], apart: dict[str, int]) -> list[str]:
     return sorted({name for name in names if name in apart}, key=apart.__getitem__)
 
 
-ALIASES = {**aliases(broadcast, "apply_ufunc", "xarray"), **aliases(broadcast, "where", "xarray", inputs=3)}
+ALIASES = {
+    **aliases(broadcast, "apply_ufunc", "xarray", outputs="1"),
+    **aliases(broadcast, "where", "xarray", inputs=3, outputs="1"),
+}
 
 MESSAGES = (
     ErrorMessage(

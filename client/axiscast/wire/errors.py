@@ -45,6 +45,9 @@ class ServiceProblem(AxiscastError):
         self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in attributes}
         super().__init__("; ".join(error["detail"] for error in self.errors) or self.detail or self.code)
 
+    def __bool__(self) -> bool:
+        return False  # in the results of a batch, only an answer whose shapes broadcast is true
+
 
 class InvalidRequest(ServiceProblem, ValueError):
     """The request, or an attribute of its op, is not valid.

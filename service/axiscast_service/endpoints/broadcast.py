@@ -39,7 +39,7 @@ async def post_broadcast(request: Request) -> Response:
 
     tensors = await context.run(time_estimate(request_size), work)
     request.state.layout = message.layout
-    return await tensor_response(context, {"outputs": tensors}, message.json_data)
+    return await tensor_response(context, {"broadcast_inputs": tensors}, message.json_data)
 
 
 def short_broadcast(
@@ -57,7 +57,7 @@ def short_broadcast(
     milliseconds += time_estimate(request_size)
     if milliseconds > LOOP_MILLISECONDS or memory_estimate(request_size, message.inputs) > MAX_UNRESERVED_BYTES:
         return None
-    fields = {"outputs": outputs(message, request_size, max_output_bytes)}
+    fields = {"broadcast_inputs": outputs(message, request_size, max_output_bytes)}
     content = short_tensor_response(fields, ENCODINGS[media_type], message.json_data, milliseconds)
     return None if content is None else (content, media_type, message.layout)
 

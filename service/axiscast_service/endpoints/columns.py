@@ -29,7 +29,8 @@ async def post_check_columns(request: Request) -> Response:
     message = context.message
     checked = await context.run(columns_time_estimate(message.inputs), answer_columns, message, context.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {}
-    for name, arrays in checked._asdict().items():
+    for name in CheckColumnsAnswer.model_fields:
+        arrays = getattr(checked, name)
         if isinstance(arrays, list):
             fields[name] = [OutgoingArray(array, array.shape, strided=False) for array in arrays]
         elif arrays is not None:

@@ -1,13 +1,12 @@
 /* Functions that show responses of the service as HTML elements: the verdict, lists and tables. */
 
 import {el, tuple, words} from "./elements.js";
-import {letterOf} from "./picture.js";
+import {isProduct, letterOf} from "./picture.js";
 import {questionWithOp, commonShapeOf, comparisonOf, hinted, queryOf, questionOf, sizesOf} from "./question.js";
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}, ...content);
-const reachedBy = ({outputs = [], result}) =>
-  [...new Set((result ? [result] : outputs).map(({shape}) => tuple(shape)))].join(" and ");
+const reachedBy = ({shape, outputs = shape ? [{shape}] : []}) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
 
 const MOST_CONDITION = 48; // the maximum number of characters of a condition in the headline
 const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
@@ -19,10 +18,10 @@ const lettered = (text) => text
 const RESHAPE = /^reshape input (\d+) to (\([^)]*\)), x(\[[^\]]*\]): the shapes then fit$/;
 
 /** Returns the text of a hint. The text of a new axis contains the shape of the output, if the page knows it. */
-function textOf({text, op, inputs}) {
-  const [, input, shape, index] = RESHAPE.exec(text) ?? [];
-  if (!index) return lettered(text);
-  const reached = commonShapeOf(op, inputs), outcome = reached ? `the output is ${tuple(reached)}` : "the shapes then fit";
+function textOf({message, request}, product) {
+  const [, input, shape, index] = RESHAPE.exec(message) ?? [];
+  if (!index) return lettered(message);
+  const reached = product ? null : commonShapeOf(request), outcome = reached ? `the output is ${tuple(reached)}` : "the shapes then fit";
   return `\`${letterOf(Number(input))}${index}\` has shape ${shape}: ${outcome}`;
 }
 
@@ -31,64 +30,61 @@ const bounds = (assume) => assume.replace(/(\w+)=(\d*)\.\.(\d*)/g, (_, name, lea
   (most ? `${least && `${least} <= `}${name} <= ${most}` : `${name} >= ${least || 0}`));
 
 /** Returns [kind, headline, ...message] for the response to a check. The headline warns of an accidental outer product. */
-export function verdictOf({compatible, outputs, result, conditions = [], conflict, warnings}, {values: {assume}}) {
-  const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
+export function verdictOf(answer, {values: {assume}}) {
+  const {compatible, conditions = [], conflict, warnings} = answer;
+  const shapes = reachedBy(answer), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
   if (compatible === false) return ["no", "✗ Does not broadcast", ...words(lettered(conflict.message))];
   if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(lettered(square.message))];
-  const only = `only if ${conditions.map(({text}) => text).join(", and ")}`, given = assume ? words(`Assumed: \`${bounds(assume)}\``) : [];
+  const only = `only if ${conditions.map(({message}) => message).join(", and ")}`, given = assume ? words(`Assumed: \`${bounds(assume)}\``) : [];
   if (compatible === null && only.length > MOST_CONDITION) return ["maybe", `Broadcasts${reached} for some sizes`, `O${only.slice(1)}. `, ...given];
   if (compatible === null) return ["maybe", `Broadcasts${reached} ${only}`, ...given];
-  return ["yes", result ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
+  return ["yes", isProduct(answer) ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
 }
 
 /** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
-export function fixesOf({conflict, hints: matching = [], warnings = []}, question) {
+export function fixesOf(answer, question) {
+  const {conflict, hints: matching = [], warnings = []} = answer;
   const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
-    const next = hinted(hint, question), said = textOf(hint), text = el("span", {}, ...words(said));
+    const next = hinted(hint, question), said = textOf(hint, isProduct(answer)), text = el("span", {}, ...words(said));
     const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${said.replaceAll("`", "")}`}, "Apply");
     return apply ? [text, apply] : [text];
   }));
 }
 
-/** Returns the elements below the drawing: symbolic sizes, warnings, outputs and a link to the comparison. */
-export function detailsOf({outputs = [], result, axis_sizes: sizes = [], warnings = []}, question) {
+/** Returns the elements below the drawing: symbolic sizes, warnings, outputs, broadcast inputs and a link to the comparison. */
+export function detailsOf({outputs = [], broadcast_inputs: inputs = [], axis_sizes: sizes = [], warnings = []}, question) {
   const others = linkTo(comparisonOf(question, outputs), "Compare all frameworks");
   const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(lettered(message)));
   return [
-    ...list("condition", "Symbolic sizes", sizes.map(({axis, text}) => [`output axis ${axis} has size ${text}`])),
+    ...list("condition", "Symbolic sizes", sizes.map(({axis, message}) => [`output axis ${axis} has size ${message}`])),
     ...list("warning", "Warnings", messages),
-    ...resultOf(result), ...tableOf(outputs), el("p", {className: "others"}, others),
+    ...tableOf(outputs.length > 1 ? "Outputs" : "Output", outputs, [
+      ["output", (_, number) => (outputs.length > 1 ? number : "")],
+      ["shape", ({shape}) => tuple(shape)], ["dims", ({dims}) => dims?.join(", ")],
+      ["elements", ({elements}) => elements], ["bytes", ({nbytes}) => nbytes],
+    ]),
+    ...tableOf("Broadcast inputs", inputs, [
+      ["input", ({input}) => letterOf(input)], ["shape", ({shape}) => tuple(shape)],
+      ["factors", ({factors}) => factors && tuple(factors)],
+      ["broadcast axes", ({broadcast_axes: axes}) => axes.join(", ") || "none"],
+      ["for some sizes", ({maybe_broadcast_axes: axes}) => axes?.join(", ")],
+    ]),
+    el("p", {className: "others"}, others),
   ];
 }
 
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
 
-/** Returns the section about the result of a matrix product. The outputs of a product are its broadcast operands. */
-function resultOf(result) {
-  if (!result) return [];
-  const facts = [tuple(result.shape), result.elements != null && `${result.elements} elements`,
-                 result.nbytes != null && `${result.nbytes} bytes`];
-  return [el("h2", {}, "Result"), el("p", {}, facts.filter(Boolean).join(", "))];
-}
-
-function tableOf(outputs) {
-  const columns = [
-    ["output", (_, number) => (outputs.length > 1 ? number : "")],
-    ["from input", ({input}, number) => (input === number ? "" : input)],
-    ["shape", ({shape}) => tuple(shape)], ["dims", ({dims}) => dims?.join(", ")],
-    ["factors", ({factors}) => factors && tuple(factors)],
-    ["broadcast axes", (output) => output.broadcast_axes.join(", ") || "none"],
-    ["for some sizes", (output) => output.maybe_broadcast_axes?.join(", ")],
-    ["elements", ({elements}) => elements], ["bytes", ({nbytes}) => nbytes],
-  ].map(([name, cell]) => [name, outputs.map((output, number) => String(cell(output, number) ?? ""))])
+/** Returns a heading and a table with a row for each item. A column is [name, cell], where cell(item, number) is a value. */
+function tableOf(title, items, columns) {
+  const filled = columns.map(([name, cell]) => [name, items.map((item, number) => String(cell(item, number) ?? ""))])
     .filter(([, cells]) => cells.some(Boolean)); // empty columns are omitted
-  const head = columns.map(([name]) => el("th", {scope: "col"}, name));
-  const rows = outputs.map((_, number) => el("tr", {}, ...columns.map(([, cells]) => el("td", {}, cells[number]))));
-  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": "Outputs"}; // on a phone, the user can scroll the table
-  const title = el("h2", {}, rows.length > 1 ? "Outputs" : "Output");
-  return rows.length ? [title, el("div", wide, el("table", {}, el("tr", {}, ...head), ...rows))] : [];
+  const head = filled.map(([name]) => el("th", {scope: "col"}, name));
+  const rows = items.map((_, number) => el("tr", {}, ...filled.map(([, cells]) => el("td", {}, cells[number]))));
+  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": title}; // on a phone, the user can scroll the table
+  return rows.length ? [el("h2", {}, title), el("div", wide, el("table", {}, el("tr", {}, ...head), ...rows))] : [];
 }
 
 // ---- The comparison
@@ -107,15 +103,15 @@ const LEFT_OUT = "skipped: it takes only known sizes";
 /** Returns groups [text, answer, ops] of ops with the same output or conflict. Groups that broadcast come first. */
 function groupsOf(results) {
   const groups = new Map(), order = [true, null, false];
-  const rank = ({result, compatible}) => (result ? order.length : 0) + order.indexOf(compatible); // matrix products are last
-  for (const {op, also = [], ...answer} of results) {
-    const {compatible, outputs, result, conditions = [], conflict} = answer, reached = reachedBy({outputs, result});
+  const rank = (answer) => (isProduct(answer) ? order.length : 0) + order.indexOf(answer.compatible); // matrix products are last
+  for (const {also = [], ...answer} of results) {
+    const {op, compatible, conditions = [], conflict} = answer, reached = reachedBy(answer);
     const name = conflict?.message.includes(op.name) ? op.name : ""; // messages may contain the op's name
     if (name) answer.conflict = {...conflict, message: conflict.message.replaceAll(name, "the op")};
-    const shown = [result && "matrix product:", reached].filter(Boolean).join(" ");
+    const shown = [isProduct(answer) && "matrix product:", reached].filter(Boolean).join(" ");
     const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${shown || "True"}`
-      : ["if ", conditions.map(({text}) => text).join(", and "), shown].filter(Boolean).join("  ");
-    const codes = answer.warnings?.map(({code}) => code), key = [text, copiesOf(outputs), codes].join();
+      : ["if ", conditions.map(({message}) => message).join(", and "), shown].filter(Boolean).join("  ");
+    const codes = answer.warnings?.map(({code}) => code), key = [text, copiesOf(answer), codes].join();
     const group = groups.get(key) ?? [text, answer, []];
     groups.set(key, group);
     group[2].push(op, ...also);
@@ -146,16 +142,17 @@ export function comparisonTable({results, left_out: absent = []}, question) {
 const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : [link]);
 
 /** Returns the content of a table cell that shows a result of a comparison. `kept` explains -1 in the target. */
-function verdictCell({compatible, outputs = [], result, conditions = [], conflict, warnings = []}, kept) {
-  const reached = reachedBy({outputs, result}), codes = warnings.map(({code}) => help("span", ` ${code}`));
+function verdictCell(answer, kept) {
+  const {compatible, conditions = [], conflict, warnings = []} = answer;
+  const reached = reachedBy(answer), codes = warnings.map(({code}) => help("span", ` ${code}`));
   if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(lettered(conflict.message)), ...codes];
-  const label = result ? "matrix product " : "";
-  if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", copiesOf(outputs) + kept), ...codes];
-  return [el("span", {className: "maybe"}, label + reached), ...conditions.map(({text}) => help("p", `if ${text}`)), ...codes];
+  const label = isProduct(answer) ? "matrix product " : "";
+  if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", copiesOf(answer) + kept), ...codes];
+  return [el("span", {className: "maybe"}, label + reached), ...conditions.map(({message}) => help("p", `if ${message}`)), ...codes];
 }
 
-/** Returns the axes along which a single output has copies, because different rules may copy along different axes. */
-function copiesOf(outputs = []) {
-  const axes = outputs.length === 1 ? outputs[0].broadcast_axes : [];
+/** Returns the axes along which a single input is copied, because different rules may copy along different axes. */
+function copiesOf({broadcast_inputs: inputs = []}) {
+  const axes = inputs.length === 1 ? inputs[0].broadcast_axes : [];
   return axes.length ? ` copied along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";
 }

@@ -1,7 +1,7 @@
 /* The drawing: grids of cells that show how the inputs are combined, and a table of axes. */
 
 import {el, tuple} from "./elements.js";
-import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, slotsOf} from "./picture.js";
+import {attributesAt, headingsOf, isProduct, labelOf, letterOf, rowsOf, scenesOf, slotsOf} from "./picture.js";
 
 const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs, chosen so that successive hues differ clearly
 const PLANES = 4; // the maximum number of planes in a drawn stack
@@ -29,7 +29,7 @@ export function drawingOf(answer, question, resize) {
   const say = (...words) => sentence.replaceChildren(...words);
   const drawn = scenes.map(sceneOf), table = axesTable(answer, question, resize);
   addChoosers(drawn);
-  const summary = answer.conflict ? [] : scenes.length ? scenes.flatMap((scene) => [...summaryOf(scene), " "]) : answer.result && answer.drawing.scenes.length ? ["Nothing is copied."] : [];
+  const summary = answer.conflict ? [] : scenes.length ? scenes.flatMap((scene) => [...summaryOf(scene), " "]) : isProduct(answer) && answer.drawing.scenes.length ? ["Nothing is copied."] : [];
   const above = summary.length ? [sentence, table.node] : [table.node, sentence];
   const node = el("div", {className: "drawing"}, ...above, ...drawn.map(({figure}) => figure));
   const show = ({target}) => {
@@ -254,10 +254,10 @@ function legendOf(cells, {layers}) {
 
 /** Returns {node, sentences}: the table with the sizes on each output axis, and a sentence about each column. */
 function axesTable(answer, question, resize) {
-  const {rows, more, heads: titles, blamed} = rowsOf(answer), {outputs = [], result} = answer;
-  const count = rows[0]?.cells.length ?? 0, last = result ? rows.at(-1).cells : [];
-  const [first = {}] = outputs, dims = outputs.findLast(({dims: names}) => names?.length === count)?.dims;
-  const [names, spans] = (outputs.length && headingsOf(question, count)) || [dims, Array(count).fill(1)];
+  const {rows, more, heads: titles, blamed} = rowsOf(answer), {outputs = [], broadcast_inputs: inputs = []} = answer;
+  const count = rows[0]?.cells.length ?? 0, last = outputs.length && isProduct(answer) ? rows.at(-1).cells : null;
+  const [first = {}] = inputs, dims = outputs.findLast(({dims: names}) => names?.length === count)?.dims;
+  const [names, spans] = (inputs.length && headingsOf(question, count)) || [dims, Array(count).fill(1)];
   let column = 0;
   const heads = spans.map((span, axis) => {
     const button = el("button", {type: "button"}, count === spans.length && titles[axis] ? titles[axis] : `axis ${axis}`);
@@ -267,7 +267,7 @@ function axesTable(answer, question, resize) {
   if (names) head.push(el("tr", {}, el("td", {}), ...names.map((name, place) =>
     el("th", {scope: "col", className: "name", "data-column": place}, name))));
   const own = ({size, mark, axis}, place, {input, name, output}) => {
-    const reached = result ? last[place].size : first.factors?.[place] ?? first.shape?.[place];
+    const reached = last ? last[place].size : first.factors?.[place] ?? first.shape?.[place];
     const steps = !output && /^\d{1,15}$/.test(size) && axis !== null;
     const step = (next) => resize(input, axis, next);
     const content = [steps ? stepper(Number(size), `${name} axis ${axis}`, step) : size];

@@ -1,6 +1,7 @@
 /* The data of a drawing: rows for the table of axes, and scenes that show the inputs in the shape of the output. */
 
-import {sizesOf, volume} from "./question.js";
+import {tuple} from "./elements.js";
+import {ops, sizesOf, volume} from "./question.js";
 
 const MOST = {slots: 6, characters: 5}; // the maximum number of positions that are drawn along an axis, and of characters in a cell
 export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
@@ -25,6 +26,13 @@ export function rowsOf({drawing}) {
   };
 }
 
+/** Returns whether an op computes an output with other axes than the broadcast inputs, as a matrix product does. A response
+ * without a drawing does not show this if all shapes are equal. */
+export function isProduct({op, shape, drawing, broadcast_inputs: inputs = []}) {
+  if (drawing) return drawing.rows.some(({name}) => name === "result") || drawing.heads.some((head) => head.startsWith("sum"));
+  return shape && ops.get(op?.name)?.outputs === "1" && inputs.some((input) => tuple(input.shape) !== tuple(shape));
+}
+
 const NOTHING = {heads: [], rows: [], scenes: [], omitted_inputs: 0};
 
 /** Returns [name, marks] for each attribute that lists output axes. There is a mark for each column. */
@@ -47,14 +55,15 @@ export function attributesAt({values}, {axes = []}, count) {
  * {input, letter, shape, axes, kinds, sizes, at} for each input. `axes` and `sizes` are the factor of each axis of the
  * input, and its size on each factor. A kind says how the input fills a factor: "" (with its own elements),
  * "stretch", "new" or "maybe". `at(place)` returns the element at a position in the scene: {index, copy}. */
-export function scenesOf({drawing, outputs = [], result}, question) {
-  const isDrawn = ({layers}) => !result || layers.some(({kinds}) => kinds.some(Boolean));
+export function scenesOf(answer, question) {
+  const {drawing, outputs = []} = answer, isOperand = isProduct(answer);
+  const isDrawn = ({layers}) => !isOperand || layers.some(({kinds}) => kinds.some(Boolean));
   return (drawing ?? NOTHING).scenes.filter(isDrawn).map(({shape, groups, layers, omitted_layers: more}) => {
     const factors = groups.flat(), headings = headingsOf(question, factors.length);
     const split = (place) => groups.flatMap((group, axis) => (group.length === 1 ? place[axis] : unravel(place[axis], group)));
     const names = outputs.find((output) => `${output.shape}` === `${shape}`)?.dims ?? (headings && spokenOf(...headings));
     const merged = groups.some(({length}) => length !== 1);
-    return {shape, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more, isOperand: Boolean(result)};
+    return {shape, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more, isOperand};
   });
 }
 

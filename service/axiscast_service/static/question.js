@@ -82,16 +82,17 @@ export function comparisonOf(question, outputs) {
   return questionWithOp(COMPARE.name, {...question, values}, question.values[targetOf(question.op)] ?? reached);
 }
 
-/** Returns the question in a hint, with the options of the current question, or null if the hint's op is unknown. */
-export function hinted({op, inputs}, {values: {dtype, assume}, warn}) {
-  if (!ops.has(op?.name)) return null;
-  const next = questionOf({op, inputs});
+/** Returns the question in a hint, with the options of the current question, or null if the page does not know the op. */
+export function hinted({request}, {values: {dtype, assume}, warn}) {
+  if (!ops.has(request?.op.name)) return null;
+  const next = questionOf(request);
   return {...next, values: {...next.values, dtype, assume}, warn};
 }
 
-/** Returns the shape of the output, if it follows from the inputs alone, because the op has no attributes. Otherwise, null. */
-export function commonShapeOf(op, inputs) {
-  if (!op || Object.keys(attributesOf(op.name)).some((name) => name !== "name") || !/^as many/.test(ops.get(op.name)?.outputs)) return null;
+/** Returns the common shape of the inputs of a request, if the op has no attributes and is no product. Otherwise, null. */
+export function commonShapeOf({op, inputs} = {}) {
+  const hasAttributes = Object.keys(attributesOf(op?.name)).some((name) => name !== "name");
+  if (!op || hasAttributes || !/^(1|as many)/.test(ops.get(op.name)?.outputs)) return null;
   const rank = Math.max(...inputs.map(({length}) => length));
   const sizes = [...Array(rank).keys()].map((axis) => new Set(inputs.map((shape) => shape.at(axis - rank) ?? 1).filter((size) => size !== 1)));
   return sizes.every(({size}) => size < 2) ? sizes.map((axis) => [...axis][0] ?? 1) : null;
@@ -261,20 +262,18 @@ export function python(question) {
   const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
   const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(question, true));
   const others = named([...literals(question, false), ...warnOf(question)]);
-  const shapes = question.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
+  const shapes = question.inputs.map((text) => tuple(sizesOf(text).map(sizeIn))), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
   if (question.op === COMPARE.name) {
     return `from axiscast import Client
 
 with Client(${url}) as client:
     results = client.compare(${[...shapes, ...attributes, ...others].join(", ")})
-for result in results:
-    print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
+print(results)`;
   }
   const words = [JSON.stringify(question.op), ...shapes, ...attributes, ...others];
   return `from axiscast import Client
 
 with Client(${url}) as client:
-    answer = client.check(${words.join(", ")}, explain=True)
-print(answer.diagram)
-print(answer.conflict or answer.result or answer.outputs)`;
+    answer = client.check(${words.join(", ")})
+print(answer)`;
 }

@@ -13,8 +13,9 @@ from ...answers.outer_products import InputReshape
 from ...answers.symbolic import lower_symbolic
 from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
-from ...messages import CheckRequest, Hint
+from ...messages import CheckRequest
 from ...messages.conditions import Condition, DimensionPlace, Side
+from ...messages.facts import Hint
 from ...messages.validation import validate
 from ...plan.alignment import Alignment, ShapeMismatch
 from ...wire.shapes import format_shape
@@ -75,14 +76,19 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
             warning["message"] = describe_finding(finding, "square")
             if (square := _square_of(finding)) and square.fix:
                 inputs = [[size if isinstance(size, int) else str(size) for size in row] for row in square.fix.inputs]
-                warning["hint"] |= {"text": f"Write {_changed_code(finding, square.fix)}.", "inputs": inputs}
-    for condition, known in zip(plain.get("conditions", ()), answer.conditions if answer else (), strict=True):
-        condition["text"] = _condition_text(finding, known)
+                hint = warning["hint"]
+                hint |= {"shape": inputs[square.fix.input], "input": square.fix.input}
+                hint["request"] = {**hint["request"], "inputs": inputs}
+                hint["message"] = f"Write {_changed_code(finding, square.fix)}."
+    for condition, known in zip(
+        plain.get("conditions", ()), answer.conditions if answer is not None else (), strict=True
+    ):
+        condition["message"] = _condition_text(finding, known)
     if answer is not None and answer.conflict is not None:
         conflict = plain["conflict"]
         conflict["message"] = _conflict(finding)
         for sent, hint in zip(conflict.get("hints", ()), answer.conflict.hints, strict=True):
-            sent["text"] = _hint_text(finding, hint)
+            sent["message"] = _hint_text(finding, hint)
     return {**fields, "message": describe_finding(finding)}
 
 
@@ -90,7 +96,7 @@ def needs_text(finding: Finding) -> str:
     """Return what an operation needs, such as "seq = 12" or "h to be a multiple of 32", or "" if nothing is known."""
     if finding.failure is not None:
         return printable(" and ".join(map(_rule_text, finding.failure.rules)))
-    conditions = finding.answer.conditions if finding.answer else []
+    conditions = finding.answer.conditions if finding.answer is not None else []
     texts = [_condition_text(finding, condition) for condition in conditions]
     return " and ".join(f"({text})" if " or " in text and len(texts) > 1 else text for text in texts)
 
@@ -161,7 +167,7 @@ def _incompatible(finding: Finding) -> str:
 
 def _conflict(finding: Finding) -> str:
     """Return the sizes that conflict for all values of the named sizes."""
-    conflict = finding.answer.conflict if finding.answer else None
+    conflict = finding.answer.conflict if finding.answer is not None else None
     if conflict is None or not conflict.sizes:
         return f"{operation_code(finding)} does not broadcast."
     # An output axis is counted from the last axis, so that it has the same index in all operands.
@@ -236,12 +242,15 @@ def _hint_text(finding: Finding, hint: Hint) -> str:
     """Return a hint as a sentence with the names of the operands, as code if only one operand changes."""
     inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
     old = {number: [*map(str, finding.operands[number].shape or ())] for number in inputs}
-    new = {number: [*map(str, shape)] for number, shape in zip(inputs, hint.inputs, strict=False)}
+    new = {
+        number: [*map(str, shape)]
+        for number, shape in zip(inputs, hint.request.inputs if hint.request else (), strict=False)
+    }
     changed = [number for number in new if old[number] != new[number]]
     if len(changed) == 1 and (code := reshape_code(old[changed[0]], new[changed[0]])):
         return f"Write {operation_code(finding, {changed[0]: code}, ())}."
     shapes = [f"{operand_name(finding, number)} the shape ({', '.join(new[number])})" for number in changed]
-    return f"Give {' and '.join(shapes)}." if shapes else f"{hint.text[:1].upper()}{hint.text[1:]}."
+    return f"Give {' and '.join(shapes)}." if shapes else f"{hint.message[:1].upper()}{hint.message[1:]}."
 
 
 class _Square(NamedTuple):
@@ -318,7 +327,7 @@ def _mutual_stretch(finding: Finding) -> str:
 
 def _warning_message(finding: Finding, code: str) -> str:
     """Return the message of the warning with this code in the answer to the check."""
-    warnings = finding.answer.warnings if finding.answer else []
+    warnings = finding.answer.warnings if finding.answer is not None else []
     return next(warning.message for warning in warnings if warning.code == code)
 
 

@@ -89,7 +89,7 @@ def _is_by_chance(number: str, finding: Finding, tried: Probe) -> bool:
 
     Each size of an input that has this number is changed, and the node is tried again.
     """
-    codes = {warning.code for warning in finding.answer.warnings} if finding.answer else set()
+    codes = {warning.code for warning in finding.answer.warnings} if finding.answer is not None else set()
     if "square" not in codes:
         return False
     sizes = {size for operand in finding.operands for size in operand.shape or () if isinstance(size, int)} - {1}
