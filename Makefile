@@ -86,7 +86,7 @@ fuzz: $(VENV)/dev.done
 
 # All benchmarks (docs/performance.md). A single group, such as bench-checks or bench-fresh, runs a script of benchmarks or
 # benchmarks/load, and writes benchmarks/results/checks.json.
-bench: bench-checks bench-library bench-engine bench-remote bench-scale bench-fresh bench-draw
+bench: bench-checks bench-library bench-engine bench-remote bench-tensors bench-scale bench-fresh bench-draw
 
 bench-%: $(VENV)/dev.done
 	$(VENV)/bin/python $(wildcard benchmarks/$*.py benchmarks/load/$*.py) -o benchmarks/results/$*.json
@@ -128,7 +128,7 @@ bench-draw: $(VENV)/dev.done
 bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/engine.py --rounds 3 --mib 32
 	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
-	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1 --sustained 1
+	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
 	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
 

@@ -1,15 +1,14 @@
 """Shape checks over HTTP: requests per second of the service, a bare server, an ordinary endpoint, Go and node.
 
     python benchmarks/checks.py [--kinds post get ...] [--contenders NAME ...] [--rounds 7] [--seconds 3]
-                                [--sustained 45] [-o FILE]
+                                [-o FILE]
 
 Each contender is a server of its own on one core; wrk asks it from the other, in turn with all others, round after
 round: only the ratios within a round are compared. What is asked is never the same twice, but for `zipf` and `again`
 (requests.lua). All contenders but the bare server parse the request and compute the response; those that speak JSON
-alone are asked in JSON where axiscast is asked in MessagePack. Then longer rounds of POST at 64 and 256 connections,
-beside the bare server, and batches of many, of axiscast alone. A response with another status than expected ends the
-benchmark: 200, but for the refusals. Needs wrk; go and node compete if they are installed (Debian's packages). Prints
-medians, with the least and the most.
+alone are asked in JSON where axiscast is asked in MessagePack. Then batches of many, of axiscast alone. A response with
+another status than expected ends the benchmark: 200, but for the refusals. Needs wrk; go and node compete if they are
+installed (Debian's packages). Prints medians, with the least and the most.
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ KINDS = {
 """The kinds of requests by their names for --kinds."""
 PLAIN = ("post", "msgpack", "get", "wide", "wide-get", "conflict", "zipf", "again")
 """The kinds of requests that all contenders can answer."""
-SUSTAINED = [Kind(f"POST, {connections} connections", "post", connections) for connections in (64, 256)]
 ROWS, COLUMN_ROWS = 1000, 10**6
 
 
@@ -172,19 +170,6 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
     return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}
 
 
-def sustained(rounds: int, seconds: float) -> dict[str, dict[str, Row]]:
-    """Return the figures of axiscast and the bare server in rounds of `seconds` seconds, by kind as in `requests`."""
-    taken: dict[str, dict[str, list[Row]]] = {kind.title: {BARE: [], OURS: []} for kind in SUSTAINED}
-    starts = (pow(16807, number << 20, 2**31 - 1) for number in count(2**10))
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        commands = servers(Path(folder))
-        running = {name: stack.enter_context(served(commands[name])) for name in (BARE, OURS)}
-        for _ in range(rounds):
-            for kind, (name, (port, process)) in product(SUSTAINED, running.items()):
-                taken[kind.title][name].append(ask(port, process, kind, next(starts), seconds))
-    return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}
-
-
 def compared(rows: Mapping[str, Sequence[Row]], name: str) -> Row:
     own = rows[name]
     ratios = {
@@ -244,12 +229,11 @@ def columns(*inputs: np.ndarray[Any, np.dtype[np.int64]]) -> bytes:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    groups = [*KINDS, "sustained", "batches"]
+    groups = [*KINDS, "batches"]
     parser.add_argument("--kinds", nargs="+", choices=groups, default=groups)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--sustained", type=float, default=45, metavar="SECONDS", help="of each longer round (45)")
     parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     if not shutil.which("wrk"):
@@ -259,10 +243,6 @@ def main() -> None:
     if kinds := [kind for kind in options.kinds if kind in KINDS]:
         figures["requests"] = requests(kinds, options.contenders, options.rounds, options.seconds)
         report(figures["requests"])
-    if "sustained" in options.kinds:
-        figures["sustained"] = sustained(-(-options.rounds // 3), options.sustained)
-        print(f"Rounds of {options.sustained:g} s, in which every response was 200:")
-        report(figures["sustained"])
     if "batches" in options.kinds:
         figures["batches"] = batches(options.rounds)
         for title, row in figures["batches"].items():

@@ -232,15 +232,13 @@ def tables() -> Iterator[tuple[str, list[list[str]]]]:
                 for kind, rows in kinds.items()
             ],
         )
-    if sustained := _figures("checks").get("sustained"):
-        yield (
-            "sustained",
-            [["axiscast", *(names := ["x bare uvicorn", "per second", "CPU us", "p99 ms"])]]
-            + [[kind, *(spread(rows["axiscast"][name]) for name in names)] for kind, rows in sustained.items()],
-        )
     if batches := _figures("checks").get("batches"):
         rows = [[title, spread([rate / 1e6 for rate in row["checks per second"]])] for title, row in batches.items()]
         yield "batches", [["one request", "million checks a second"], *rows]
+    if broadcasts := _figures("tensors").get("tensors"):
+        names = {"axiscast": "axiscast: CPU us", "naive": "ordinary endpoint: CPU us"}
+        rows = [[title, *(spread(row[name]["CPU us"]) for name in names)] for title, row in broadcasts.items()]
+        yield "tensors", [["response", *names.values()], *rows]
     if calls := _figures("library").get("library"):
         figures = ["import CPU ms", "import and first call CPU ms", "call us"]
         rows = [[name, *(spread(row[figure]) for figure in figures), row["loads"]] for name, row in calls.items()]
