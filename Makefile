@@ -98,8 +98,8 @@ models:
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx,dev]'
 	$(VENV)-models/bin/python -m pytest tests/training/test_watching.py tests/training/test_watch_effects.py \
 	  tests/training/test_pytest_plugin.py tests/training/test_watched_programs.py tests/models/test_programs.py \
-	  tests/training/test_upstream.py tests/models/test_specialization.py tests/training/test_torch_functions.py \
-	  tests/models/test_jax_functions.py tests/training/test_why_torch.py tests/training/test_origins.py
+	  tests/training/test_upstream.py tests/training/test_torch_functions.py tests/models/test_jax_functions.py \
+	  tests/training/test_why_torch.py tests/training/test_origins.py
 	$(VENV)-models/bin/python benchmarks/intent.py
 	$(VENV)-models/bin/python benchmarks/models.py
 	$(VENV)-models/bin/python benchmarks/probes.py

@@ -64,7 +64,7 @@ def test_a_loss_over_all_pairs_is_a_square(check: Check) -> None:
 def test_an_edited_weight_conflicts_although_the_stated_shapes_are_outdated(check: Check) -> None:
     graph = """(float[N,8] x) => (float[N,8] y) <float[8] scale, float[N,8] s, float[N,8] r>
         {s = Mul(x, scale) r = Relu(s) y = Add(r, x)}"""
-    finding = only(check, exported(graph, scale=(9,)))
+    finding = only(check, exported(graph, scale=(9,)), probe=True)
     assert (finding.node, finding.line, finding.answer.conflict.sizes) == ("s", 10, (8, 9))
 
 

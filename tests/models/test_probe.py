@@ -163,16 +163,6 @@ def test_an_example_is_tried_as_a_solution(check: Check) -> None:
     assert rules(check(graph, {"example": {"h": 12, "w": 20}}, to=[240, 8])) == {"y": ["h equal 12", "w equal 20"]}
 
 
-def test_the_sizes_in_the_metadata_of_ultralytics_are_tried(tmp_path: Path) -> None:
-    grid = model("(float[batch,3,h,w] x) => (float[] o) {y = Reshape(x, to)}", to=[2, 6120])
-    grid.metadata_props.add(key="imgsz", value="[34, 60]")
-    grid.metadata_props.add(key="batch", value="2")
-    report = axiscast.check_model(saved(tmp_path / "model.onnx", grid))
-    assert rules(report) == {"y": ["h equal 34", "w equal 60"]} or rules(report) == {
-        "y": ["batch equal 2", "h equal 34", "w equal 60"]
-    }
-
-
 @pytest.mark.parametrize(("one", "other"), [("x_axis_1", "z_axis_1"), ("s17", "s43"), ("batch", "beams")])
 def test_names_that_must_be_equal_are_a_need(check: Check, one: str, other: str) -> None:
     report = check(f"(float[{one},8] x, float[{other},8] z) => (float[a,8] y) {{y = Add(x, z)}}")
@@ -242,7 +232,7 @@ def test_a_model_without_free_sizes_is_tried_once(check: Check) -> None:
     assert check(graph.format(n=6), **constants).exit_status("needs") == 0
     report = check(graph.format(n=5), **constants)
     assert [(finding.node, finding.kinds) for finding in report.findings] == [("y", ("incompatible",))]
-    assert "g (3, ?) + z (3, 5) fails. g.shape[1] is 6, but z.shape[1] is 5." in str(report)
+    assert "g (3, 6) + z (3, 5) does not broadcast: axis -1 is 6 in g and 5 in z." in str(report)
     assert "were tried" not in str(report)
 
 
@@ -319,4 +309,4 @@ def test_a_service_returns_the_same_findings(
     here = axiscast.check_model(path)
     assert there.as_json() == here.as_json()
     assert str(there) == str(here)
-    assert here.findings or here.notes
+    assert here.findings

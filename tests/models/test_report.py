@@ -12,7 +12,6 @@ import axiscast
 from axiscast import Finding, Operand, Report
 from axiscast.messages import CheckAnswer
 from axiscast.models.finding import Failure, Quantity, Requirement, SizeRule, Unchecked
-from axiscast.models.formats.finding_message import describe_finding
 from axiscast.models.formats.github import workflow_commands
 from axiscast.models.formats.repository import Repository
 from axiscast.models.formats.sarif import sarif
@@ -111,14 +110,6 @@ def test_the_text_has_failures_first_and_then_one_entry_for_each_condition() -> 
 def test_findings_with_the_same_rules_are_one_group() -> None:
     other = finding("other", ("N", "seq"), ("up",), failure=FAILURE._replace(rules=(SizeRule("seq", "multiple", 8),)))
     assert [len(group) for group in Report("m.onnx", (*NEEDS, other)).groups("needs")] == [2, 1]
-
-
-def test_a_message_names_the_shapes_that_are_known_only_from_the_file() -> None:
-    operands = (Operand("input 0", "x", (2,), by_file=True), Operand("input 1", "y", (3,)))
-    report = Report("m.onnx", (finding("a", (2,), (3,), operands=operands),))
-    assert describe_finding(report.nodes[0]) == (
-        "x (2,) + y (3,) does not broadcast: axis -1 is 2 in x and 3 in y. The shape of x is known only from the file."
-    )
 
 
 @pytest.fixture

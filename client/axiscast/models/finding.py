@@ -32,8 +32,6 @@ class Operand:
     name: str
     shape: tuple[SizeOrName, ...] | None
     """The sizes of the operand, or None if its rank is unknown."""
-    by_file: bool = False
-    """Whether a size of the operand is only stated in the model file, and can't be inferred from the model's inputs."""
 
 
 class Quantity(NamedTuple):
@@ -178,7 +176,6 @@ class Finding:
         """Return the finding as a plain map that can be encoded as JSON."""
         operands = [
             {"role": operand.role, "name": operand.name, "shape": None if operand.shape is None else [*operand.shape]}
-            | ({"by_file": True} if operand.by_file else {})
             for operand in self.operands
         ]
         facts: dict[str, Any] = (

@@ -44,8 +44,6 @@ class Report:
     """Whether the model file could be read. If it could not, `errors` contains the reason."""
     sizes: tuple[Mapping[str, int], ...] = ()
     """The sets of sizes with which the model was tried."""
-    notes: tuple[str, ...] = ()
-    """Notes for the user. Notes do not change the exit status."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -103,7 +101,6 @@ class Report:
             "nodes": [finding_as_json(node) for node in self.nodes],
             "errors": [*self.errors],
             "sizes": [{**sizes} for sizes in self.sizes],
-            "notes": [*self.notes],
         }
 
     def text(self, all_nodes: bool = False) -> str:
@@ -112,9 +109,9 @@ class Report:
         The text lists failures and unchecked nodes first. The nodes that depend on sizes follow, in groups that need
         the same sizes. The last line contains the counts. If `all_nodes` is true, every node has its own entry.
         """
-        notes = "\n".join(f"{printable(self.path)}: {printable(note)}\n" for note in (*self.errors, *self.notes))
+        errors = "\n".join(f"{printable(self.path)}: {printable(error)}\n" for error in self.errors)
         if not self.is_read:
-            return notes.rstrip()
+            return errors.rstrip()
         groups = [[node] for node in self.nodes if _SHOWN_ALONE & {*node.kinds}]
         groups += self.groups("unchecked")
         for group in (*self.groups("pinned"), *self.groups("needs")):
@@ -122,7 +119,7 @@ class Report:
             groups += [[node] for node in rest] if all_nodes else [rest] if rest else []
         if all_nodes:
             groups += [[node] for node in self.nodes if not node.kinds]
-        return "\n".join([*(block(self.path, group) for group in groups), *([notes] if notes else []), self.summary])
+        return "\n".join([*(block(self.path, group) for group in groups), *([errors] if errors else []), self.summary])
 
     @property
     def summary(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
     """Return the message for a finding. If `kind` is given, return only the part of the message about this kind."""
     kinds = finding.kinds if kind is None else (kind,)
     sentences = [_SENTENCES[each](finding) for each in kinds] or [f"{_result(finding)}."]
-    return with_expressions(finding, " ".join([*sentences, *_by_file(finding)]))
+    return with_expressions(finding, " ".join(sentences))
 
 
 def with_expressions(finding: Finding, text: str) -> str:
@@ -146,14 +146,6 @@ def _result(finding: Finding) -> str:
     output = format_shape(shown_sizes(finding.output)) if finding.output is not None else "an unknown shape"
     verb = "broadcasts to" if is_call(finding) and "square" in finding.kinds else "gives"
     return f"{operation_code(finding)} {verb} {output}"
-
-
-def _by_file(finding: Finding) -> Iterator[str]:
-    """If some shapes are only stated in the model file, yield a sentence that says so."""
-    names = [operand_name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
-    if names and finding.answer is not None and finding.failure is None:
-        subject, verb = ("shape", "is") if len(names) == 1 else ("shapes", "are")
-        yield f"The {subject} of {' and '.join(dict.fromkeys(names))} {verb} known only from the file."
 
 
 def _incompatible(finding: Finding) -> str:

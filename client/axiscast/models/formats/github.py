@@ -32,8 +32,6 @@ def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iter
                 yield _command(_COMMANDS[level], *location, kind, _message(group, kind, report))
         for error in report.errors:
             yield _command("error", model, None, "not inferred", error)
-        for note in report.notes:
-            yield _command("notice", model, None, "note", note)
         yield report.summary
 
 

@@ -80,6 +80,8 @@ class ConcreteInference:
     required: dict[str, list[Requirement]] = field(default_factory=dict)
     """What each node requires of its sizes."""
     inputs: dict[str, Sequence[KnownValue]] = field(default_factory=dict)
+    shapes: dict[str, list[int] | None] = field(default_factory=dict)
+    """The shapes of the nodes' outputs, keyed by the name of the value."""
     visited: set[str] = field(default_factory=set)
     """The nodes that may run with these sizes. Nodes in a branch that is not taken do not run."""
     failing: set[str] = field(default_factory=set)
@@ -126,6 +128,7 @@ class ConcreteInference:
                 if node.name not in self.failing:
                     self._complete(value.type, self.shared.stated[path].get(name))
                 values[name] = value
+                self.shapes[name] = known_shape(value.type)
             if node.name == self.last:
                 raise _LastNodeReached
         return values

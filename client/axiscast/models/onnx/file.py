@@ -20,7 +20,6 @@ from ...errors import UnusableModel
 from ...wire.wording import close_matches, did_you_mean
 from ..display import printable
 from .graph import all_nodes, decoded, subgraphs
-from .stated_shapes import STATED_OUTPUT
 
 MAX_BYTES = 2**31 - 1
 """The maximum size of a file in bytes, which is Protobuf's limit. Larger models store their weights in other files."""
@@ -82,8 +81,7 @@ def first_line(error: Exception) -> str:
 def _normalize(model: ModelProto) -> None:
     """Replace all names of ONNX's default domain by one name, and remove the values of weights.
 
-    Weights are removed because only their shapes are needed, and each later step copies the model. Metadata whose key
-    conflicts with axiscast's own metadata is also removed.
+    Weights are removed because only their shapes are needed, and each later step copies the model.
     """
     for owner in (model, *model.functions):
         for entry in owner.opset_import:
@@ -91,8 +89,6 @@ def _normalize(model: ModelProto) -> None:
     for owner in (model.graph, *model.functions):
         for node in all_nodes(owner):
             node.domain = _normal_domain(node.domain)
-            for entry in [entry for entry in node.metadata_props if entry.key == STATED_OUTPUT]:
-                node.metadata_props.remove(entry)
             _drop_weights(attribute.t for attribute in node.attribute if attribute.HasField("t"))
             for _, graph in subgraphs(node):
                 _drop_weights(graph.initializer)

@@ -16,10 +16,9 @@ from onnx.shape_inference import InferenceError, infer_shapes
 from ..display import printable
 from ..finding import Contradiction
 from ..size_expressions import as_name, canonical, names_in
-from . import stated_shapes
 from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
-from .stated_shapes import NAMED_BY_ONNX, StatedShapes
+from .stated_shapes import NAMED_BY_ONNX, StatedShapes, find_contradictions, forget_shapes
 
 MAX_VECTOR_ELEMENTS = 2**20
 """The maximum number of elements in a vector for which onnx propagates values. One vector takes 140 MB and 0.2 s."""
@@ -92,7 +91,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     known = {name: assume[as_name(name)] for name in names if as_name(name) in assume} | dict(assume)
     size_names = _normalize_sizes(graphs, known)
     names |= _name_free_sizes(model.graph, size_names, assume)
-    stated = [stated_shapes.forget_shapes(graph) for graph in graphs]
+    stated = [forget_shapes(graph) for graph in graphs]
     if opset >= EXPAND_OPSET:
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
@@ -176,30 +175,14 @@ def _add_targets(graph: GraphProto, outer: ChainMap[str, GraphProto]) -> None:
 def infer_model(prepared: PreparedModel) -> InferredModel:
     """Infer the shapes of a model from its inputs and constants, and return the model with these shapes.
 
-    A shape that the file states may be out of date, so it is used only if no shape can be inferred. Raises
-    UnusableModel if onnx fails.
+    Raises UnusableModel if onnx fails.
     """
-    model = ModelProto()
-    model.CopyFrom(prepared.model)
-    graphs = list(all_graphs(model.graph))
-    input_names = frozenset(size.dim_param for graph in graphs for size in dimensions_of(graph.input))
     try:
-        inferred, faults = _infer(model, prepared.node_names)
-        inferred_graphs = list(all_graphs(inferred.graph))
-        shapes = [stated_shapes.copy_shapes(graph) for graph in inferred_graphs]
-        contradictions = [
-            contradiction
-            for each in zip(inferred_graphs, shapes, prepared.stated, strict=True)
-            for contradiction in stated_shapes.find_contradictions(*each)
-        ]
-        graph_triples = zip(graphs, inferred_graphs, prepared.stated, strict=True)
-        uses_stated = [stated_shapes.restore_shapes(*triple, input_names) for triple in graph_triples]
-        if any(uses_stated):
-            inferred, faults = _infer(model, prepared.node_names)
-            for graph, before in zip(all_graphs(inferred.graph), shapes, strict=True):
-                stated_shapes.mark_by_file(graph, before, input_names)
+        inferred, faults = _infer(prepared.model, prepared.node_names)
     except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
+    graphs = zip(all_graphs(inferred.graph), prepared.stated, strict=True)
+    contradictions = [each for graph, stated in graphs for each in find_contradictions(graph, stated)]
     return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
 
 

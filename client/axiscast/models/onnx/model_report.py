@@ -18,7 +18,7 @@ from .graph import decoded
 from .inference import InferredModel, PreparedModel, infer_model, prepare_model
 from .nodes import find_node_checks
 from .probe import Probe, ProbeResult
-from .probe_sizes import free_sizes, metadata_sizes
+from .probe_sizes import free_sizes
 
 _MAX_LISTED_NAMES = 20
 
@@ -39,8 +39,8 @@ def report_model(
     model = infer_model(prepared)
     ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
     tried = Probe(prepared, ranges, _example_sizes(prepared, example))
-    result = tried.run() if probe else ProbeResult({}, set(), set(), ())
-    checks = list(find_node_checks(model, result.failures.keys() | result.unsolved))
+    result = tried.run() if probe else ProbeResult({}, set(), set())
+    checks = list(find_node_checks(model, result.failures.keys() | result.unsolved, result.shapes))
     findings = check_nodes(checks, check_batch, ranges, progress, kinds)
     by_number = {check.number: finding for check, finding in zip(checks, findings, strict=True)}
     for number, finding in by_number.items():
@@ -67,9 +67,8 @@ def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel)
 
 def _example_sizes(prepared: PreparedModel, example: Mapping[str, int | str]) -> dict[str, int]:
     """Return the sizes with which the model is known to run, keyed by the names in the file."""
-    given = {**metadata_sizes(prepared), **example}
     names = [(size.name, key) for size in free_sizes(prepared) for key in (size.name, as_name(size.name))]
-    return {name: int(given[key]) for name, key in names if key in given}
+    return {name: int(example[key]) for name, key in names if key in example}
 
 
 def _with_trials(number: str, finding: Finding, result: ProbeResult) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ from .expansions import Expansions, UnexpandedOperand
 from .graph import decoded, integer_attribute, is_added, size_of, subgraphs, target_name
 from .graph_provenance import GraphProvenance, lines_of
 from .inference import EXPAND_OPSET, InferredModel
-from .stated_shapes import NAMED_BY_ONNX, is_by_file, stated_output
+from .stated_shapes import NAMED_BY_ONNX
 
 _FIRST_OPSET = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu"), 7),
@@ -57,12 +57,10 @@ class _Unsupported(Exception):
         self.reason = Unchecked(reason[0], tuple(map(str, reason[1:])))
 
 
-class _Value(NamedTuple):
-    """What is known about the shape of a value."""
-
-    shape: list[PartialSize] | None
-    """The sizes of the value, or None if its rank is unknown."""
-    by_file: bool = False
+ValueShape: TypeAlias = "list[PartialSize] | None"
+"""The sizes of a value, or None if its rank is unknown."""
+TriedShapes: TypeAlias = "Mapping[str, ValueShape]"
+"""The shapes that follow from the trials with integers, keyed by the name of the value."""
 
 
 class _Rule(NamedTuple):
@@ -74,18 +72,19 @@ class _Rule(NamedTuple):
     """The index of the input that determines the target shape, or None if the node has no target."""
 
 
-_UNKNOWN = _Value(None)
-Scope: TypeAlias = "ChainMap[str, _Value]"
-"""The values that the nodes of a graph can read, keyed by name."""
+Scope: TypeAlias = "ChainMap[str, ValueShape]"
+"""The shapes of the values that the nodes of a graph can read, keyed by name."""
 
 
-def find_node_checks(model: InferredModel, failing: Container[str] = ()) -> Iterator[NodeCheck]:
+def find_node_checks(
+    model: InferredModel, failing: Container[str] = (), tried: TriedShapes | None = None
+) -> Iterator[NodeCheck]:
     """Yield a check for every node that broadcasts, for every node that onnx refuses, and for the failing nodes.
 
     If a node does not broadcast, its check has no request. The name of a node in a subgraph begins with the path of the
     subgraph.
     """
-    return _walk(_Context(model, failing), _GraphScope(model.graph), "")
+    return _walk(_Context(model, failing, tried or {}), _GraphScope(model.graph, tried or {}), "")
 
 
 class _OnnxSizes:
@@ -111,8 +110,8 @@ class _OnnxSizes:
 class _Context:
     """The information about a model that is the same for all of its graphs."""
 
-    def __init__(self, model: InferredModel, failing: Container[str]) -> None:
-        self.model, self.failing = model, failing
+    def __init__(self, model: InferredModel, failing: Container[str], tried: TriedShapes) -> None:
+        self.model, self.failing, self.tried = model, failing, tried
         self.sizes = _OnnxSizes(model.prepared.size_names)
         self._refused = {fault.node for fault in model.faults}
 
@@ -137,16 +136,16 @@ class _Context:
 class _GraphScope:
     """The values that the nodes of a graph can read, including the values of enclosing graphs."""
 
-    def __init__(self, graph: GraphProto, outer: _GraphScope | None = None) -> None:
+    def __init__(self, graph: GraphProto, tried: TriedShapes, outer: _GraphScope | None = None) -> None:
         self.graph = graph
-        self.values: Scope = (outer.values if outer else ChainMap()).new_child(_values(graph))
+        self.shapes: Scope = (outer.shapes if outer else ChainMap()).new_child(_shapes(graph, tried))
         self.provenance: GraphProvenance = GraphProvenance(graph, outer.provenance if outer else None)
         known = outer.expansions if outer else None
-        self.expansions: Expansions = Expansions(lambda name: self.value(name).shape, known)
+        self.expansions: Expansions = Expansions(self.shape, known)
 
-    def value(self, name: str) -> _Value:
+    def shape(self, name: str) -> ValueShape:
         """Return the shape of a value. If the graph does not contain the value, the shape is unknown."""
-        return self.values.get(name, _UNKNOWN)
+        return self.shapes.get(name)
 
 
 def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeCheck]:
@@ -161,10 +160,10 @@ def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeChec
         elif (node.domain, node.op_type) in context.model.prepared.functions:
             yield NodeCheck(replace(finding, unchecked=Unchecked("other-opset")), None, number=node.name)
         elif context.fault(node) or node.name in context.failing:
-            operands = _operands(node.input, [scope.value(name) for name in node.input], context.sizes)
+            operands = _operands(node.input, [scope.shape(name) for name in node.input], context.sizes)
             yield NodeCheck(replace(finding, operands=operands), None, number=node.name)
         for attribute, inner in subgraphs(node):
-            yield from _walk(context, _GraphScope(inner, scope), f"{finding.node}/{attribute}/")
+            yield from _walk(context, _GraphScope(inner, context.tried, scope), f"{finding.node}/{attribute}/")
         scope.provenance.add(node)
         scope.expansions.add(node)
 
@@ -178,27 +177,37 @@ def _has_broadcast(node: NodeProto, scope: _GraphScope) -> bool:
     if node.op_type == "Gemm":
         return len(node.input) > 2 and bool(node.input[2])
     if node.op_type in _MATRIX_PRODUCTS:
-        shapes = [scope.value(name).shape for name in node.input]
+        shapes = [scope.shape(name) for name in node.input]
         return any(shape is None or len(shape) > 2 for shape in shapes)
     return node.op_type in _FIRST_OPSET
 
 
-def _values(graph: GraphProto) -> dict[str, _Value]:
-    values = {name: _UNKNOWN for node in graph.node for name in node.output}
+def _shapes(graph: GraphProto, tried: TriedShapes) -> dict[str, ValueShape]:
+    """Return the shapes of the values in a graph. Sizes that onnx can't infer come from the trials."""
+    shapes: dict[str, ValueShape] = dict.fromkeys(name for node in graph.node for name in node.output)
     for value in (*graph.input, *graph.output, *graph.value_info):
         if value.type.tensor_type.HasField("shape"):
-            shape = [size_of(size) for size in value.type.tensor_type.shape.dim]
-            values[value.name] = _Value(shape, is_by_file(value))
-    return values | {tensor.name: _Value([*tensor.dims]) for tensor in graph.initializer}
+            shapes[value.name] = [size_of(size) for size in value.type.tensor_type.shape.dim]
+    shapes = {name: _completed(shape, tried.get(name)) for name, shape in shapes.items()}
+    return shapes | {tensor.name: [*tensor.dims] for tensor in graph.initializer}
+
+
+def _completed(shape: ValueShape, other: ValueShape) -> ValueShape:
+    """Return a shape whose unknown sizes are replaced by the sizes of another shape."""
+    if shape is None or other is None or len(shape) != len(other):
+        return other if shape is None else shape
+    is_unknown = [size is None or (isinstance(size, str) and NAMED_BY_ONNX.fullmatch(size)) for size in shape]
+    sizes = zip(shape, other, is_unknown, strict=True)
+    return [new if unknown and new is not None else size for size, new, unknown in sizes]
 
 
 def _operands(
-    names: Sequence[str], values: Sequence[_Value], sizes: _OnnxSizes, repeated: Container[str] = ()
+    names: Sequence[str], shapes: Sequence[ValueShape], sizes: _OnnxSizes, repeated: Container[str] = ()
 ) -> tuple[Operand, ...]:
-    shapes = [None if value.shape is None else sizes.request_shape(value.shape, repeated) for value in values]
+    requested = [None if shape is None else sizes.request_shape(shape, repeated) for shape in shapes]
     return tuple(
-        Operand(f"input {number}", decoded(name), shape, value.by_file)
-        for number, (name, shape, value) in enumerate(zip(names, shapes, values, strict=True))
+        Operand(f"input {number}", decoded(name), shape)
+        for number, (name, shape) in enumerate(zip(names, requested, strict=True))
     )
 
 
@@ -212,10 +221,10 @@ class _NodeReader:
 
     def check(self, finding: Finding) -> NodeCheck:
         """Return the check for the node. If the node is unsupported, the check has no request."""
-        names, values = self._inputs()
-        counts = Counter(size for value in values for size in value.shape or () if isinstance(size, str))
+        names, shapes = self._inputs()
+        counts = Counter(size for shape in shapes for size in shape or () if isinstance(size, str))
         repeated = {size for size, times in counts.items() if times > 1}
-        operands = _operands(names, values, self.context.sizes, repeated)
+        operands = _operands(names, shapes, self.context.sizes, repeated)
         try:
             self._require_input_count(len(names))
             if unknown := [operand.name for operand in operands if operand.shape is None]:
@@ -229,7 +238,7 @@ class _NodeReader:
             inputs.append(replace(operands[rule.target], role="target"))
         return NodeCheck(replace(finding, operands=tuple(inputs)), request)
 
-    def _inputs(self) -> tuple[list[str], list[_Value]]:
+    def _inputs(self) -> tuple[list[str], list[ValueShape]]:
         """Return the names and shapes of the inputs.
 
         If the file expanded the inputs of an outer product ("square"), return the names and shapes before the
@@ -237,14 +246,15 @@ class _NodeReader:
         """
         node, scope = self.node, self.scope
         names = list(node.input)
-        values = [scope.value(name) for name in names]
+        shapes = [scope.shape(name) for name in names]
         if unexpanded := self._unexpanded():
             names = [operand.source + operand.code for operand in unexpanded]
-            values = [_Value([*operand.shape], scope.value(operand.source).by_file) for operand in unexpanded]
+            shapes = [[*operand.shape] for operand in unexpanded]
         if node.op_type == "Expand" and len(names) > 1:
-            target = scope.value(target_name(names[1])) if names[1] else _UNKNOWN
-            values[1] = _complete_target(target, stated_output(node))
-        return names, values
+            target = scope.shape(target_name(names[1])) if names[1] else None
+            # A size of the output may come from the input, but a target with this size also fits.
+            shapes[1] = _completed(target, self.context.tried.get(node.output[0]))
+        return names, shapes
 
     def _unexpanded(self) -> Sequence[UnexpandedOperand] | None:
         op = self.node.op_type
@@ -297,22 +307,6 @@ class _NodeReader:
             raise _Unsupported("unit-expands")
         new_axes = [axis for axis in range(len(first)) if not start <= axis < start + len(second)]
         return _Rule({"name": _EXACT_RULE, "shape": first, "broadcast_axes": new_axes}, (1,), 0)
-
-
-def _complete_target(target: _Value, output: list[PartialSize] | None) -> _Value:
-    """Return the target shape of an Expand node. Unknown sizes are taken from the output shape that the file states.
-
-    A size of the output may come from the input instead of the target, but a target with this size also fits.
-    """
-    if output is None or target.shape is None:
-        return target if output is None else _Value(output, by_file=True)
-    if len(target.shape) != len(output):
-        return target
-    known = [
-        stated if size is None or (isinstance(size, str) and NAMED_BY_ONNX.fullmatch(size)) else size
-        for size, stated in zip(target.shape, output, strict=True)
-    ]
-    return _Value(known, target.by_file or known != target.shape)
 
 
 def _equal_shapes_rule(shapes: list[list[SizeOrName]]) -> _Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,8 +25,10 @@ class ProbeResult(NamedTuple):
     """The failing nodes for which the limits of the search permit no result."""
     fitting: set[str]
     """The nodes that run in all trials in which their sizes are known."""
-    sizes: tuple[dict[str, int], ...]
+    sizes: tuple[dict[str, int], ...] = ()
     """The sets of sizes that were tried."""
+    shapes: Mapping[str, list[PartialSize] | None] = {}
+    """The shapes of values, with the names of the sizes that they follow in all trials."""
 
 
 @dataclass
@@ -55,6 +57,7 @@ class Probe:
             sets.append(choose_sizes(free, frozenset(), 1, 2, 67))
         self._first = sets[0]
         trials = self._run(sets)
+        first_shapes = _named_shapes(trials)
         for _ in range(_MAX_RULES):
             number = self._next_number()
             if number is None:
@@ -70,7 +73,8 @@ class Probe:
             self._attribute(number, trials)
         unsolved = self._failed.keys() - self.failures.keys()
         fitting = {number for trial in trials for number in trial.inference.fits} - self._failed.keys()
-        return ProbeResult(self.failures, unsolved, fitting, tuple(trial.sizes for trial in trials if trial.sizes))
+        sizes = tuple(trial.sizes for trial in trials if trial.sizes)
+        return ProbeResult(self.failures, unsolved, fitting, sizes, _named_shapes(trials) | first_shapes)
 
     def shapes_at_other_sizes(self, number: str, sizes: Collection[int]) -> Iterator[list[list[int]] | None]:
         """For each axis of an input of the model that has one of these sizes, yield the node's shapes at another size.
@@ -119,6 +123,29 @@ class Probe:
             self.failures[number] = Failure(
                 trial.sizes, self._broken(number), shapes, self._rules_of.get(number, rules)
             )
+
+
+def _named_shapes(trials: Sequence[Trial]) -> dict[str, list[PartialSize] | None]:
+    """Return the shapes of the values that have known ranks in all trials."""
+    found: dict[str, list[PartialSize] | None] = {}
+    for name in trials[0].inference.shapes:
+        shapes = [trial.inference.shapes.get(name) for trial in trials]
+        known = [shape for shape in shapes if shape is not None]
+        if len(known) == len(trials) and len({*map(len, known)}) == 1:
+            found[name] = [_named_size(sizes, trials) for sizes in zip(*known, strict=True)]
+    return found
+
+
+def _named_size(sizes: Sequence[int], trials: Sequence[Trial]) -> PartialSize:
+    """Return an integer that is the same in all trials, or the name that has these sizes, or None."""
+    if UNKNOWN_SIZE in sizes:
+        return None
+    names = (
+        name
+        for name in trials[0].sizes
+        if all(trial.sizes[name] == size for trial, size in zip(trials, sizes, strict=True))
+    )
+    return sizes[0] if len({*sizes}) == 1 else next(names, None)
 
 
 def _shape(value: KnownValue) -> tuple[PartialSize, ...] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, islice
 from math import isqrt, prod
@@ -109,23 +108,3 @@ def numbers_in(prepared: PreparedModel) -> frozenset[int]:
         if tensor.data_type == TensorProto.INT64 and len(tensor.raw_data) % 8 == 0:
             numbers |= {*memoryview(tensor.raw_data).cast("q")}
     return frozenset(numbers)
-
-
-def metadata_sizes(prepared: PreparedModel) -> dict[str, int]:
-    """Return the batch size and the image size that ultralytics writes into a file's metadata.
-
-    The keys are the names of the sizes.
-    """
-    metadata = {entry.key: entry.value for entry in prepared.model.metadata_props}
-    image_sizes = [int(number) for number in re.findall(r"\d{1,6}", metadata.get("imgsz", ""))]
-    batch = re.fullmatch(r"\d{1,6}", metadata.get("batch", ""))
-    by_axis = dict(zip((2, 3), image_sizes[:2] if len(image_sizes) > 1 else image_sizes * 2, strict=False))
-    if batch:
-        by_axis[0] = int(batch[0])
-    sizes = {}
-    for value in prepared.model.graph.input:
-        dims = value.type.tensor_type.shape.dim
-        if len(dims) == 4:
-            named = {axis: decoded(dims[axis].dim_param) for axis in by_axis if dims[axis].dim_param}
-            sizes.update({name: by_axis[axis] for axis, name in named.items()})
-    return sizes

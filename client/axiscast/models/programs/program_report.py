@@ -33,7 +33,6 @@ def report_program(
     name: str,
     operations: Sequence[BroadcastOperation],
     assume: Mapping[str, int | str],
-    notes: Sequence[str] = (),
     kinds: Sequence[FindingKind] = ("square",),
 ) -> Report:
     """Check the operations of a program and return a report.
@@ -44,7 +43,7 @@ def report_program(
     assumed = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
     checks = [NodeCheck(finding, _request(finding), is_meant) for finding, is_meant in operations]
     sizes = {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
-    return Report(name, tuple(check_nodes(checks, check_batch, sizes, kinds=kinds)), notes=tuple(notes))
+    return Report(name, tuple(check_nodes(checks, check_batch, sizes, kinds=kinds)))
 
 
 def _request(finding: Finding) -> dict[str, Any]:

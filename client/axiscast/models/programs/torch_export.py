@@ -23,7 +23,6 @@ from ..finding import Finding, Operand
 from ..packages import import_package
 from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines, user_line
 from ..report import Report
-from . import specialization
 from .program_report import BroadcastOperation, ProgramSizes, report_program
 
 __all__ = ["check_torch"]
@@ -70,8 +69,7 @@ def check_torch(
     sizes = ProgramSizes(given_names(program))
     ranges = {str(sizes.size(symbol)): _range_text(limits) for symbol, limits in program.range_constraints.items()}
     operations = [*torch_operations(program, sizes)]
-    notes = [*specialization.notes(program)]
-    return report_program("ExportedProgram", operations, ranges | dict(assume or {}), notes, kinds)
+    return report_program("ExportedProgram", operations, ranges | dict(assume or {}), kinds)
 
 
 def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOperation]:
