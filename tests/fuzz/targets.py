@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from operator import itemgetter
+from socket import socketpair
 from typing import Any
 
 import numpy as np
@@ -133,9 +134,13 @@ def answer(data: bytes) -> str:
 
 
 class Wire(asyncio.Transport):
-    """A transport without a connection."""
+    """A transport that sends nothing. Its socket is open, and is used only to look up its state."""
 
+    socket, _ = socketpair()
     closed = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.socket if name == "socket" else default
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         assert bytes(data[:5]) == b"HTTP/" or not self.closed
