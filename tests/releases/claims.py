@@ -120,6 +120,8 @@ def _contracted(op: LabeledProduct, operands: list[Array]) -> Array:
     result = axes(equation.result)
     unique = list(dict.fromkeys(result))
     product: Array = np.einsum(*pairs, unique)
+    if not all(array.size for array in operands):  # NumPy may return undefined values for views without elements
+        product = np.zeros_like(product)
     sizes = dict(zip(unique, product.shape, strict=True))
     whole = np.zeros([sizes[axis] for axis in result], product.dtype)
     indices = np.indices(product.shape)
