@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from releases.cases import drawn_groups
-from releases.claims import SAID
+from releases.cases import drawn_groups, hint_cases
+from releases.claims import SAID, Case
 from releases.environments import ENVIRONMENTS, NOT_RUN
 from test_check import ask, codes
 
@@ -282,6 +282,12 @@ def test_the_script_covers_every_condition_and_checks_its_warning() -> None:
             (words,) = (words for words in SAID if words in warning)
             met.add(words)
     assert met == SAID.keys()
+
+
+def test_the_script_executes_the_hints_for_a_conflict() -> None:
+    (hint, *_) = hint_cases(Case(numpy.einsum(equation="ij,jk->ik"), ({"equation": "ij,jk->ik"}, ((2, 3), (4, 3)))))
+    assert hint.request == {"op": {"name": "numpy.einsum", "equation": "ij,kj->ik"}, "inputs": ((2, 3), (4, 3))}
+    assert [array.shape for array in hint.expected or ()] == [(2, 4)]
 
 
 def test_every_framework_is_executed_or_listed_with_a_reason() -> None:

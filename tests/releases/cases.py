@@ -85,9 +85,10 @@ def hint_cases(case: Case) -> Iterator[Case]:
     """The requests of the hints for a case that the rule refuses, if they have the op of the case."""
     hints = find_hints(case.op, case.drawn[1], conflict=case.conflict) if case.conflict is not None else []
     for hint in hints:
-        name, attributes = hint["op"]["name"], {key: _frozen(hint["op"][key]) for key in hint["op"] if key != "name"}
-        if name == case.op.name:
-            yield Case(type(case.op)(**attributes), (attributes, tuple(map(tuple, hint["inputs"]))))
+        op, inputs = hint["request"]["op"], hint["request"]["inputs"]
+        attributes = {key: _frozen(value) for key, value in op.items() if key != "name"}
+        if op["name"] == case.op.name:
+            yield Case(type(case.op)(**attributes), (attributes, tuple(map(tuple, inputs))))
 
 
 def vector_cases(kind: type[Op]) -> list[Case]:
