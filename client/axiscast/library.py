@@ -136,7 +136,7 @@ def check(
     if not has_options:  # most checks take this fast path
         request = _plain_request(op_and_shapes)
     if request is None:
-        fields = arguments.check_request(op_and_shapes, dtype, explain, assume, warn, attributes)
+        fields = arguments.check_request(op_and_shapes, dtype, explain, assume, warn, **attributes)
         request = validate(CheckRequest, fields, PythonNotation())
     return drawn_by(Picture(request), _answer(check_to_dict(request)))
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
+from .. import library
 from ..arrays.array_libraries import Like
 from ..arrays.tensor_arguments import ResultOptions, TensorLayout
 from ..arrays.window import WindowLike
 from ..errors import AxiscastError, ServiceProblem
-from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
+from ..messages import CheckAnswer, CheckRequest, OpEntry, TranslateAnswer
 from ..messages.arguments import OpLike
-from ..messages.check_request import WarningKind
 from ..messages.tensors import CheckedColumns
-from ..messages.value_arguments import InputShape, ShapeLike, SymbolicInput, SymbolicShapeLike
+from ..messages.value_arguments import InputShape, ShapeLike
 from ..messages.why import WhyAnswer
 from ..wire.tensors import Array
 from . import request_building
@@ -30,7 +31,20 @@ from .transport_errors import translate_error
 
 __all__ = ["Client"]
 
+_P = ParamSpec("_P")
 T = TypeVar("T")
+
+
+def _with_signature_of(function: Callable[_P, T]) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, _P], T]]:
+    """Return a decorator for a method that takes the same arguments as a function of the library."""
+
+    def decorate(method: Callable[..., Any]) -> Callable[Concatenate[Any, _P], T]:
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        signature = inspect.signature(function)
+        method.__signature__ = signature.replace(parameters=[own, *signature.parameters.values()])  # type: ignore[attr-defined]
+        return method
+
+    return decorate
 
 
 class Client(BaseClient[httpx.BaseTransport]):
@@ -81,40 +95,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """Close all connections to the service."""
         self._transport.close()
 
-    @overload
-    def check(
-        self,
-        first: OpLike | InputShape,
-        /,
-        *shapes: InputShape,
-        dtype: str | None = None,
-        explain: bool = False,
-        assume: None = None,
-        warn: Collection[WarningKind] = (),
-        **attributes: Any,
-    ) -> CheckAnswer: ...
-    @overload
-    def check(
-        self,
-        first: OpLike | CheckRequest | SymbolicInput,
-        /,
-        *shapes: SymbolicInput,
-        dtype: str | None = None,
-        explain: bool = False,
-        assume: Mapping[str, int | str] | None = None,
-        warn: Collection[WarningKind] = (),
-        **attributes: Any,
-    ) -> CheckAnswer[int | str]: ...
-    def check(
-        self,
-        /,
-        *op_and_shapes: OpLike | CheckRequest | SymbolicInput,
-        dtype: str | None = None,
-        explain: bool = False,
-        assume: Mapping[str, int | str] | None = None,
-        warn: Collection[WarningKind] = (),
-        **attributes: Any,
-    ) -> CheckAnswer[Any]:
+    @_with_signature_of(library.check)
+    def check(self, /, *op_and_shapes: Any, **options: Any) -> Any:
         """Return the shapes that an op returns, or the conflict if the shapes do not broadcast.
 
         The arguments and the answer are the same as those of `axiscast.check`.
@@ -128,7 +110,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].message
         'N == M or M == 1'
         """
-        return self._send(request_building.check(op_and_shapes, dtype, explain, assume, warn, attributes))
+        return self._send(request_building.check(op_and_shapes, options))
 
     def check_batch(
         self, requests: Iterable[CheckRequest | Mapping[str, Any]]
@@ -363,32 +345,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.backprop(op, shapes, gradients, like, attributes), progress, timeout)
 
-    @overload
-    def compare(
-        self,
-        *shapes: InputShape,
-        shape: ShapeLike | None = None,
-        assume: None = None,
-        warn: Collection[WarningKind] = (),
-        ops: Collection[str] = (),
-    ) -> list[Comparison]: ...
-    @overload
-    def compare(
-        self,
-        *shapes: SymbolicInput,
-        shape: SymbolicShapeLike | None = None,
-        assume: Mapping[str, int | str] | None = None,
-        warn: Collection[WarningKind] = (),
-        ops: Collection[str] = (),
-    ) -> list[Comparison[int | str]]: ...
-    def compare(
-        self,
-        *shapes: SymbolicInput,
-        shape: SymbolicShapeLike | None = None,
-        assume: Mapping[str, int | str] | None = None,
-        warn: Collection[WarningKind] = (),
-        ops: Collection[str] = (),
-    ) -> list[Comparison[Any]]:
+    @_with_signature_of(library.compare)
+    def compare(self, *shapes: Any, shape: Any = None, assume: Any = None, warn: Any = (), ops: Any = ()) -> Any:
         """Return the result of broadcasting these shapes in each framework.
 
         If several ops of one framework give the same result, the list contains this result once. If `shape` is given,

@@ -58,16 +58,9 @@ MAX_MESSAGE_SHAPES = 32
 # --- shapes ----------------------------------------------------------------------------------------
 
 
-def check(
-    op_and_shapes: Sequence[Any],
-    dtype: str | None,
-    explain: bool,
-    assume: Mapping[str, int | str] | None,
-    warn: Collection[str],
-    attributes: Mapping[str, Any],
-) -> Call[CheckAnswer[Any]]:
+def check(op_and_shapes: Sequence[Any], options: Mapping[str, Any]) -> Call[CheckAnswer[Any]]:
     """Return the Call for Client.check."""
-    fields = arguments.check_request(op_and_shapes, dtype, explain, assume, warn, attributes)
+    fields = arguments.check_request(op_and_shapes, **options)
     return _check_call(fields, partial(drawn_by, Picture(fields)))
 
 

@@ -47,7 +47,7 @@ def check_request(
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
-    attributes: Mapping[str, Any] | None = None,
+    **attributes: Any,
 ) -> dict[str, Any]:
     """Return the plain value of a CheckRequest. `op_and_shapes` begins with an op, a request, or the first shape.
 
