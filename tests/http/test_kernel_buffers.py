@@ -6,14 +6,13 @@ import asyncio
 import re
 import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
-from conftest import PATIENCE, Served, served, wait_for
+from conftest import PATIENCE, Served, run, served, wait_for
 from conversation import connection, hooks, turns
 
 from axiscast_service.http.kernel_buffers import (
@@ -105,9 +104,7 @@ def test_only_a_connection_that_was_reset_or_has_ended_is_closed(pair: tuple[soc
 
 def queued(running: Served) -> int:
     """Return the memory of the service's receive queues in bytes, as a container's limit counts it."""
-    found = subprocess.run(
-        ["ss", "-tmnH", f"sport = :{running.port}"], capture_output=True, text=True, check=True
-    ).stdout
+    found = run(["ss", "-tmnH", f"sport = :{running.port}"]).stdout
     return sum(map(int, re.findall(r"skmem:\(r(\d+),", found)))
 
 

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from axiscast.wire.problems import Problem
 from axiscast_service.runtime import work_queue
-from axiscast_service.runtime.work_queue import HALF_LIFE_SECONDS, MAX_CLIENTS, Caller, Turn, Usage, WorkQueue
+from axiscast_service.runtime.work_queue import HALF_LIFE_SECONDS, MAX_CLIENTS, Requester, Turn, Usage, WorkQueue
 
 
 class Clock:
@@ -47,11 +47,11 @@ def test_the_client_that_used_the_thread_least_is_next_and_then_its_connection(c
     def test() -> None:
         queue = WorkQueue()
         busy, other, fresh = Usage(), Usage(), Usage()
-        callers = [Caller(queue.usage_of("a"), one) for one in (busy, other, fresh)]
+        callers = [Requester(queue.usage_of("a"), one) for one in (busy, other, fresh)]
         work(queue, clock, queue.enter(callers[0], 10), 0.2)
         work(queue, clock, queue.enter(callers[1], 10), 0.1)
         running = queue.enter(callers[0], 10)
-        turns = [queue.enter(caller, 10) for caller in (*callers, Caller(queue.usage_of("b"), Usage()))]
+        turns = [queue.enter(caller, 10) for caller in (*callers, Requester(queue.usage_of("b"), Usage()))]
         order = []
         for _ in turns:
             queue.leave(running)
@@ -67,7 +67,7 @@ def test_requests_of_one_client_at_different_times_have_equal_shares() -> None:
     def test() -> None:
         queue = WorkQueue()
         usage = Usage()
-        caller = Caller(queue.usage_of("a"), usage)
+        caller = Requester(queue.usage_of("a"), usage)
         caller.client.add(1000)
         usage.add(1000)
         turns = [queue.enter(caller, 1) for _ in range(100)]
@@ -83,7 +83,7 @@ def test_requests_of_one_client_at_different_times_have_equal_shares() -> None:
 def test_equal_callers_are_served_in_the_order_of_arrival(clock: Clock) -> None:
     def test() -> None:
         queue = WorkQueue()
-        turns = [queue.enter(Caller(), 1) for _ in range(5)]
+        turns = [queue.enter(Requester(), 1) for _ in range(5)]
         for turn in turns:
             work(queue, clock, turn, 0.01)
         assert queue.milliseconds == 0
@@ -94,13 +94,13 @@ def test_equal_callers_are_served_in_the_order_of_arrival(clock: Clock) -> None:
 def test_a_pipelined_request_gives_way_to_the_only_request_of_another_connection(clock: Clock) -> None:
     def test() -> None:
         queue = WorkQueue()
-        running = queue.enter(Caller(), 1)
-        pipelined = queue.enter(Caller(is_pipelining=lambda: True), 1)
-        single = queue.enter(Caller(), 1)
-        assert not queue.displace(Caller(is_pipelining=lambda: True))
+        running = queue.enter(Requester(), 1)
+        pipelined = queue.enter(Requester(is_pipelining=lambda: True), 1)
+        single = queue.enter(Requester(), 1)
+        assert not queue.displace(Requester(is_pipelining=lambda: True))
         queue.leave(running)
         assert (pipelined.begun.done(), single.begun.done()) == (False, True)
-        assert queue.displace(Caller())
+        assert queue.displace(Requester())
         assert isinstance(pipelined.begun.exception(), Problem)
 
     inside_a_loop(test)
@@ -119,7 +119,7 @@ def test_use_is_forgotten_in_time(clock: Clock) -> None:
 def test_a_full_queue_refuses_the_request_with_the_largest_share(clock: Clock) -> None:
     def test() -> None:
         queue = WorkQueue()
-        greedy, modest = (Caller(queue.usage_of(name), Usage()) for name in "ab")
+        greedy, modest = (Requester(queue.usage_of(name), Usage()) for name in "ab")
         work(queue, clock, queue.enter(greedy, 4000), 1)
         running = queue.enter(greedy, 2000)
         waiting = [queue.enter(greedy, 1500) for _ in range(2)]
@@ -139,8 +139,8 @@ def test_a_full_queue_refuses_the_request_with_the_largest_share(clock: Clock) -
 def test_the_work_of_a_client_that_is_gone_is_dropped_before_it_starts(clock: Clock) -> None:
     def test() -> None:
         queue, gone = WorkQueue(), False
-        running = queue.enter(Caller(), 1)
-        left, stays = queue.enter(Caller(is_gone=lambda: gone), 1), queue.enter(Caller(), 1)
+        running = queue.enter(Requester(), 1)
+        left, stays = queue.enter(Requester(is_gone=lambda: gone), 1), queue.enter(Requester(), 1)
         gone = True
         queue.leave(running)
         assert isinstance(left.begun.exception(), ClientDisconnect)
@@ -154,12 +154,12 @@ def test_the_work_of_a_client_that_is_gone_is_dropped_before_it_starts(clock: Cl
 
 def test_the_clients_in_memory_are_limited(clock: Clock) -> None:
     queue = WorkQueue()
-    busy = Caller(queue.usage_of("busy"), Usage())
+    busy = Requester(queue.usage_of("busy"), Usage())
     busy.client.add(1000)
     for number in range(3 * MAX_CLIENTS):
-        Caller(queue.usage_of(str(number)), Usage())
+        Requester(queue.usage_of(str(number)), Usage())
         assert len(queue._clients) <= MAX_CLIENTS
-    assert Caller(queue.usage_of("busy"), Usage()).client is busy.client
+    assert Requester(queue.usage_of("busy"), Usage()).client is busy.client
 
 
 BODY = b'{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}'

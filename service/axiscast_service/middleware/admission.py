@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
-from ..runtime.work_queue import Caller, WorkQueue
+from ..runtime.work_queue import Requester, WorkQueue
 from .problems import RETRY_SECONDS, response_of
 from .streams import Stream, Streams
 from .telemetry import MONITORING_PATHS
@@ -51,7 +51,7 @@ class AdmissionMiddleware:
             return
         state = scope.setdefault("state", {})
         address = self.address_of(scope)
-        caller = state["caller"] = Caller(self.queue.usage_of(address), **state.get("caller", {}))
+        caller = state["caller"] = Requester(self.queue.usage_of(address), **state.get("caller", {}))
         slot = state["slot"] = Slot(self, caller, address)
         try:
             # Endpoints read a body only from POST requests, so requests with other methods do not wait for a body.
@@ -79,7 +79,7 @@ class Slot:
     The request takes the slot when the request's body is complete.
     """
 
-    def __init__(self, admission: AdmissionMiddleware, caller: Caller, address: str) -> None:
+    def __init__(self, admission: AdmissionMiddleware, caller: Requester, address: str) -> None:
         self._admission, self._caller, self._address = admission, caller, address
         self._taken = False
         self.stream: Stream | None = None

@@ -24,7 +24,7 @@ from starlette.types import Receive
 
 from axiscast.wire.cancellation import CancellableWork, WorkCancelled
 
-from .work_queue import Caller, Turn, WorkQueue
+from .work_queue import Requester, Turn, WorkQueue
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class WorkerThreads:
         receive: Receive,
         work: Callable[..., T],
         *arguments: Any,
-        caller: Caller | None = None,
+        caller: Requester | None = None,
     ) -> T:
         """Run `work(*arguments)`, whose estimated time is `milliseconds`, and return its result.
 
@@ -97,7 +97,7 @@ class WorkerThreads:
         """
         if milliseconds <= LOOP_MILLISECONDS:
             return work(*arguments)
-        turn = self.queue.enter(caller or Caller(), milliseconds)
+        turn = self.queue.enter(caller or Requester(), milliseconds)
         try:
             return await _on_thread(self._python, receive, work, arguments, turn)
         finally:

@@ -36,7 +36,7 @@ class Usage:
 
 
 @dataclass(eq=False)
-class Caller:
+class Requester:
     """The client and the connection that have sent a request."""
 
     client: Usage = field(default_factory=Usage)
@@ -58,7 +58,7 @@ class Caller:
 class Turn:
     """The place of one request in the queue."""
 
-    caller: Caller
+    caller: Requester
     milliseconds: float
     begun: asyncio.Future[None]
     started_at: float = 0.0
@@ -83,7 +83,7 @@ class WorkQueue:
                 self._clients.clear()
         return self._clients.setdefault(address, Usage())
 
-    def enter(self, caller: Caller, milliseconds: float) -> Turn:
+    def enter(self, caller: Requester, milliseconds: float) -> Turn:
         """Enter the queue. Raises Problem (overloaded) if the queue is full of work of clients with a smaller share."""
         while self.milliseconds and self.milliseconds + milliseconds > QUEUE_MILLISECONDS:
             if not self.displace(caller):
@@ -95,7 +95,7 @@ class WorkQueue:
             self._start_next()
         return turn
 
-    def displace(self, caller: Caller) -> bool:
+    def displace(self, caller: Requester) -> bool:
         """Refuse the waiting request with the largest share, if it is larger than the caller's share.
 
         A pipelined request displaces no request of the same client.
