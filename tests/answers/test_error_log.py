@@ -34,9 +34,9 @@ def fed(text: str, length: int) -> list[str]:
 def test_each_message_is_found_once_whatever_the_pieces(length: int) -> None:
     answers = [axiscast.why(text) for text in fed(LOG, length)]
     assert [(answer.inputs, answer.sizes) for answer in answers] == [
-        ([(3, 4), (5,)], [4, 5]),
-        (None, [7, 64]),
-        ([(3, 4), (5,)], [4, 5]),
+        ([(3, 4), (5,)], (4, 5)),
+        (None, (7, 64)),
+        ([(3, 4), (5,)], (4, 5)),
     ]
 
 

@@ -317,6 +317,8 @@ def _code(op: Op, shapes: tuple[Shape, ...], to: str) -> str | None:
 def test_reshapes_and_transposes_are_added_only_if_necessary(to: str) -> None:
     moved = 0
     for op, shapes in small_requests()[:: 1 if FULL else 5]:
+        if to == "openvino.Tile-1" and shapes == ((),):
+            continue  # the release returns undefined numbers for a scalar, so it is reshaped first
         if len(shapes) == 1 and _code(op, shapes, to) is None and not ask(op, *shapes, to=to).exact:
             arrays = distinct(shapes)
             (wanted,) = run(op, arrays)
