@@ -106,3 +106,50 @@ def test_outputs_are_what_the_function_returns(way: Any) -> None:
     matched = way.check("poputil.expandToMatchRanks", (3,), (2, 4))
     assert [one.shape for one in matched.outputs] == [(1, 3), (2, 4)]
     assert [one.input for one in way.check("onnx.Gemm", (2, 3), (3, 4), (4,)).broadcast_inputs] == [2]
+
+
+def test_every_answer_can_be_read_back_from_its_values(way: Any) -> None:
+    for answer in (
+        way.check((3, 1), (4,)),
+        way.check((3,), (4,)),
+        way.check("poputil.canBroadcastToMatch", (3,), (1,)),
+    ):
+        assert type(answer).model_validate(answer.model_dump()) == answer
+        assert type(answer).model_validate_json(answer.model_dump_json()) == answer
+    (compared,) = way.compare((3,), (4,), ops=["numpy.add"])[:1]
+    assert type(compared).model_validate(compared.model_dump()) == compared
+
+
+def test_the_request_of_a_hint_has_the_assumptions_and_the_alias(way: Any) -> None:
+    for answer in (
+        way.check("torch.add", ("B", 64, 7, 7), ("C",), assume={"C": 64}),
+        way.check("numpy.matmul", ("N", 2), ("K", 4), assume={"N": 3, "K": 3}),
+    ):
+        assert answer.conflict.hints
+        assert all(way.check(hint.request) for hint in answer.conflict.hints)
+    (hint, *_) = way.check("torch.where", (2, 64, 7, 7), (64,), (1,)).conflict.hints
+    assert len(way.check(hint.request).outputs) == 1
+
+
+def test_columns_agree_with_checks_for_vectors_aliases_and_ops_without_outputs(way: Any) -> None:
+    products = way.check_columns("numpy.matmul", [[3], [3]], [[3], [4]])
+    assert (products.compatible.tolist(), products.shape.tolist()) == ([True, False], [[], []])
+    assert [array.tolist() for array in products.broadcast_inputs] == [[[1, 3], [-1, -1]], [[3, 1], [-1, -1]]]
+    nothing = way.check_columns("poputil.canBroadcastToMatch", [[3, 1]], [[4]])
+    assert (nothing.compatible.tolist(), nothing.broadcast_inputs) == ([True], [])
+    named = {"name": "xarray.where", "dims": [["x"], ["x"], ["x"]]}
+    assert len(way.check(named, (2,), (2,), (2,)).broadcast_inputs) == 3
+    with pytest.raises(ValueError, match="at most 63 bits"):
+        way.check_columns("numpy.broadcast_arrays", np.array([[2**63 + 2]], np.uint64))
+
+
+def test_arguments_without_an_op_or_beside_a_request_are_refused(way: Any) -> None:
+    with pytest.raises(TypeError, match=r'pass the op first, such as check\("numpy.broadcast_to"'):
+        way.check((3,), shape=(2, 3))
+    with pytest.raises(TypeError, match="not the class ndarray"):
+        way.check("numpy.add", np.ndarray, (3,))
+    with pytest.raises(TypeError, match="pass only the request"):
+        way.broadcast(BroadcastRequest(inputs=[{"shape": [1], "data": [1]}]), layout="strided")
+    with pytest.raises(axiscast.InvalidTensor):
+        way.broadcast(BroadcastRequest(inputs=[{"shape": [3], "data": [1, 2]}]))
+    assert way.can_broadcast()

@@ -159,7 +159,7 @@ MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
     "gradients": (
         lambda f: f.backprop("numpy.add", [(3,), (3,)], np.ones(3)),
         axiscast.InvalidRequest,
-        "1 gradient for 2 outputs",
+        "1 gradient for 2 broadcast inputs",
     ),
     "gradient of another shape": (
         lambda f: f.backprop("numpy.broadcast_to", [(3,)], np.ones(3), shape=(2, 3)),

@@ -36,7 +36,7 @@ def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
 
 
 CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()} | {
-    "check": (check([PAIR["op"], *PAIR["inputs"]], None, False, None, (), {}), body_of(FITS)),
+    "check": (check([PAIR["op"], *PAIR["inputs"]], {}), body_of(FITS)),
     "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CONFLICTING, FAILED]})),
 }
 

@@ -105,7 +105,7 @@ def test_a_tensor_uses_no_more_memory_than_was_requested(name: str) -> None:
 
 
 VERDICT_CALLS = {
-    "check": check(["numpy.broadcast_arrays", (2, 1), (3,)], None, False, None, (), {}),
+    "check": check(["numpy.broadcast_arrays", (2, 1), (3,)], {}),
     "batch": check_batch([PAIR, PAIR]),
     "ops": ops(),
 }

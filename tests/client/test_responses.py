@@ -235,7 +235,7 @@ VERDICTS = {
 @pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 def test_a_contradictory_verdict_raises_invalid_answer(verdict: dict[str, Any]) -> None:
     for call, answer in (
-        (check([PAIR["op"], *PAIR["inputs"]], None, False, None, (), {}), verdict),
+        (check([PAIR["op"], *PAIR["inputs"]], {}), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
         (
             compare(PAIR["inputs"], None, None, (), ()),

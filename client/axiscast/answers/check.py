@@ -83,9 +83,22 @@ def check_to_dict(
     elif not is_symbolic and (deviation := op.known_deviation(shapes, conflict)):
         warnings.append({"code": "release-differs", "message": deviation})
     response["warnings"] = warnings
+    if assume:
+        _add_assumptions(response, assume)
     if request.explain and rank <= MAX_RANK:
         response["diagram"] = drawing_as_text(describe_drawing(op, shapes, conflict or plan or lower(op, shapes)))
     return response
+
+
+def _add_assumptions(response: dict[str, Any], assume: Mapping[str, Any]) -> None:
+    """Add the assumptions about the names in each hint's request to this request, so that it is complete."""
+    hints = [*response.get("conflict", response).get("hints", ()), *(each.get("hint") for each in response["warnings"])]
+    for request in (hint["request"] for hint in hints if hint):
+        lists = [value for value in (*request["inputs"], *request["op"].values()) if isinstance(value, list)]
+        names = {str(size) for sizes in lists for size in sizes}
+        known = {name: size if isinstance(size, int) else str(size) for name, size in assume.items() if name in names}
+        if known:
+            request["assume"] = known
 
 
 def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None) -> Resolved:

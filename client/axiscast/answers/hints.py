@@ -127,6 +127,8 @@ def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
 def hint_to_dict(found: Candidate) -> dict[str, Any]:
     """Return a hint as plain values, in the fields of messages.Hint."""
     plain_op = found.op.model_dump(mode="json", exclude_none=True)
+    if found.op.alias is not None:
+        plain_op["name"] = found.op.alias
     request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
     return {"code": found.code, **found.facts, "request": request, "message": found.message}
 

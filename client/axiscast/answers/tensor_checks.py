@@ -79,8 +79,8 @@ def validate_gradients(request_size: RequestSize, gradients: Sequence[Array]) ->
     if len(gradients) != len(plan.outputs):
         raise Problem(
             "invalid-request",
-            f"gradients: has {count_of(len(gradients), 'gradient')} for {count_of(len(plan.outputs), 'output')}: "
-            f"send one gradient for each output",
+            f"gradients: has {count_of(len(gradients), 'gradient')} for "
+            f"{count_of(len(plan.outputs), 'broadcast input')}: send one gradient for each",
             pointer="/gradients",
         )
     for number, (gradient, placement) in enumerate(zip(gradients, plan.outputs, strict=True)):

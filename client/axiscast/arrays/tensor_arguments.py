@@ -25,7 +25,7 @@ ResultsConverter = Callable[[list[Array]], list[Any]]
 class ResultOptions(NamedTuple):
     """The options of `broadcast` that determine the results. Client.broadcast describes each option."""
 
-    layout: TensorLayout | None = "dense"
+    layout: TensorLayout | None = None
     window: WindowLike | None = None
     out: Any = None
     like: Like = "numpy"
@@ -43,7 +43,7 @@ def broadcast_arguments(
     if not isinstance(first, BroadcastRequest):
         op, arrays = broadcast_op(op_and_arrays)
         return resolve_op(op, attributes, (*ResultOptions._fields, *keywords)), arrays, options
-    if others or attributes or options.window is not None:
+    if others or attributes or options.window is not None or options.layout is not None:
         raise TypeError("a request is complete: pass only the request, broadcast(request)")
     inputs = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(first.inputs)]
     return first.op, inputs, options._replace(layout=first.layout, window=first.window)

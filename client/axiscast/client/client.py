@@ -147,7 +147,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
         (True, False)
         """
-        return self._send(request_building.can_broadcast(shapes))
+        return self._send(request_building.can_broadcast(shapes)) if shapes else True
 
     def broadcast_shapes(self, *shapes: ShapeLike) -> tuple[int, ...]:
         """Return the shape that results when NumPy broadcasts these shapes. Raises IncompatibleShapes.
@@ -163,7 +163,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         first: Any,
         /,
         *arrays: Any,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: None = None,
         like: Literal["numpy"] = "numpy",
@@ -177,7 +177,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         first: Any,
         /,
         *arrays: Any,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
@@ -189,7 +189,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         self,
         /,
         *op_and_arrays: Any,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
@@ -200,9 +200,9 @@ class Client(BaseClient[httpx.BaseTransport]):
         """Return the inputs of the op after broadcasting, as a list of arrays.
 
         The first argument is an op, an array or a BroadcastRequest, as in `axiscast.broadcast`. The arrays may come
-        from NumPy, torch, jax, TensorFlow, xarray and other libraries (docs/arrays.md). If layout="dense", the results
-        are new, writable arrays. If layout="strided", the results are read-only views. If like="input", each result
-        has the same array type as its input: torch, jax or xarray.
+        from NumPy, torch, jax, TensorFlow, xarray and other libraries (docs/arrays.md). By default, the results are
+        new, writable arrays. If layout="strided", the results are read-only views. If like="input", each result has
+        the same array type as its input: torch, jax or xarray.
 
         `window` requests a part of each result. It is a list with [start, stop] for each axis, or slices such as
         np.s_[0:2, :].
@@ -230,7 +230,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         array: Any,
         shape: ShapeLike,
         *,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: None = None,
         like: Literal["numpy"] = "numpy",
@@ -243,7 +243,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         array: Any,
         shape: ShapeLike,
         *,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
@@ -255,7 +255,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         array: Any,
         shape: ShapeLike,
         *,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
@@ -279,7 +279,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def broadcast_arrays(
         self,
         *arrays: Any,
-        layout: TensorLayout = "dense",
+        layout: TensorLayout | None = None,
         window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",

@@ -13,6 +13,7 @@ from ..answers.pictures import BatchAnswers, Comparisons, Picture
 from ..arrays.array_libraries import Like, may_overlap
 from ..arrays.tensor_arguments import ResultOptions, broadcast_arguments, read_backprop, read_broadcast
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
+from ..library import typed
 from ..messages import (
     CheckAnswer,
     CheckRequest,
@@ -219,7 +220,7 @@ def _plain_call(
 
 def broadcast(op_and_arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any]) -> Call[list[Any]]:
     """Return the Call for Client.broadcast."""
-    op, arrays, options = broadcast_arguments(op_and_arrays, options, attributes, ("progress", "timeout"))
+    op, arrays, options = typed(broadcast_arguments)(op_and_arrays, options, attributes, ("progress", "timeout"))
     return _broadcast_call(op, arrays, options, list)
 
 
@@ -237,13 +238,14 @@ def _broadcast_call(
     op: OpLike, arrays: Sequence[Any], options: ResultOptions, finish: Callable[[list[Any]], T]
 ) -> Call[T]:
     inputs, window, targets, convert = read_broadcast(op, arrays, options)
-    fields = {"op": plain_op(op), "layout": options.layout} | ({} if window is None else {"window": window})
+    layout = options.layout or "dense"
+    fields = {"op": plain_op(op), "layout": layout} | ({} if window is None else {"window": window})
     sent = inputs
     if window is not None and (views := window_views(op, inputs, window)) is not None:
-        fields, sent = {"op": plain_op(WINDOW_OP), "layout": options.layout}, views
+        fields, sent = {"op": plain_op(WINDOW_OP), "layout": layout}, views
 
     def make_reader(length: int | None) -> TensorReader[T]:
-        tensors = expected_outputs(op, inputs, options.layout or "dense", window)
+        tensors = expected_outputs(op, inputs, layout, window)
         return TensorReader(
             {"broadcast_inputs": tensors}, length, lambda found: finish(convert(found["broadcast_inputs"])), targets
         )

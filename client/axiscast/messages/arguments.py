@@ -61,6 +61,7 @@ def check_request(
         return plain_request(first)
     op: Any = first
     if not op_and_shapes or not names_op(first, shapes):
+        _refuse_attributes("check", attributes, ("dtype", "explain", "assume", "warn"))
         op, shapes = _DEFAULT_OP, [*op_and_shapes]
     op = resolve_op(op, attributes, ("dtype", "explain", "assume", "warn"))
     question = {"op": plain_op(op), "inputs": map_inputs(shapes, read_input_shape), **_options(assume, warn)}
@@ -93,6 +94,15 @@ def broadcast_op(op_and_arrays: Sequence[Any]) -> tuple[OpLike, Sequence[Any]]:
     if isinstance(first, (Op, str, Mapping)) or (callable(first) and not hasattr(first, "shape")):
         return first, arrays
     return NUMPY_OP, op_and_arrays
+
+
+def _refuse_attributes(function: str, attributes: Mapping[str, Any], options: Sequence[str]) -> None:
+    """Raise TypeError if a call without an op has the attributes of an op."""
+    if attributes:
+        _refuse_misspelt(attributes, NUMPY_OP.name, options)
+        op = "numpy.broadcast_to" if "shape" in attributes else "torch.expand"
+        listed = _listed_names(attributes)
+        raise TypeError(f'{listed} is for an op: pass the op first, such as {function}("{op}", ..., {listed}...)')
 
 
 def plain_request(request: CheckRequest) -> dict[str, Any]:
@@ -150,7 +160,7 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
         return plain_request(request)
     if not isinstance(request, Mapping):
         raise TypeError(f"a check must be a map such as {_REQUEST}, not {python_type_name(request)}")
-    plain = dict(request)
+    plain = {key: plain_value(value) if key == "assume" else value for key, value in request.items()}
     if "op" in plain:
         op = plain["op"]
         if not isinstance(op, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn
 
 from pydantic import Field, ValidationError, WrapValidator
 
@@ -73,11 +73,14 @@ class Verdict(DrawnAnswer, Generic[S]):
         "null: they broadcast for some values."
     )
     op: Any = Field(default=None, description="The op whose rule was applied.")
-    shape: TupleOf[S] = Field(
-        default=cast("Any", None),
-        description="The shape of the first output. It is absent if the shapes do not broadcast, or if the op has no "
-        "outputs.",
-    )
+    if TYPE_CHECKING:  # reading the attribute raises an exception if there is no shape
+        shape: tuple[S, ...] = ()
+    else:
+        shape: TupleOf[S] | None = Field(
+            default=None,
+            description="The shape of the first output. It is absent if the shapes do not broadcast, or if the op has "
+            "no outputs.",
+        )
     outputs: ListOf[OutputShape[S]] = Field(
         default=[], description="What the framework's function returns, or updates in place, in its order."
     )

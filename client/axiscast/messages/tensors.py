@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..wire.shapes import Integer, ShapeField
+from ..wire.shapes import MAX_SIZE, Integer, ShapeField
 from ..wire.tensors import Array, Tensor
 from ..wire.wording import count_of
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
@@ -129,6 +129,8 @@ def column(values: Any) -> Array:
         raise ValueError(f"{form}, not an array with {count_of(array.ndim, 'axis', 'axes')}{one}")
     if array.dtype.kind not in "iu":
         raise ValueError(f"{form}, not an array of {array.dtype}")
+    if array.dtype.kind == "u" and array.size and array.max() > MAX_SIZE:
+        raise ValueError("a size can have at most 63 bits")
     return array.astype(np.int64, casting="same_kind", copy=False)
 
 

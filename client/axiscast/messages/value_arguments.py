@@ -149,7 +149,7 @@ def _listed(shape: SymbolicShapeLike) -> list[Any]:
     """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
     if isinstance(shape, str):
         raise TypeError(f"a shape must be a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
-    if isinstance(shape, (bytes, bytearray, Mapping, BaseModel)) or is_unordered(shape) or is_op_class(shape):
+    if isinstance(shape, (bytes, bytearray, Mapping, BaseModel)) or is_unordered(shape) or isinstance(shape, type):
         raise TypeError(f"a shape must be a list of sizes such as (2, 3), not {python_type_name(shape)}")
     if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
         raise ValueError("a shape is expected, not an array: pass its .shape")

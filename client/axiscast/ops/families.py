@@ -114,6 +114,10 @@ class MatrixProduct(Op):
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
         return Alignment(shapes, None, axes, outputs, result=result)
 
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        """Return the highest rank of the broadcast operands, which are matrices even if the inputs are vectors."""
+        return max(super().highest_rank(shapes), 2)
+
 
 def summed(name: str, *terms: Term) -> Axis:
     """Return the axis over which a product sums.

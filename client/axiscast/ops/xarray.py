@@ -64,6 +64,7 @@ class broadcast(Op):
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs = None
     outputs = "as many as inputs"
+    broadcasts_all_inputs = True
     selects_shape_axes = True
     link = "https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html"
     snippets = (

@@ -29,8 +29,7 @@ async def post_check_columns(request: Request) -> Response:
     message = context.message
     checked = await context.run(columns_time_estimate(message.inputs), answer_columns, message, context.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {}
-    for name in CheckColumnsAnswer.model_fields:
-        arrays = getattr(checked, name)
+    for name, arrays in zip(CheckColumnsAnswer.model_fields, checked, strict=True):  # `shape` is None without an output
         if isinstance(arrays, list):
             fields[name] = [OutgoingArray(array, array.shape, strided=False) for array in arrays]
         elif arrays is not None:
