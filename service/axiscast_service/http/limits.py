@@ -116,7 +116,7 @@ class Connections:
             self._silent()
             or _oldest(self.idle)
             or next(iter(self.lingering), None)
-            or _oldest(self.unread)
+            or next(iter(self.unread), None)
             or self._slowest_body()
         )
         if chosen is None:
