@@ -143,7 +143,7 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: float) -> Row:
 
     return {
         "per second": float(re.findall(r"Requests/sec:\s+([\d.]+)", printed)[0]),
-        "CPU us": (cpu_of(process) - before) * 1e6 / responses,
+        "CPU us": (cpu_of(process) - before) * 1e6 / max(responses, 1),
         "p50 ms": percentile(50),
         "p99 ms": percentile(99),
     }

@@ -25,7 +25,7 @@ RESIDENT, ENCRYPTED_RESIDENT = 220 * MiB, 340 * MiB
 """The resident memory that leaves a margin below these limits."""
 SIEGE = Path(__file__).parents[2] / "deploy" / "siege.py"
 SECONDS = 4
-SETTLED_BYTES, ENCRYPTED_SETTLED_BYTES, SETTLE_SECONDS = 20 * MiB, 32 * MiB, 10
+SETTLED_BYTES, ENCRYPTED_SETTLED_BYTES, SETTLE_SECONDS = 32 * MiB, 48 * MiB, 10
 """How much more resident memory than before a siege a worker may have, and how long after the siege."""
 GROUPS = Path("/sys/fs/cgroup")
 
