@@ -270,11 +270,11 @@ def test_connections_are_closed_in_the_order_of_their_use(monkeypatch: pytest.Mo
         every.enter(Peer(every, name, unread="request" in name, speed=speed), queue)
     now = IN_USE_SECONDS
     every.enter(Peer(every, "just served"), every.idle)
-    every.enter(Peer(every, "just read"), every.unread)
+    every.enter(Peer(every, "unread since now"), every.unread)
     was_cut.clear()
     while every.close_one_for_capacity():
         pass
-    order = "silent for long, silent, idle for long, idle, lingering, unread, slow body, fast body"
+    order = "silent for long, silent, idle for long, idle, lingering, unread, unread since now, slow body, fast body"
     assert ", ".join(was_cut) == order
 
 
