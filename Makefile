@@ -36,9 +36,9 @@ types: $(VENV)/dev.done
 
 # The suite with the oldest versions that pyproject.toml allows, without the tests in VERSION_INDEPENDENT. These tests
 # check texts and files of the repository, code that uses only the standard library and pydantic, and measurements.
-VERSION_INDEPENDENT = tests/answers/test_[!b]* tests/attacks tests/client/test_response_memory.py tests/deploy tests/fuzz \
-	tests/http/test_conversations.py tests/http/test_timeouts.py tests/ops/test_known_* tests/plan tests/project \
-	tests/runtime tests/static
+VERSION_INDEPENDENT = tests/attacks tests/checks/test_[!b]* tests/client/test_response_memory.py tests/comparison \
+	tests/deploy tests/drawing tests/explanation tests/fuzz tests/http/test_conversations.py tests/http/test_timeouts.py \
+	tests/ops/test_known_* tests/plan tests/project tests/runtime tests/static tests/translation
 oldest: $(VENV)/bin/python
 	@echo "Installing the oldest supported versions ..."
 	@$(PYTHON) -m venv $(VENV)-oldest

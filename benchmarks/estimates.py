@@ -1,4 +1,4 @@
-"""Time estimates beside the measured time, each for a request in which one constant of answers/estimates.py prevails.
+"""Time estimates beside the measured time, each for a request in which one constant of checks/estimates.py prevails.
 
     python benchmarks/estimates.py [--rounds 5]
 
@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from axiscast.answers import estimates
-from axiscast.answers.batch_columns import answer_columns
-from axiscast.answers.check import check_to_dict
-from axiscast.answers.compare import compare_to_dict
-from axiscast.answers.diagnosis import diagnose
-from axiscast.answers.limits import validate_request
-from axiscast.answers.translate import answer_translate
+from axiscast.checks import estimates
+from axiscast.checks.batch_columns import answer_columns
+from axiscast.checks.check import check_to_dict
+from axiscast.checks.limits import validate_request
+from axiscast.comparison.compare import compare_to_dict
 from axiscast.engine.views import input_gradients
+from axiscast.explanation.diagnosis import diagnose
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BroadcastRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import lower, numpy
+from axiscast.translation.translate import answer_translate
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import json_parts, msgpack_parts
 

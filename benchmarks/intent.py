@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import axiscast
-from axiscast.answers import intent
-from axiscast.answers.intent import OperandPair
+from axiscast.models import intent
+from axiscast.models.intent import OperandPair
 from axiscast.training import watching
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import axiscast
-from axiscast.answers.catalogue import list_ops
+from axiscast.catalogue import list_ops
 from axiscast.ops import FRAMEWORKS, OPS
 
 ROOT = Path(__file__).parent.parent

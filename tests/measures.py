@@ -16,17 +16,18 @@ import anyio
 import httpx
 import pytest
 
-from axiscast.answers import drawing, limits
-from axiscast.answers.batch_columns import answer_columns
-from axiscast.answers.batch_rows import check_rows
-from axiscast.answers.check import check_to_dict
-from axiscast.answers.compare import compare_to_dict
-from axiscast.answers.limits import Limit, validate_request
-from axiscast.answers.translate import answer_translate
+from axiscast.checks import limits
+from axiscast.checks.batch_columns import answer_columns
+from axiscast.checks.batch_rows import check_rows
+from axiscast.checks.check import check_to_dict
+from axiscast.checks.limits import Limit, validate_request
+from axiscast.comparison.compare import compare_to_dict
+from axiscast.drawing import drawing
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import equation
+from axiscast.translation.translate import answer_translate
 from axiscast.wire import codec, dtypes, prescan, shapes
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.problems import Problem

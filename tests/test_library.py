@@ -13,7 +13,7 @@ from conftest import run
 
 import axiscast
 from axiscast import Client, ServiceProblem
-from axiscast.answers.catalogue import list_ops
+from axiscast.catalogue import list_ops
 from axiscast.ops import einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
 from axiscast.wire.problems import PROBLEM_KINDS
 

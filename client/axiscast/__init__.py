@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from .messages import *
     from .messages.tensors import *
     from .messages.why import *
-    from .models import *
+    from .models.check import *
+    from .models.finding import *
     from .models.programs.jax_trace import *
     from .models.programs.torch_export import *
+    from .models.report import *
     from .ops import array_api as array_api
     from .ops import dask as dask
     from .ops import einops as einops
@@ -71,7 +73,9 @@ _EXPORTS = [
         "messages",
         "errors",
         "library",
-        "models",
+        "models.finding",
+        "models.report",
+        "models.check",
         "models.programs.torch_export",
         "models.programs.jax_trace",
     ),

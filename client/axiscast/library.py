@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
-from .answers.check import check_to_dict
-from .answers.pictures import BatchAnswers, Comparisons, Picture
-from .answers.plain_check import PlainCheck, as_plain_check, read_plain_op
+from .checks.check import check_to_dict
+from .checks.plain_check import PlainCheck, as_plain_check, read_plain_op
+from .drawing.pictures import BatchAnswers, Comparisons, Picture
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
 from .messages.arguments import OpLike
@@ -170,7 +170,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     >>> [answer.compatible for answer in axiscast.check_batch(requests)]
     [True, False]
     """
-    from .answers.batch_rows import check_row
+    from .checks.batch_rows import check_row
 
     rows = arguments.batch_requests(requests)
     answers = (check_row(number, row, notation=MapNotation()) for number, row in enumerate(rows))
@@ -196,7 +196,7 @@ def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumn
     >>> answer.compatible.tolist(), answer.shape.tolist(), answer.conflict_axis.tolist()
     ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
     """
-    from .answers.batch_columns import answer_columns
+    from .checks.batch_columns import answer_columns
     from .messages.tensors import CheckColumnsRequest
 
     question = arguments.columns_request(op, columns, attributes)
@@ -242,7 +242,7 @@ def compare(
     numpy.add False
     julia.broadcast True
     """
-    from .answers.compare import answer_compare
+    from .comparison.compare import answer_compare
 
     fields = arguments.compare_request(shapes, shape, assume, warn, ops)
     return Comparisons.of(answer_compare(validate(CompareRequest, fields, PythonNotation())), fields)
@@ -260,7 +260,7 @@ def translate(op: OpLike, *shapes: InputShape, to: str, **attributes: Any) -> Tr
     >>> axiscast.translate(op, (3,), to="stablehlo.broadcast_in_dim").steps[0].op
     broadcast_in_dim(name='stablehlo.broadcast_in_dim', shape=(2, 3), broadcast_dimensions=(1,))
     """
-    from .answers.translate import answer_translate
+    from .translation.translate import answer_translate
 
     words, fields = PythonNotation(), arguments.translate_request(op, shapes, to, attributes)
     answer = answer_translate(validate(TranslateRequest, fields, words), words)
@@ -286,10 +286,10 @@ def why(text: str | BaseException) -> WhyAnswer:
     >>> answer.op.name, answer.inputs, answer.check.conflict.hints[0].message
     ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit')
     """
-    from .answers.diagnosis import answer_why
+    from .explanation.diagnosis import answer_why
 
     if isinstance(text, BaseException):
-        from .answers.exceptions import answer_exception
+        from .explanation.exceptions import answer_exception
 
         return drawn_by(Picture(), answer_exception(text))
     if not isinstance(text, str):

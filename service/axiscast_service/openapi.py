@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from axiscast.answers.catalogue import example_request
+from axiscast.catalogue import example_request
 from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest
 from axiscast.messages.check_request import WarningKind
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest

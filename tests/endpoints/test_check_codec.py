@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 pytest.importorskip("msgspec")
 
-from axiscast.answers.plain_check import PlainCheck
+from axiscast.checks.plain_check import PlainCheck
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem

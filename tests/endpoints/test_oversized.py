@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from conftest import taken
 
-from axiscast.answers.estimates import memory_estimate
-from axiscast.answers.limits import validate_request
+from axiscast.checks.estimates import memory_estimate
+from axiscast.checks.limits import validate_request
 from axiscast.engine.views import gradient_bytes
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
 from axiscast.messages.validation import validate

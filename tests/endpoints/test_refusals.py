@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from measures import BYTES, CONSTANTS, FLOATS, answered, with_constant
 
-from axiscast.answers import limits
-from axiscast.answers.limits import Limit
+from axiscast.checks import limits
+from axiscast.checks.limits import Limit
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
 DOCUMENTS: dict[str, dict[str, object]] = {

@@ -17,20 +17,20 @@ from raw_http import receive
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
-from axiscast.answers.batch_columns import answer_columns
-from axiscast.answers.batch_rows import check_rows
-from axiscast.answers.check import answer_check
-from axiscast.answers.compare import answer_compare
-from axiscast.answers.diagnosis import answer_why
-from axiscast.answers.limits import validate_request
-from axiscast.answers.translate import answer_translate
+from axiscast.checks.batch_columns import answer_columns
+from axiscast.checks.batch_rows import check_rows
+from axiscast.checks.check import answer_check
+from axiscast.checks.limits import validate_request
 from axiscast.client.tensor_reader import TensorReader
+from axiscast.comparison.compare import answer_compare
 from axiscast.engine.views import input_gradients
 from axiscast.errors import InvalidAnswer
+from axiscast.explanation.diagnosis import answer_why
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
 from axiscast.messages.why import WhyRequest
+from axiscast.translation.translate import answer_translate
 from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import parse_shape

@@ -36,7 +36,7 @@ def test_an_op_has_a_name_of_its_file_a_link_and_templates_of_known_fields(name:
     for template in op.snippets:
         fields = {field for _, field, _, _ in Formatter().parse(template) if field is not None}
         unknown = {field for field in fields - set(op.model_fields) if not re.fullmatch(GENERAL, field)}
-        assert not unknown, f"ops/{file}.py: a snippet of {name} has unknown fields {unknown}: see answers/snippets.py"
+        assert not unknown, f"ops/{file}.py: {name} has unknown fields {unknown}: see translation/snippets.py"
 
 
 def test_every_op_has_vectors_that_name_their_framework() -> None:

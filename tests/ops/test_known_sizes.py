@@ -16,11 +16,11 @@ from test_batch import SHAPE_ATTRIBUTES
 from test_symbolic import FIRST
 from test_vectors import FILES, OP, vectors
 
-from axiscast.answers import compare as comparison
-from axiscast.answers.batch_columns import checked
-from axiscast.answers.check import check_to_dict
-from axiscast.answers.plain_check import PlainCheck
-from axiscast.answers.symbolic import lower_symbolic
+from axiscast.checks.batch_columns import checked
+from axiscast.checks.check import check_to_dict
+from axiscast.checks.plain_check import PlainCheck
+from axiscast.checks.symbolic.symbolic import lower_symbolic
+from axiscast.comparison import compare as comparison
 from axiscast.messages import CompareRequest
 from axiscast.ops import OPS, Op, lower
 from axiscast.ops.families import Unidirectional

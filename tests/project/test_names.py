@@ -102,7 +102,7 @@ def test_help_shows_each_mode_of_an_op_with_its_rule() -> None:
 
 
 def test_the_catalogue_and_the_schemas_have_the_rule_alone() -> None:
-    from axiscast.answers.catalogue import list_ops
+    from axiscast.catalogue import list_ops
 
     for entry in list_ops().ops:
         assert "\n" not in entry.doc

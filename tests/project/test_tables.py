@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import axiscast
-from axiscast.answers.intent import FindingKind
 from axiscast.messages import Warned
 from axiscast.messages.check_request import WarningKind
 from axiscast.messages.conditions import Condition
 from axiscast.models.finding import ReportKind
 from axiscast.models.formats.github import _COMMANDS
 from axiscast.models.formats.sarif import RULES
+from axiscast.models.intent import FindingKind
 
 DOCS = Path(__file__).parents[2] / "docs"
 PACKAGE = Path(axiscast.__file__).parent
@@ -77,7 +77,7 @@ def test_the_table_of_warnings_lists_each_code_and_when_it_is_given() -> None:
 
 def test_each_code_of_a_warning_in_the_code_is_described() -> None:
     described = codes(Warned.model_fields["code"].description or "")
-    source = "".join(path.read_text() for path in (PACKAGE / "answers").glob("*.py"))
+    source = "".join(path.read_text() for path in (PACKAGE / "checks").rglob("*.py"))
     named = {*re.findall(r'(?:"code": |code=)"([a-z-]+)"', source)} - {"size-mismatch", "rank-mismatch"}
     named -= {*codes(Condition.model_fields["code"].description or "")}
     assert {*get_args(WarningKind), *named} == {*WARNED} - {"exclude-string"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from axiscast.answers.hints import find_hints
+from axiscast.checks.hints.hints import find_hints
 from axiscast.ops import Op
 
 from .claims import Case

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from conftest import kept, taken
 
-from axiscast.answers.batch_columns import answer_columns
-from axiscast.answers.batch_rows import check_rows
-from axiscast.answers.check import answer_check, check_to_dict
-from axiscast.answers.compare import answer_compare
-from axiscast.answers.estimates import compare_memory_estimate, json_memory_estimate, memory_estimate
-from axiscast.answers.limits import validate_request
-from axiscast.answers.plain_check import PlainCheck
-from axiscast.answers.translate import answer_translate
+from axiscast.checks.batch_columns import answer_columns
+from axiscast.checks.batch_rows import check_rows
+from axiscast.checks.check import answer_check, check_to_dict
+from axiscast.checks.estimates import compare_memory_estimate, json_memory_estimate, memory_estimate
+from axiscast.checks.limits import validate_request
+from axiscast.checks.plain_check import PlainCheck
+from axiscast.comparison.compare import answer_compare
 from axiscast.engine.views import gradient_bytes, input_gradients
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate
+from axiscast.translation.translate import answer_translate
 from axiscast.wire import dtypes, prescan
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import Tensor, json_parts

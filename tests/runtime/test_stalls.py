@@ -24,9 +24,9 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, run
 
-from axiscast.answers.estimates import body_time_estimate, compare_time_estimate, time_estimate, translate_time_estimate
-from axiscast.answers.hints import MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES, find_hints
-from axiscast.answers.limits import validate_request
+from axiscast.checks.estimates import body_time_estimate, compare_time_estimate, time_estimate, translate_time_estimate
+from axiscast.checks.hints.hints import MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES, find_hints
+from axiscast.checks.limits import validate_request
 from axiscast.client.in_process import AsyncAppTransport
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate

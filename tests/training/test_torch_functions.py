@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import axiscast
-from axiscast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, function_name
 from axiscast.models.programs import torch_export
 from axiscast.models.programs.program_report import ProgramSizes, report_program
+from axiscast.models.torch_functions import ELEMENTWISE, LISTS, LOSSES, function_name
 
 RECORDED = Path(__file__).parents[1] / "programs" / "torch_functions.json"
 KNOWN = ELEMENTWISE | LOSSES

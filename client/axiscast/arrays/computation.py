@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.limits import Limit, RequestSize, validate_request
-from ..answers.tensor_checks import not_strided_problem, validate_gradients, validate_outputs
+from ..checks.limits import Limit, RequestSize, validate_request
+from ..checks.tensor_checks import not_strided_problem, validate_gradients, validate_outputs
 from ..engine.dense import write_dense
 from ..engine.gather import Gathered
 from ..engine.views import Window, gradient_bytes, input_gradients, merged_output_view, output_view

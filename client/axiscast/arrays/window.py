@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, SupportsIndex
 
-from ..answers.limits import validate_request
+from ..checks.limits import validate_request
 from ..messages.arguments import OpLike, known_op
 from ..messages.value_arguments import read_sizes
 from ..ops import lower

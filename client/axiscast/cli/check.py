@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from ..answers.intent import FindingKind
 from ..errors import ServiceProblem
 from ..messages import CheckAnswer, CheckRequest
+from ..models.intent import FindingKind
 from ..models.report import FailOn
 from ..wire.problems import Problem
 from .arguments import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..answers.pictures import Comparisons
+from ..drawing.pictures import Comparisons
 from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,
@@ -76,7 +76,7 @@ def compare_command(
             if group.verdict == "-":
                 click.echo(f"{group.ops}: {group.details}", err=True)
         return
-    from ..answers.terminal_text import warning_lines
+    from ..drawing.terminal_text import warning_lines
 
     for group in results.groups():
         text = group.as_text(terminal_width())

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import click
 
-from ..answers.intent import FindingKind
 from ..errors import UnusableModel
-from ..models import Report, check_model
-from ..models.report import FailOn
+from ..models.check import check_model
+from ..models.intent import FindingKind
+from ..models.report import FailOn, Report
 from .arguments import F
 from .backend import backend_for
 from .terminal import color_lines

@@ -44,7 +44,7 @@ def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
 
 def _list_ops(url: str | None) -> list[OpEntry]:
     if url is None:
-        from ..answers.catalogue import list_ops
+        from ..catalogue import list_ops
 
         return list_ops().ops
     with client_for(url) as client:

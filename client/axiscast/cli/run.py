@@ -39,7 +39,7 @@ def run_command(script: str, arguments: tuple[str, ...], watch: bool) -> None:
         with watching:
             exec(compile(source, script, "exec"), module.__dict__)
     except Exception as error:
-        from ..answers.exceptions import add_why
+        from ..explanation.exceptions import add_why
 
         own = error.__traceback__
         error.__traceback__ = own.tb_next if own is not None else None  # leave out the frame of this file

@@ -30,7 +30,7 @@ def write_svg(answer: Any, path: Path | None) -> None:
 
 def color_answer(answer: CheckAnswer) -> str:
     """Return the answer to a check as colored text."""
-    from ..answers.terminal_text import check_as_text
+    from ..drawing.terminal_text import check_as_text
 
     return color_lines(check_as_text(answer))
 

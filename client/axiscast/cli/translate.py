@@ -58,7 +58,7 @@ def translate_command(
     The exit status is 1 if the shapes do not broadcast, or if the other op can't express the operation.
     """
     fields = {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "to": to}
-    from ..answers.translate import target_ops
+    from ..translation.translate import target_ops
 
     target_ops(to, CommandNotation())  # the message about an unknown op has the command's notation
     answer = _translate(validated_request(TranslateRequest, fields), url)
@@ -66,7 +66,7 @@ def translate_command(
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
-    from ..answers.terminal_text import translation_as_text
+    from ..drawing.terminal_text import translation_as_text
 
     click.echo(color_lines(translation_as_text(answer)))
 

@@ -11,8 +11,8 @@ from typing import IO
 
 import click
 
-from ..answers.diagnosis import why_as_text
-from ..answers.error_log import ErrorLog
+from ..explanation.diagnosis import why_as_text
+from ..explanation.error_log import ErrorLog
 from ..messages.why import WhyAnswer
 from .arguments import service_options, svg_option
 from .backend import backend_for

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from ..answers.pictures import BatchAnswers, Comparisons, Picture
 from ..arrays.array_libraries import Like, may_overlap
 from ..arrays.tensor_arguments import ResultOptions, broadcast_arguments, read_backprop, read_broadcast
+from ..drawing.pictures import BatchAnswers, Comparisons, Picture
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
 from ..library import typed
 from ..messages import (

@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from ..answers.intent import FindingKind
 from ..errors import UnusableModel
 from ..library import check_batch as check_batch_in_process
 from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..wire.problems import Problem
+from .intent import FindingKind
 from .node_checks import CheckBatch, Progress
 from .packages import import_package
 from .report import Report
 from .warning_kinds import validate_kinds
+
+__all__ = ["check_model"]
 
 OLDEST_ONNX = "1.23"
 """The oldest onnx release with which axiscast is tested. pyproject.toml requires the same release."""

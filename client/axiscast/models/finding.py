@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 from ..messages import CheckAnswer
 from ..plan import relations
 
+__all__ = ["Finding", "Operand"]
+
 SizeOrName = int | str
 PartialSize = int | str | None
 """A size: an integer, a name, or None if the size is unknown and has no name."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..answers.intent import FindingKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding, Unchecked
+from .intent import FindingKind
 from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The provenance of the values in a graph, which the rule in answers/intent.py uses."""
+"""The provenance of the values in a graph, which the rule in models/intent.py uses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..answers import intent
-from ..answers.intent import AxisOrigin, OperandPair, Origin
-from ..answers.two_sided import find_two_sided
+from ..checks.two_sided import find_two_sided
+from . import intent
 from .finding import SizeOrName
+from .intent import AxisOrigin, OperandPair, Origin
 
 _FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})[^\n]*(?:\n[ \t]+(?!File )([^\n]*))?')
 _NEW_AXIS = re.compile(r"\[[^\[\]]*\b(?:None|newaxis)\b")

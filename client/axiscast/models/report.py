@@ -12,6 +12,8 @@ from .finding import SUSPICIOUS, Finding, FindingVerdict, ReportKind
 from .formats.finding_message import finding_as_json
 from .formats.terminal import block
 
+__all__ = ["Report"]
+
 FailOn = Literal["incompatible", "square", "needs"]
 """The severity levels, from the most to the least severe. Each level includes the kinds of all more severe levels."""
 _LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, get_args
 
-from ..answers.intent import FindingKind
-from ..answers.warnings import rank_promotion_warnings
+from ..checks.warnings import rank_promotion_warnings
 from ..messages import CheckAnswer
 from ..messages.check_request import WarningKind
 from ..messages.facts import Warned
+from .intent import FindingKind
 
 
 def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:

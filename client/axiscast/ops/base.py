@@ -96,7 +96,7 @@ class Op(_Model):
     link: ClassVar[str]
     """The URL of the framework's documentation for the op."""
     snippets: ClassVar[tuple[str, ...]] = ()
-    """Templates that show the op as source code. answers/snippets.py lists the fields of a template.
+    """Templates that show the op as source code. translation/snippets.py lists the fields of a template.
 
     A translation uses the first template for which all fields have a value. If an op has no template, no request can be
     translated to the op. For example, ops that compute with their inputs have no templates.

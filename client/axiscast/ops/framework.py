@@ -40,7 +40,7 @@ MLIR = Language(
 class Framework:
     """The properties that all ops in one framework share.
 
-    `transpose`, `reshape` and `empty_reshape` are templates for one step. answers/snippets.py lists their fields.
+    `transpose`, `reshape` and `empty_reshape` are templates for one step. translation/snippets.py lists their fields.
     """
 
     order: int

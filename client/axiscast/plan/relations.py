@@ -2,8 +2,8 @@
 
 Each row states its condition once, for every kind of size. With integers, the condition returns a bool. With NumPy
 arrays, the condition returns an array of bools. With symbolic sizes (size_solver.SymbolicSize), the condition returns a
-Clause. Three modules read the table: resolution.py for integers, answers/batch_columns.py for arrays, and
-answers/symbolic.py for symbolic sizes.
+Clause. Three modules read the table: resolution.py for integers, checks/batch_columns.py for arrays, and
+checks/symbolic/symbolic.py for symbolic sizes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ def load(shell: Any) -> None:
     """Make an IPython shell explain shape errors. IPython calls this function for `%load_ext axiscast`."""
 
     def explain(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> None:
-        from ..answers.exceptions import add_why
+        from ..explanation.exceptions import add_why
 
         add_why(error)
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

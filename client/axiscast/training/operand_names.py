@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from types import FrameType
 
-from ..answers.failing_expression import expression_at
+from ..explanation.failing_expression import expression_at
 
 _PRIMARY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 """The pattern of expressions to which code such as `.squeeze(-1)` can be appended without parentheses."""

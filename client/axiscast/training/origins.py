@@ -1,4 +1,4 @@
-"""The origins of tensors in a watched block. The rule in answers/intent.py uses them."""
+"""The origins of tensors in a watched block. The rule in models/intent.py uses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 from weakref import ref
 
-from ..answers.intent import AxisOrigin, Origin, elementwise_origin
+from ..models.intent import AxisOrigin, Origin, elementwise_origin
 
 SourceTensor = tuple[int, Any]
 """The id of a tensor, and a weak reference of torch's own kind, which the user's program can't detect."""

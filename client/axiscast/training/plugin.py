@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
-    from ..models import Finding
+    from ..models.finding import Finding
     from .watching import Watch
 
 _ANNOTATIONS = "axiscast_annotations"
@@ -80,14 +80,14 @@ class WatchPlugin:
         if isinstance(error, SuspiciousBroadcast) and (traceback := _user_traceback(error.__traceback__)) is not None:
             call.excinfo = pytest.ExceptionInfo.from_exc_info((type(error), error, traceback))
         if isinstance(error, Exception):
-            from ..answers.exceptions import add_why
+            from ..explanation.exceptions import add_why
 
             add_why(error)
         outcome = yield
         if self._findings and "GITHUB_ACTIONS" in os.environ:
-            from ..models import Report
             from ..models.formats.github import workflow_commands
             from ..models.formats.repository import Repository
+            from ..models.report import Report
 
             report = Report(str(item.path), tuple(self._findings))
             setattr(outcome.get_result(), _ANNOTATIONS, [*workflow_commands([report], Repository())])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from ..answers.torch_functions import ADD_AXIS, ELEMENTWISE, KEEP_AXIS, KEEP_ORIGIN, LISTS, LOSSES, OPERAND_COUNTS
+from ..models.torch_functions import ADD_AXIS, ELEMENTWISE, KEEP_AXIS, KEEP_ORIGIN, LISTS, LOSSES, OPERAND_COUNTS
 
 AxisRule = Literal["", "always", "index", "keepdim", "range"]
 """The condition under which a function adds an axis of size 1 to its result.

@@ -16,15 +16,15 @@ from math import prod
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from ..answers.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant
-from ..answers.torch_functions import COMPARISONS
-from ..answers.two_sided import TwoSidedBroadcast, find_two_sided
+from ..checks.two_sided import TwoSidedBroadcast, find_two_sided
+from ..models.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant
+from ..models.torch_functions import COMPARISONS
 from .call_sites import CallSites, calling_frame
 from .frames import is_installed, operation_frames, user_frame
 from .origins import TensorOrigins, is_basic_index, written_axis_origin
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
-    from ..models import Finding
+    from ..models.finding import Finding
     from .torch_ops import FunctionRole
 
 __all__ = ["SuspiciousBroadcast", "watch"]
@@ -104,7 +104,7 @@ class Watch:
         mode, self._mode = self._mode, None
         mode.__exit__(kind, error, trace)
         if isinstance(error, Exception):
-            from ..answers.exceptions import add_why
+            from ..explanation.exceptions import add_why
 
             add_why(error)
 
@@ -135,7 +135,7 @@ class Watch:
 def _finding(frame: FrameType, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
     """Return the finding for an operation, or None if the shapes do not broadcast and torch itself raises an error."""
     from ..library import check
-    from ..models import Finding, Operand
+    from ..models.finding import Finding, Operand
     from ..models.warning_kinds import select_warnings, warn_field
     from .operand_names import operand_names
 

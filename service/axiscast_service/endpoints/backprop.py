@@ -8,8 +8,8 @@ from math import prod
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.estimates import SUMMED_ELEMENT_MS, memory_estimate, time_estimate
-from axiscast.answers.limits import (
+from axiscast.checks.estimates import SUMMED_ELEMENT_MS, memory_estimate, time_estimate
+from axiscast.checks.limits import (
     MAX_RESULT_ELEMENTS,
     MAX_WORK_ELEMENTS,
     RequestSize,
@@ -17,7 +17,7 @@ from axiscast.answers.limits import (
     validate_output_bytes,
     validate_request,
 )
-from axiscast.answers.tensor_checks import validate_gradients
+from axiscast.checks.tensor_checks import validate_gradients
 from axiscast.engine.views import gradient_bytes, gradient_elements, input_gradients, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
 from axiscast.plan.plan import Plan

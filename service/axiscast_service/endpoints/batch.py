@@ -6,8 +6,8 @@ from time import monotonic, thread_time
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.batch_rows import check_rows
-from axiscast.answers.estimates import row_time_estimate
+from axiscast.checks.batch_rows import check_rows
+from axiscast.checks.estimates import row_time_estimate
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from axiscast.wire.codec import map_of_lists
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.estimates import memory_estimate, time_estimate
-from axiscast.answers.limits import MAX_LOOKUPS, RequestSize, validate_request
-from axiscast.answers.tensor_checks import not_strided_problem, validate_outputs
+from axiscast.checks.estimates import memory_estimate, time_estimate
+from axiscast.checks.limits import MAX_LOOKUPS, RequestSize, validate_request
+from axiscast.checks.tensor_checks import not_strided_problem, validate_outputs
 from axiscast.engine.gather import Gathered
 from axiscast.engine.views import Window, merged_output_view, output_view
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest

@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import check_to_dict
-from axiscast.answers.drawing import drawing_to_dict
-from axiscast.answers.estimates import memory_estimate, parse_time_estimate, time_estimate
-from axiscast.answers.limits import RequestSize, validate_request
-from axiscast.answers.pictures import Picture
-from axiscast.answers.plain_check import PlainCheck
-from axiscast.answers.terminal_text import check_as_text
+from axiscast.checks.check import check_to_dict
+from axiscast.checks.estimates import memory_estimate, parse_time_estimate, time_estimate
+from axiscast.checks.limits import RequestSize, validate_request
+from axiscast.checks.plain_check import PlainCheck
+from axiscast.drawing.drawing import drawing_to_dict
+from axiscast.drawing.pictures import Picture
+from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.wire.codec import ENCODINGS, Encoding
 from axiscast.wire.problems import Problem
@@ -117,7 +117,7 @@ def _policy(media_type: str) -> dict[str, str]:
     """Return the header that prevents a picture from loading or executing anything."""
     if media_type != SVG:
         return {}
-    from axiscast.answers.svg_document import CONTENT_SECURITY_POLICY
+    from axiscast.drawing.svg_document import CONTENT_SECURITY_POLICY
 
     return {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
 

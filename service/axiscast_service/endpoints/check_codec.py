@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic_core import to_json
 
-from axiscast.answers.plain_check import DEFAULT_OP, PlainCheck, read_plain_check, read_plain_op
+from axiscast.checks.plain_check import DEFAULT_OP, PlainCheck, read_plain_check, read_plain_op
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.wire.codec import MAX_KEY, Encoding, decode, encode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.batch_columns import answer_columns
-from axiscast.answers.estimates import columns_time_estimate
+from axiscast.checks.batch_columns import answer_columns
+from axiscast.checks.estimates import columns_time_estimate
 from axiscast.messages.tensors import CheckColumnsAnswer, CheckColumnsRequest
 
 from ..openapi import request_and_response

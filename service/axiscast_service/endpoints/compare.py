@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.compare import compare_to_dict
-from axiscast.answers.estimates import compare_memory_estimate, compare_time_estimate
+from axiscast.checks.estimates import compare_memory_estimate, compare_time_estimate
+from axiscast.comparison.compare import compare_to_dict
 from axiscast.messages import CompareAnswer, CompareRequest
 from axiscast.wire.codec import encode, map_of_lists
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from axiscast.answers.catalogue import list_ops
+from axiscast.catalogue import list_ops
 from axiscast.messages.catalogue import Catalogue, OpEntry
 from axiscast.messages.validation import framework_named, unknown_op_problem
 from axiscast.ops import op_class

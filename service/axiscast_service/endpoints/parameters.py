@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from axiscast.answers.plain_check import DEFAULT_OP
+from axiscast.checks.plain_check import DEFAULT_OP
 from axiscast.messages import CheckRequest
 from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
 from axiscast.messages.corrections import op_in

@@ -13,9 +13,9 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
-from axiscast.answers.catalogue import list_ops
-from axiscast.answers.check import answer_check
-from axiscast.answers.compare import answer_compare
+from axiscast.catalogue import list_ops
+from axiscast.checks.check import answer_check
+from axiscast.comparison.compare import answer_compare
 from axiscast.messages import CheckRequest, CompareRequest, Comparison, OpEntry
 from axiscast.messages.attribute_text import format_attribute
 from axiscast.ops import OPS

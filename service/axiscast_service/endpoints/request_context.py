@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from axiscast.answers.estimates import body_time_estimate
+from axiscast.checks.estimates import body_time_estimate
 from axiscast.messages.validation import validate
 from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
 from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, no_limit

@@ -17,8 +17,8 @@ import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from axiscast.answers.estimates import OUTPUT_MS, json_memory_estimate, json_time_estimate
-from axiscast.answers.limits import validate_json_size
+from axiscast.checks.estimates import OUTPUT_MS, json_memory_estimate, json_time_estimate
+from axiscast.checks.limits import validate_json_size
 from axiscast.engine.dense import (
     SMALL_BYTES,
     c_ordered,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.estimates import memory_estimate, translate_time_estimate
-from axiscast.answers.limits import validate_request
-from axiscast.answers.translate import answer_translate
+from axiscast.checks.estimates import memory_estimate, translate_time_estimate
+from axiscast.checks.limits import validate_request
 from axiscast.messages import TranslateAnswer, TranslateRequest
+from axiscast.translation.translate import answer_translate
 
 from ..openapi import request_and_response
 from .request_context import encoded, receive

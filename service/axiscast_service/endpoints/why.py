@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.diagnosis import Diagnosis, diagnose, why_as_text, why_to_dict
-from axiscast.answers.estimates import REQUEST_MS, memory_estimate, time_estimate, why_time_estimate
-from axiscast.answers.limits import RequestSize, validate_request
+from axiscast.checks.estimates import REQUEST_MS, memory_estimate, time_estimate, why_time_estimate
+from axiscast.checks.limits import RequestSize, validate_request
+from axiscast.explanation.diagnosis import Diagnosis, diagnose, why_as_text, why_to_dict
 from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...answers import outer_products
-from ...answers.hints import is_small
-from ...answers.outer_products import InputReshape
-from ...answers.symbolic import lower_symbolic
-from ...answers.two_sided import TwoSidedBroadcast
-from ...answers.warnings import all_pairs_text
+from ...checks.hints import outer_products
+from ...checks.hints.hints import is_small
+from ...checks.hints.outer_products import InputReshape
+from ...checks.symbolic.symbolic import lower_symbolic
+from ...checks.two_sided import TwoSidedBroadcast
+from ...checks.warnings import all_pairs_text
 from ...messages import CheckRequest
 from ...messages.conditions import Condition, DimensionPlace, Side
 from ...messages.facts import Hint

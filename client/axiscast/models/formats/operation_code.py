@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ...answers.warnings import input_letter
+from ...checks.warnings import input_letter
 from ...wire.shapes import format_shape
 from ..display import printable
 from ..finding import Finding, SizeOrName, is_placeholder

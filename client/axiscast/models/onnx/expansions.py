@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from onnx import NodeProto
 
-from ...answers.two_sided import find_outer_product
+from ...checks.two_sided import find_outer_product
 from ..finding import PartialSize
 from .graph_provenance import innermost_line
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from os import fspath
 from pathlib import Path
 
-from ...answers.intent import FindingKind
-from ...answers.two_sided import find_outer_product
+from ...checks.two_sided import find_outer_product
 from ...wire.problems import Problem
 from ..finding import SUSPICIOUS, Finding, Unchecked
+from ..intent import FindingKind
 from ..node_checks import CheckBatch, Progress, check_nodes
 from ..report import Report
 from ..size_expressions import as_name

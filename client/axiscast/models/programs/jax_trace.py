@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...answers.intent import AxisOrigin, FindingKind
 from ...library import typed
 from ..finding import Finding
+from ..intent import AxisOrigin, FindingKind
 from ..packages import import_package
 from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, user_line
 from ..report import Report

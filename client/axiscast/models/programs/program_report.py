@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...answers.intent import FindingKind
 from ...library import check_batch
 from ...messages import CheckRequest
 from ...messages.validation import validate
 from ..finding import Finding, Operand, SizeOrName
+from ..intent import FindingKind
 from ..node_checks import NodeCheck, check_nodes
 from ..report import Report
 from ..size_expressions import canonical

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...answers.intent import AxisOrigin, FindingKind
-from ...answers.torch_functions import (
+from ...library import typed
+from ..finding import Finding, Operand
+from ..intent import AxisOrigin, FindingKind
+from ..packages import import_package
+from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines, user_line
+from ..report import Report
+from ..torch_functions import (
     ADD_AXIS,
     COMPARISONS,
     ELEMENTWISE,
@@ -18,11 +23,6 @@ from ...answers.torch_functions import (
     SELECT,
     function_name,
 )
-from ...library import typed
-from ..finding import Finding, Operand
-from ..packages import import_package
-from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines, user_line
-from ..report import Report
 from .program_report import BroadcastOperation, ProgramSizes, report_program
 
 __all__ = ["check_torch"]

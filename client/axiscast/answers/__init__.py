@@ -1,1 +1,0 @@
-"""The responses to check, compare, translate and why requests, computed without IO."""

@@ -1,0 +1,1 @@
+"""Changed requests that broadcast, for shapes that conflict or broadcast by accident."""

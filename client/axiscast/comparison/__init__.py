@@ -1,0 +1,1 @@
+"""The verdicts of all frameworks for the same shapes."""

@@ -1,0 +1,241 @@
+"""The code of the `why` function: it finds the check that an error message describes, and explains the error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ..checks.check import check_to_dict
+from ..messages import CheckRequest
+from ..messages.validation import validate
+from ..messages.why import WhyAnswer
+from ..ops import Op, op_class, read_op
+from ..ops.einsum import Einsum
+from ..wire.problems import Problem
+from ..wire.shapes import format_shape
+from .error_topics import topic_of
+from .operands import MarkedOperands, Sizes, einsum_in, operands_in, shape_pairs_in
+from .wordings import Reading, readings, single_blanks
+
+_UNKNOWN = (
+    "No error message about shapes was found in this text. Paste the end of the traceback, starting with the name of "
+    "the exception, or check the shapes directly."
+)
+_BESIDE = 500
+"""The number of characters before and after a message in which shapes are searched."""
+
+
+class Diagnosis(NamedTuple):
+    """The data that an error message contains: a complete check, parts of a check, or only the topic of the error."""
+
+    op: Op | None = None
+    inputs: list[Sizes] | None = None
+    sizes: Sizes | None = None
+    about: str = ""
+    operands: tuple[str, ...] | None = None
+    """The source code of the operands, if the traceback shows it."""
+    owners: tuple[str, ...] = ()
+    """The source code of the operand that has each of the sizes, or an empty tuple if this is unknown."""
+    node: str = ""
+    """The operation's name in its framework, if the message contains it."""
+    axis: int | None = None
+    """The output axis on which the sizes conflict."""
+
+    @property
+    def is_about_shapes(self) -> bool:
+        """Whether the error message reports that shapes do not broadcast."""
+        return self.op is not None or self.inputs is not None or self.sizes is not None
+
+    @property
+    def request(self) -> CheckRequest | None:
+        """The check request, or None if the message is incomplete. Raises Problem if the request is invalid."""
+        if self.op is None or self.inputs is None:
+            return None
+        return validate(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
+
+
+def answer_why(text: str) -> WhyAnswer:
+    """Return the explanation of an error message."""
+    return WhyAnswer.model_validate(why_to_dict(diagnose(text)))
+
+
+def diagnose(text: str) -> Diagnosis:
+    """Return the data that the last shape error in a string contains.
+
+    In a traceback of chained exceptions, the last exception is the one that reached the user.
+    """
+    blanks = single_blanks(text)
+    if found := readings(blanks):
+        last = found[-1]
+        diagnosis = _diagnosis(last, operands_in(text), einsum_in(text))
+        before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
+        return _with_printed_shapes(diagnosis, f"{before} {after}")
+    return Diagnosis(about=topic_of(blanks) or _UNKNOWN)
+
+
+def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
+    """Return the diagnosis with two shapes from the text beside the message, if they have the conflict of the message.
+
+    Only PyTorch's message about two sizes on an axis is completed.
+    """
+    if diagnosis.inputs or diagnosis.op or diagnosis.axis is None:
+        return diagnosis
+    op = read_op({"name": "torch.broadcast_tensors"})
+    for inputs in shape_pairs_in(text):
+        complete = diagnosis._replace(op=op, inputs=[*inputs], operands=None, owners=())
+        try:
+            request = complete.request
+            conflict = request and check_to_dict(request).get("conflict")
+        except Problem:
+            continue
+        if conflict and (conflict["axis"], conflict["sizes"]) == (diagnosis.axis, diagnosis.sizes):
+            return complete
+    return diagnosis
+
+
+def _diagnosis(reading: Reading, operands: MarkedOperands | None, einsum: tuple[str, str] | None) -> Diagnosis:
+    inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
+    sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
+    op = _op_of(reading, inputs, einsum)
+    node = reading.node or (reading.message.op if op is None and is_einsum(reading.message.op) else "")
+    names = None if inputs or operands is None else (operands.left, operands.right)
+    is_ordered = operands is not None and operands.are_ordered and [number for number, _ in reading.sizes] == [0, 1]
+    owners = names if names and is_ordered else ()
+    return Diagnosis(op, inputs, sizes, reading.message.about, names, owners, str(node), reading.axis)
+
+
+def is_einsum(name: object) -> bool:
+    """Return whether this is the name of an op that needs an equation."""
+    return isinstance(name, str) and (kind := op_class(name)) is not None and "equation" in kind.model_fields
+
+
+def _unknown_if_negative(sizes: Sizes) -> Sizes:
+    return ["?" if isinstance(size, int) and size < 0 else size for size in sizes]
+
+
+def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str] | None) -> Op | None:
+    """Return the op that a message is about, or None if the message does not state the op or a required attribute."""
+    message = reading.message
+    names = message.nodes.get(reading.node, message.op) or ()
+    for name in (names,) if isinstance(names, str) else names:
+        name = name.replace("{node}", reading.node)
+        kind = op_class(name)
+        if kind is None or (inputs is not None and not kind.takes(len(inputs))):
+            continue
+        if message.ranks is not None and max(map(len, inputs or []), default=0) > message.ranks:
+            continue
+        found = {}
+        if einsum is not None and is_einsum(name):
+            function, found["equation"] = einsum
+            name = function if is_einsum(function) else name
+        try:
+            return read_op({"name": name, **message.attributes, **reading.attributes, **found})
+        except ValidationError:
+            continue
+    return None
+
+
+def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
+    """Return the fields of a WhyAnswer as plain values. Unknown fields are absent.
+
+    If the request is already validated, pass it as `request`.
+    """
+    answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes}
+    if diagnosis.op is not None:
+        answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
+    answer = {name: value for name, value in answer.items() if value is not None}
+    try:
+        request = request or diagnosis.request
+        check = None if request is None else check_to_dict(request)
+    except Problem as problem:
+        return {**answer, "message": f"The shapes in this message can't be checked. {_sentence(problem.detail)}"}
+    if check is None:
+        return {**answer, "message": _of_parts(diagnosis)}
+    if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
+        return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
+    if "conflict" in check:
+        answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
+    return {**answer, "check": check, "message": _of_check(diagnosis, answer["op"], check)}
+
+
+def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, Any]) -> str:
+    """Return the explanation of an error message that describes a complete check."""
+    shapes = _joined([format_shape(shape) for shape in diagnosis.inputs or []])
+    target = diagnosis.op and diagnosis.op.target and getattr(diagnosis.op, diagnosis.op.target)
+    asked = shapes if target is None else f"{shapes} to {format_shape(target)}"
+    if check["compatible"] is False:
+        sentences = [diagnosis.about, f"{op['name']} can't broadcast {asked}.", check["conflict"]["message"]]
+    elif check["compatible"] is None:
+        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} only for some sizes."]
+    elif diagnosis.about:
+        sentences = [diagnosis.about, *(warning["message"] for warning in check["warnings"])]
+    else:
+        sentences = [
+            f"{op['name']} can broadcast {asked}. Either the call has an option that the message does not show, or "
+            f"the message shows shapes of other tensors."
+        ]
+    return " ".join(filter(None, sentences))
+
+
+def _of_parts(diagnosis: Diagnosis) -> str:
+    """Return the explanation of an error message that describes only a part of a check.
+
+    The explanation lists the data that the message contains, and tells the user which shapes to print and check.
+    """
+    op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
+    name = (op.alias or op.name) if op is not None else diagnosis.node
+    sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis)]
+    if inputs:
+        sentences.append(f"The message contains the shapes {_joined([*map(format_shape, inputs)])}.")
+    if op is None and is_einsum(name):
+        sentences.append(
+            f"The message does not contain the equation. Check it, for example with `axiscast check 2,3 3,4 --op "
+            f"{name} --equation 'ij,jk->ik'`."
+        )
+    elif not inputs and (op is not None or diagnosis.sizes):
+        what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
+        option = f" --op {name}" if op is not None else ""
+        shapes = "SHAPE SHAPE"
+        if isinstance(op, Einsum):
+            shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
+        sentences.append(
+            f"The message does not contain the shapes. Print the shapes of {_joined(what)}, and check them with "
+            f"`axiscast check {shapes}{option}`, where each SHAPE is written as 2,64,7,7."
+        )
+    return " ".join(filter(None, sentences))
+
+
+def _of_sizes(diagnosis: Diagnosis) -> str:
+    """Return the sentence about the conflicting sizes, or an empty string if the message does not contain two sizes."""
+    sizes, axis = diagnosis.sizes or [], diagnosis.axis
+    if len(sizes) < 2:
+        return ""
+    if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
+        return f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
+    where = "one axis" if axis is None else f"axis {axis} of the result"
+    where += f", which has at least {axis + 1} axes" if axis else ""
+    if diagnosis.owners:
+        one, other = (f"`{name}` has size {size}" for name, size in zip(diagnosis.owners, sizes, strict=True))
+        return f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
+    return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def why_as_text(answer: WhyAnswer) -> str:
+    """Return an answer as text for a terminal: the explanation, the diagram and the hints."""
+    lines = [answer.message]
+    if answer.check is not None:
+        if answer.check.diagram:
+            lines += ["", answer.check.diagram]
+        hints = answer.check.conflict.hints if answer.check.conflict else []
+        lines += ["", *(f"hint: {hint.message}" for hint in hints)] if hints else []
+    return "\n".join(lines)

@@ -1,0 +1,237 @@
+"""The diagnosis of an exception object: its message, and the operands of the expression that raised it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..checks.check import check_to_dict
+from ..messages.why import WhyAnswer
+from ..ops import op_class
+from ..wire.problems import Problem
+from ..wire.shapes import format_shape
+from .diagnosis import Diagnosis, diagnose, is_einsum, why_to_dict
+from .failing_expression import Expression, ExpressionOperand, failing_expressions
+from .frame_values import FRAMEWORK_PACKAGES, module_name
+from .static_shapes import operation
+
+_MAX_CAUSES = 10
+_ONE_HOT = {
+    "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
+    "jax": "use jax.nn.one_hot({labels}, {classes})",
+    "jaxlib": "use jax.nn.one_hot({labels}, {classes})",
+    "numpy": "use numpy.eye({classes})[{labels}]",
+    "tensorflow": "use tf.one_hot({labels}, {classes})",
+}
+"""For each framework, the advice for an operand `labels` that contains class indices."""
+_INPUT = re.compile(r"\binput (\d{1,4})\b")
+_SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
+
+
+def answer_exception(error: BaseException) -> WhyAnswer:
+    """Return the explanation of an exception. It contains the operand names from the source code."""
+    cause, diagnosis = _diagnosed(error)
+    answer = why_to_dict(diagnosis)
+    expressions = failing_expressions(cause.__traceback__) if diagnosis.is_about_shapes else []
+    for expression in expressions:
+        if (named := _explained(answer, diagnosis, expression)) is not None:
+            return WhyAnswer.model_validate(named)
+    for expression in expressions:
+        if diagnosis.inputs is None and any(operand.array for operand in expression.operands):
+            unknown = tuple(operand.name for operand in expression.operands if operand.array is None)
+            message = why_to_dict(diagnosis._replace(operands=unknown))["message"]
+            return WhyAnswer.model_validate({**answer, "message": f"{_listed(expression, {})} {message}"})
+    return WhyAnswer.model_validate(answer)
+
+
+def add_why(error: BaseException) -> None:
+    """If an exception is about shapes that do not broadcast, add axiscast's explanation to the exception as a note.
+
+    If the explanation itself fails, the note describes this failure, so that the original exception is still raised.
+    """
+    try:
+        answer = answer_exception(error)
+    except Exception as failure:
+        error.add_note(f"axiscast could not explain this: {failure!r}")
+        return
+    note = f"axiscast: {answer.message}"
+    is_about_shapes = answer.op is not None or answer.inputs is not None or answer.sizes is not None
+    if is_about_shapes and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _diagnosed(error: BaseException) -> tuple[BaseException, Diagnosis]:
+    """Return the first exception about shapes in a chain of exceptions, with its diagnosis.
+
+    If no exception in the chain is about shapes, return the first exception.
+    """
+    first: tuple[BaseException, Diagnosis] | None = None
+    for cause in _chain(error):
+        diagnosis = diagnose(_text(cause))
+        if diagnosis.is_about_shapes:
+            return cause, diagnosis
+        first = first or (cause, diagnosis)
+    return first or (error, diagnose(""))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(_MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an exception. Only code of known frameworks may run to compute the message."""
+    package = module_name(type(error)).partition(".")[0]
+    if package in FRAMEWORK_PACKAGES:
+        return str(error)
+    arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
+    return "\n".join(argument for argument in arguments if type(argument) is str)
+
+
+def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
+    """Return the answer with the operand names of an expression, or None if the message is about other operands."""
+    if diagnosis.inputs is None or is_einsum(diagnosis.node):
+        answer = _checked(answer, diagnosis, expression) or {}
+    if answer.get("check") is None:
+        return None
+    names = _names_of(answer["inputs"], expression.operands)
+    target = _name_of(_target(answer["op"]), expression.operands)
+    if not any(names) and not target:
+        return None
+    return {**answer, "message": _message(expression, names, target, answer)}
+
+
+def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
+    """Return an answer whose inputs are the operands, if checking the operands finds the sizes in the message."""
+    known = [operand for operand in expression.operands if operand.array is not None]
+    inputs = [list(operand.array.shape) for operand in known if operand.array]
+    op = diagnosis.op or _op_of(expression, known)
+    if len(known) < 2 or len(known) < len(expression.operands) or op is None or not type(op).takes(len(inputs)):
+        return None
+    try:
+        request = Diagnosis(op, inputs).request  # type: ignore[arg-type]
+        check = None if request is None else check_to_dict(request)
+    except Problem:
+        return None
+    if check is None or "conflict" not in check:
+        return None
+    sizes = [*check["conflict"]["sizes"]]
+    if diagnosis.sizes is not None and not set(diagnosis.sizes) <= set(sizes):
+        return None
+    plain = op.model_dump(mode="json", exclude_none=True)
+    return {**answer, "op": plain, "inputs": inputs, "sizes": sizes or diagnosis.sizes, "check": check}
+
+
+def _op_of(expression: Expression, known: list[ExpressionOperand]) -> Any:
+    """Return the op for a function or an operator on these arrays, or None if the catalogue does not contain the op."""
+    framework = next((operand.array.framework for operand in known if operand.array), "")
+    kind: Any = operation(framework, expression.function)
+    fields = {} if kind is None else kind.model_fields
+    if "equation" in fields and expression.equation is not None:
+        return kind(equation=expression.equation)
+    is_complete = fields and not any(field.is_required() for key, field in fields.items() if key != "name")
+    return kind() if is_complete else None
+
+
+def _target(op: dict[str, Any]) -> Any:
+    """Return the shape that an op broadcasts to, or None if the op has no attribute for this shape."""
+    kind = op_class(op["name"])
+    return op.get(kind.target) if kind is not None and kind.target else None
+
+
+def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]:
+    """Return the operand name of each input, or an empty string if the name is unknown.
+
+    If there are as many operands as inputs, and no shape contradicts this, both are assumed to be in the same order.
+    """
+    if len(operands) == len(inputs) and all(
+        operand.array is None or operand.array.shape == tuple(shape)
+        for operand, shape in zip(operands, inputs, strict=True)
+    ):
+        return [operand.name for operand in operands] if any(operand.array for operand in operands) else [""]
+    return [_name_of(shape, operands) for shape in inputs]
+
+
+def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
+    """Return the name of the operand with this shape. Return an empty string if not exactly one operand has it."""
+    own = tuple(shape or ())
+    arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]
+    names = {name for name, array in arrays if array == own}
+    if len(own) == 2 and not names:
+        names = {f"{name}.T" for name, array in arrays if array == own[::-1]}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _message(expression: Expression, names: list[str], target: str, answer: dict[str, Any]) -> str:
+    """Return an explanation that contains the expression, its operands, and the fix or the conflict."""
+    conflict = answer["check"].get("conflict")
+    start = _listed(expression, dict(zip(names, answer["inputs"], strict=False)))
+    if conflict is None:
+        return f"{start} {answer['message']}"
+    own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == answer["op"]["name"]]
+    text = own[0]["message"] if own else conflict["message"]
+    text = text[:1].upper() + text[1:].removesuffix(": the shapes then fit")
+    text = _in_names(text, names)
+    message = f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
+    also = _same_change(expression, names, answer["inputs"], own[0]) if own else ""
+    return f"{message} {also}{_class_labels(expression)}".rstrip()
+
+
+def _same_change(expression: Expression, names: list[str], inputs: list[Any], hint: dict[str, Any]) -> str:
+    """Return a sentence for each sibling with the shape of the input that the hint reshapes: it conflicts as well."""
+    if expression.function != "add" or hint["code"] != "reshape":
+        return ""
+    number, text = hint["input"], hint["message"]
+    sentences = [
+        f"Also {_in_names(text, [*names[:number], name, *names[number + 1 :]]).removesuffix(': the shapes then fit')}. "
+        for name, array in expression.siblings
+        if array is not None and array.shape == tuple(inputs[number]) and name != names[number]
+    ]
+    return "".join(sentences)
+
+
+def _class_labels(expression: Expression) -> str:
+    """Return the advice for integers that have the shape of the other operand without its last axis, else ""."""
+    known = [operand for operand in expression.operands if operand.array is not None]
+    for labels, scores in (known, known[::-1]) if len(known) == 2 else ():
+        own, other = labels.array, scores.array
+        assert own is not None
+        assert other is not None
+        if (
+            own.dtype.startswith(("int", "uint"))
+            and other.dtype.startswith(("float", "bfloat"))
+            and other.shape[:-1] == own.shape != ()
+        ):
+            advice = _ONE_HOT.get(own.framework, "convert it to one-hot vectors of length {classes}")
+            advice = advice.format(labels=labels.name, classes=other.shape[-1])
+            return f"If {labels.name} contains class indices, {advice}."
+    return ""
+
+
+def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
+    """Return a string with the expression, and with the shape and dtype of each operand if they are known."""
+    listed = []
+    for name, array in expression.operands:
+        if array is not None:
+            listed.append(f"{name} {format_shape(array.shape)} {array.dtype}".rstrip())
+        elif name in shapes:
+            listed.append(f"{name} {format_shape(shapes[name])}")
+    return f"{expression.text}: {', '.join(listed)}."
+
+
+def _in_names(text: str, names: list[str]) -> str:
+    """Return the sentence with operand names in place of phrases such as "input 0", including in its code example."""
+    numbers = {int(found[1]) for found in _INPUT.finditer(text)} & {*range(len(names))}
+    if len(numbers) == 1 and (name := names[min(numbers)]):
+        name = name if _SIMPLE.fullmatch(name) else f"({name})"
+        text = re.sub(r"\bx(?=[\[.])", lambda _: name, text)
+    return _INPUT.sub(lambda found: _named(found, names), text)
+
+
+def _named(found: re.Match[str], names: list[str]) -> str:
+    number = int(found[1])
+    return (names[number] if number < len(names) else "") or found[0]

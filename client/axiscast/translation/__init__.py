@@ -1,0 +1,1 @@
+"""The same operation in another framework, with the code."""

@@ -1,0 +1,461 @@
+"""Snippets run unchanged and give the bytes of the engine.
+
+NumPy's snippets always run. With AXISCAST_FRAMEWORKS=1, those of every installed framework run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import product
+from math import prod
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+import pytest
+from languages.interpreter import javascript, octave
+
+from axiscast.engine.views import output_view
+from axiscast.messages import TranslateRequest
+from axiscast.ops import (
+    FRAMEWORKS,
+    OPS,
+    Op,
+    einops,
+    lower,
+    mxnet,
+    ngraph,
+    numpy,
+    onnx,
+    openvino,
+    poputil,
+    stablehlo,
+    torch,
+    xarray,
+)
+from axiscast.ops.einsum import LabeledProduct
+from axiscast.ops.families import Elementwise, MatrixProduct
+from axiscast.translation.translate import answer_translate
+from axiscast.wire.problems import Problem
+
+Shape = tuple[int, ...]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def placed(*axes: int, shape: Shape) -> Op:
+    return stablehlo.broadcast_in_dim(shape=shape, broadcast_dimensions=axes)
+
+
+REQUESTS: list[tuple[Op, list[Shape]]] = [
+    (placed(shape=()), [()]),
+    (placed(shape=(2, 3)), [()]),
+    (placed(1, shape=(2, 3)), [(3,)]),
+    (placed(0, shape=(2, 3)), [(2,)]),
+    (placed(1, shape=(2, 3, 4)), [(3,)]),
+    (placed(0, 3, shape=(2, 3, 4, 5)), [(2, 5)]),
+    (placed(1, 0, shape=(3, 2)), [(2, 3)]),
+    (placed(2, 0, shape=(3, 5, 4)), [(4, 3)]),
+    (placed(2, 0, shape=(3, 5, 4)), [(1, 3)]),
+    (placed(2, 0, 1, shape=(3, 4, 2)), [(2, 3, 4)]),
+    (placed(0, 1, shape=(2, 3)), [(2, 1)]),
+    (placed(0, 1, 2, shape=(2, 3, 4)), [(1, 3, 1)]),
+    (placed(0, shape=(1,)), [(1,)]),
+    (placed(0, shape=(1, 1)), [(1,)]),
+    (placed(1, shape=(0, 3)), [(3,)]),
+    (placed(0, 1, shape=(0, 3)), [(1, 3)]),
+    (placed(2, 0, shape=(3, 2, 0)), [(0, 3)]),
+    (numpy.broadcast_arrays(), [(3,)]),
+    (numpy.broadcast_arrays(), [(2, 1), (3,)]),
+    (numpy.broadcast_arrays(), [(1, 3), (2, 1)]),
+    (numpy.broadcast_arrays(), [(8, 1, 6, 1), (7, 1, 5), ()]),
+    (numpy.broadcast_arrays(), [(0, 3), (1, 1)]),
+    (torch.broadcast_tensors(), [(2,), (3, 1), (1,), (4, 1, 1)]),
+    (poputil.expandToMatchRanks(), [(3,), (4, 2, 1)]),
+    (xarray.broadcast(dims=(("x", "y"), ("y", "z"))), [(2, 3), (3, 4)]),
+    (xarray.broadcast(dims=(("x", "y"), ("y", "x")), exclude=("y",)), [(2, 3), (4, 2)]),
+    (ngraph.BroadcastLike(initial_broadcast_axes={1}), [(2,), (2, 3)]),
+    (mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)), [(1, 3), (5, 4)]),
+    (torch.expand_as(), [(3,), (2, 3)]),
+    (torch.expand_as(), [(), (2, 1)]),
+    (onnx.PRelu(), [(2, 3, 4), (3, 1)]),
+    (numpy.tile(reps=(2, 3)), [(2, 3)]),
+    (numpy.tile(reps=(2, 1, 0)), [(3, 1)]),
+    (numpy.tile(reps=(4, 1, 2)), [(3,)]),
+    (numpy.tile(reps=()), [()]),
+    (torch.repeat(repeats=(3, 1, 2)), [(0, 4)]),
+    (torch.expand(size=(5, -1, 3, -1)), [(2, 1, 4)]),
+    (torch.expand(size=(3, -1)), [(0,)]),
+    (onnx.Expand(shape=(1, 3, 1)), [(2, 1, 4)]),
+    (numpy.add(), [(2, 3), (2, 3)]),
+    (numpy.add(), [(3,), (2, 3)]),
+    (numpy.add(), [(0, 2, 1), (2, 0)]),
+    (numpy.matmul(), [(5, 3, 2, 4), (4, 2)]),
+    (mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(0,)), [(1, 6), (8,)]),
+    (mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(0,)), [(1, 6), (4, 2)]),
+    (einops.repeat(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), [(2, 3)]),
+    (einops.repeat(pattern="(a b) 1 -> b 2 (a c)", axes_lengths={"a": 2, "c": 3}), [(6, 1)]),
+    (einops.repeat(pattern="h w -> (h w) 2"), [(2, 3)]),
+    (einops.repeat(pattern="(a b) -> b (n a)", axes_lengths={"b": 2, "n": 3}), [(0,)]),
+]
+"""Return operations with splits, merges, transposes, new axes, sizes 1 and 0, scalars, and one to four inputs."""
+
+
+def distinct(shapes: list[Shape]) -> list[Array]:
+    return [
+        (np.arange(prod(shape), dtype=np.float32) + 1000 * number).reshape(shape) for number, shape in enumerate(shapes)
+    ]
+
+
+def names(letter: str, count: int) -> list[str]:
+    return [letter] if count == 1 else [f"{letter}{number}" for number in range(count)]
+
+
+def executed(text: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run the code with these inputs, and return the values of its outputs."""
+    scope = dict(inputs)
+    exec(text, scope)
+    return [scope[name] for name in outputs]
+
+
+def run_numpy(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return executed(text, inputs, outputs)
+
+
+def run_torch(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import torch
+
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in inputs.items()}
+    return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
+
+
+def run_jax(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import jax.numpy as jnp
+
+    arrays = {name: jnp.asarray(array) for name, array in inputs.items()}
+    return [np.asarray(array) for array in executed(text, arrays, outputs)]
+
+
+def run_tensorflow(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import tensorflow as tf
+
+    tensors = {name: tf.constant(array) for name, array in inputs.items()}
+    return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
+
+
+def run_paddle(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import paddle
+
+    tensors = {name: paddle.to_tensor(array) for name, array in inputs.items()}
+    return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
+
+
+def run_mindspore(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import mindspore
+
+    tensors = {name: mindspore.Tensor(array) for name, array in inputs.items()}
+    return [tensor.asnumpy() for tensor in executed(text, tensors, outputs)]
+
+
+def run_mxnet(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import mxnet
+
+    mxnet.util.set_np_shape(False)  # as it starts
+    arrays = {name: mxnet.nd.array(array) for name, array in inputs.items()}
+    return [array.asnumpy() for array in executed(text, arrays, outputs)]
+
+
+def run_onnx(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import onnxruntime
+    from onnx import TensorProto, helper
+
+    nodes, initializers = executed(text, {}, ["nodes", "initializers"])
+    taken = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, list(array.shape)) for name, array in inputs.items()
+    ]
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    graph = helper.make_graph(nodes, "snippet", taken, given, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return list(session.run(outputs, inputs))
+
+
+def run_openvino(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import openvino
+
+    parameters = {name: openvino.opset1.parameter(array.shape, np.float32) for name, array in inputs.items()}
+    nodes = executed(text, dict(parameters), outputs)
+    # Several outputs may be one input, unchanged: each gets a result of its own.
+    results = [openvino.opset1.result(node) for node in nodes]
+    model = openvino.Model(results, list(parameters.values()))
+    given = openvino.compile_model(model, "CPU")(list(inputs.values()))
+    return [given[number] for number in range(len(outputs))]
+
+
+def crashes_openvino(shapes: list[Shape]) -> bool:
+    """Return whether OpenVINO's CPU plugin crashes: on a static size 0, and from a scalar to a scalar."""
+    return any(0 in shape for shape in shapes) or not any(shapes)
+
+
+def run_einops(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return executed(text, inputs, outputs)
+
+
+def run_xarray(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return [np.asarray(array) for array in executed(text, inputs, outputs)]
+
+
+def run_stablehlo(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    """Run the lines as the body of a function, with the verifier and XLA on the CPU."""
+    import jax
+    from jax._src import xla_bridge
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+
+    def kind(shape: Shape) -> str:
+        return f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
+
+    made = dict(line.split(" = ", 1) for line in text.splitlines() if " -> " in line)
+    kinds = [made[f"%{name}"].rsplit(" -> ", 1)[1] for name in outputs]
+    module = (
+        f"func.func public @main({', '.join(f'%{name}: {kind(array.shape)}' for name, array in inputs.items())})"
+        f" -> ({', '.join(kinds)}) {{\n{text}\n"
+        f"return {', '.join(f'%{name}' for name in outputs)} : {', '.join(kinds)}\n}}"
+    )
+    with mlir.make_ir_context():
+        parsed = mlir.ir.Module.parse(module)
+        parsed.operation.verify()
+        backend = xla_bridge.get_backend("cpu")
+        devices = xla_client.DeviceList(tuple(backend.local_devices()[:1]))
+        program = backend.compile_and_load(parsed, devices, xla_client.CompileOptions())
+    given = program.execute_sharded([jax.device_put(array) for array in inputs.values()])
+    return [np.asarray(arrays[0]) for arrays in given.disassemble_into_single_device_arrays()]
+
+
+def run_dask(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import dask.array
+
+    arrays = {name: dask.array.from_array(array) for name, array in inputs.items()}
+    return [np.asarray(array.compute()) for array in executed(text, arrays, outputs)]
+
+
+def run_keras(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import keras
+
+    tensors = {name: keras.ops.convert_to_tensor(array) for name, array in inputs.items()}
+    return [keras.ops.convert_to_numpy(tensor) for tensor in executed(text, tensors, outputs)]
+
+
+def run_tinygrad(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    """With DEV=PYTHON where there is no clang; then a scalar is taken as a reshape alone."""
+    from tinygrad import Tensor
+
+    tensors = {name: Tensor(array.ravel()).reshape(array.shape) for name, array in inputs.items()}
+    return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
+
+
+def run_mlx(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import mlx.core as mx
+
+    arrays = {name: mx.array(array) for name, array in inputs.items()}
+    return [np.asarray(array) for array in executed(text, arrays, outputs)]
+
+
+def run_array_api(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import array_api_strict as xp
+
+    arrays = {name: xp.asarray(array) for name, array in inputs.items()}
+    return [np.from_dlpack(array) for array in executed(text, arrays, outputs)]
+
+
+def run_octave(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return [array.astype(np.float32) for array in octave().run(text, inputs, outputs)]
+
+
+def octave_shape(shape: Shape) -> Shape:
+    """Return Octave's shape of such an array: two axes or more, and no further axes of size 1 at the end."""
+    shape = (*shape, 1, 1)
+    return shape[: max(2, 1 + max((axis for axis, size in enumerate(shape) if size != 1), default=0))]
+
+
+def run_tfjs(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return [array.astype(np.float32) for array in javascript().run(text, inputs, outputs)]
+
+
+RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[Array]]]] = {
+    "numpy": ("numpy", run_numpy),
+    "array_api": ("array_api_strict", run_array_api),
+    "torch": ("torch", run_torch),
+    "jax": ("jax", run_jax),
+    "tensorflow": ("tensorflow", run_tensorflow),
+    "keras": ("keras", run_keras),
+    "mindspore": ("mindspore", run_mindspore),
+    "paddle": ("paddle", run_paddle),
+    "mxnet": ("mxnet", run_mxnet),
+    "dask": ("dask", run_dask),
+    "onnx": ("onnxruntime", run_onnx),
+    "openvino": ("openvino", run_openvino),
+    "xarray": ("xarray", run_xarray),
+    "einops": ("einops", run_einops),
+    "stablehlo": ("jaxlib", run_stablehlo),
+    "tinygrad": ("tinygrad", run_tinygrad),
+    "mlx": ("mlx", run_mlx),
+    "tfjs": ("@tensorflow/tfjs", run_tfjs),
+    "octave": ("octave-cli", run_octave),
+}
+"""The module of each framework (Python's or Node's) or its program, and the function that runs its snippets."""
+ASKED = bool(os.environ.get("AXISCAST_FRAMEWORKS"))
+
+
+@pytest.mark.filterwarnings("default")  # theirs
+@pytest.mark.parametrize("framework", RUNNERS)
+def test_a_snippet_runs_and_returns_the_same_bytes(framework: str) -> None:
+    module, execute = RUNNERS[framework]
+    is_installed = find_spec(module) or which(module) or Path(sys.prefix, "node_modules", module).exists()
+    if framework != "numpy" and not (ASKED and is_installed):
+        pytest.skip("asked for with AXISCAST_FRAMEWORKS=1, where it is installed")
+    ran = 0
+    for (op, shapes), to in product(REQUESTS, (name for name in OPS if name.startswith(f"{framework}."))):
+        arrays, plan = distinct(shapes), lower(op, tuple(shapes))
+        if framework == "openvino" and crashes_openvino([*shapes, plan.outputs[0].output_shape]):
+            continue
+        try:
+            answer = answer_translate(TranslateRequest(op=op, inputs=shapes, to=to))
+        except Problem:
+            continue
+        if framework == "tfjs" and answer.warnings:  # the release has another result
+            continue
+        text = answer.code.text
+        inputs = dict(zip(names("x", len(shapes)), arrays, strict=True))
+        given = execute(text, inputs, names("y", len(plan.outputs)))
+        wanted = [output_view(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
+        for ours, theirs in zip(wanted, given, strict=True):
+            if framework == "octave":
+                ours = ours.reshape(octave_shape(ours.shape))
+            assert (ours.shape, ours.tobytes()) == (theirs.shape, np.asarray(theirs).tobytes()), text
+        ran += 1
+    print(f"\n{framework}: {ran} snippets")
+    assert ran >= 10
+
+
+def test_snippets_that_were_not_executed_are_marked() -> None:
+    assert {name for name, framework in FRAMEWORKS.items() if framework.executed} <= set(RUNNERS)
+    for to in OPS:
+        try:
+            text = answer_translate(TranslateRequest(op=numpy.broadcast_arrays(), inputs=[(3,), (3,)], to=to)).code.text
+        except Problem:
+            continue
+        assert ("unverified" in text) == (FRAMEWORKS[to.split(".")[0]].executed is None)
+
+
+def test_every_op_that_returns_its_broadcast_inputs_has_a_snippet() -> None:
+    without = {name: op for name, op in OPS.items() if op.replicates and not op.snippets}
+    of_shapes = {name for name in without if name.endswith(("broadcast_shapes", "broadcast_static_shape"))}
+    computing = {name for name, op in without.items() if issubclass(op, Elementwise | MatrixProduct | LabeledProduct)}
+    assert without.keys() - of_shapes - computing == {"poputil.canBroadcastToMatch", "onnx.Gemm", "ggml.repeat"}
+
+
+EXPLICIT = openvino.Broadcast3(mode="explicit", target_shape=(2, 3, 4), axes_mapping=(1,))
+TEXTS = {
+    "numpy.broadcast_to": """\
+# x has shape (3,)
+import numpy as np
+
+t1 = x.reshape((3, 1))
+y = np.broadcast_to(t1, (2, 3, 4))""",
+    "ngraph.Broadcast": """\
+// x has shape (3,)
+// unverified: this code follows the documentation of ngraph, and was not executed
+#include <ngraph/ngraph.hpp>
+
+auto y = std::make_shared<ngraph::op::Broadcast>(x, ngraph::Shape{2, 3, 4}, ngraph::AxisSet{0, 2});""",
+    "poputil.broadcastToMatch": """\
+// x has shape (3,)
+// unverified: this code follows the documentation of poputil, and was not executed
+#include <poputil/Broadcast.hpp>
+
+poplar::Tensor t1 = x.reshape({3, 1});
+poplar::Tensor y = t1;
+poputil::broadcastToMatch(y, {2, 3, 4});""",
+    "mxnet.broadcast_axis": """\
+# x has shape (3,)
+import mxnet as mx
+
+t1 = mx.nd.reshape(x, shape=(1, 3, 1))
+y = mx.nd.broadcast_axis(t1, axis=(0, 2), size=(2, 4))""",
+}
+
+
+@pytest.mark.parametrize("to", TEXTS)
+def test_a_snippet_is_idiomatic_code(to: str) -> None:
+    answer = answer_translate(TranslateRequest(op=EXPLICIT, inputs=[(3,)], to=to))
+    assert answer.code.text == TEXTS[to]
+    assert answer.code.language == ("c++" if to in ("ngraph.Broadcast", "poputil.broadcastToMatch") else "python")
+
+
+EMPTY: list[tuple[Op, Shape, str]] = [
+    (
+        placed(0, shape=(0, 4)),
+        (0,),
+        """\
+# x has shape (0,)
+import mxnet as mx
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
+
+t1 = x.as_np_ndarray().reshape((0, 1)).as_nd_ndarray()  # mx.nd.reshape copies a size for 0
+y = mx.nd.broadcast_axis(t1, axis=(1,), size=(4,))""",
+    ),
+    (
+        placed(shape=(2, 3)),
+        (),
+        """\
+# x has shape ()
+import mxnet as mx
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
+
+t1 = x.as_np_ndarray().reshape((1, 1)).as_nd_ndarray()  # mx.nd.reshape copies a size for 0
+y = mx.nd.broadcast_axis(t1, axis=(0, 1), size=(2, 3))""",
+    ),
+    (
+        placed(0, shape=(3, 0)),
+        (3,),
+        """\
+# x has shape (3,)
+import mxnet as mx
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
+
+t1 = mx.nd.reshape(x, shape=(3, 1))
+y = mx.nd.broadcast_axis(t1, axis=(1,), size=(0,))""",
+    ),
+    (
+        einops.repeat(pattern="a b -> (a b)"),
+        (1, 0),
+        """\
+# x has shape (1, 0)
+import mxnet as mx
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
+
+t1 = mx.nd.broadcast_axis(x, axis=(), size=())
+y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # mx.nd.reshape copies a size for 0""",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "text"), EMPTY)
+def test_mxnet_snippets_enable_empty_shapes_and_sizes_of_0(op: Op, shape: Shape, text: str) -> None:
+    assert answer_translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text
+
+
+def test_a_translation_to_openvino_tiles_no_scalar_without_repeats() -> None:
+    answer = answer_translate(TranslateRequest(op=numpy.tile(reps=()), inputs=[()], to="openvino.Tile-1"))
+    assert (answer.warnings, answer.code.text.splitlines()[-3:]) == (
+        [],
+        [
+            "t1 = opset1.reshape(x, op.Constant(np.array((1, 1), np.int64)), special_zero=False)",
+            "t2 = opset1.tile(t1, op.Constant(np.array((1, 1), np.int64)))",
+            "y = opset1.reshape(t2, op.Constant(np.array((), np.int64)), special_zero=False)",
+        ],
+    )
