@@ -78,7 +78,7 @@ def printed(command: str, environment: dict[str, str]) -> str:
     text = None
     if command.startswith("axiscast "):
         own, _, command = command.partition(" | ")
-        text = CliRunner().invoke(main, shlex.split(own)[1:]).output
+        text = CliRunner().invoke(main, shlex.split(own.removesuffix(" 2>&1"))[1:]).output
     if command:
         done = run(["bash", "-c", command], input=text, env=environment)
         text = done.stdout + done.stderr
@@ -129,7 +129,7 @@ def test_the_javascript_of_the_http_api_prints_the_documented_output(service: Se
 def test_the_examples_are_there() -> None:
     assert sum(len(commands(page)) for page in PAGES) >= 35
     assert sum(len(examples(page)) for page in PAGES) >= 60
-    assert len(PAGES["README.md"].splitlines()) <= 120, "two screens"
+    assert len(PAGES["README.md"].split()) <= 700, "two screens"
 
 
 def test_the_picture_of_the_frameworks_is_a_real_drawing() -> None:
