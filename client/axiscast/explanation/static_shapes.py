@@ -80,7 +80,7 @@ def _combined(function: str, left: ArrayValue | None, right: ArrayValue | None) 
         return None
     kind = operation(left.framework, function) or OPS[f"numpy.{function}"]  # other libraries follow NumPy's rule
     try:
-        plan = lower(kind(), (left.shape, right.shape))  # type: ignore[call-arg]  # the name has a default
+        plan = lower(kind(), (left.shape, right.shape))
     except ShapeMismatch:
         return None
     return left._replace(shape=plan.outputs[0].shape if plan.result is None else plan.result)

@@ -4,8 +4,6 @@ The ops were tested with array-api-strict, which implements the standard with Nu
 A library that implements the standard may limit them: array-api-strict accepts at most 64 axes.
 """
 
-from typing import Literal
-
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .aliases import aliases
@@ -15,19 +13,17 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=15,
     reference=("array-api-strict", "2.6.1"),
+    link="https://data-apis.org/array-api/2025.12/API_specification/generated/{name}.html",
     preamble="import array_api_strict as xp  # or another library that follows the standard\n",
     transpose="{y} = xp.permute_dims({x}, {permutation})",
     reshape="{y} = xp.reshape({x}, {shape})",
     executed="array-api-strict 2.6.1",
 )
-_LINK = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api"
 
 
-class broadcast_to(LenientUnidirectional):
+class broadcast_to(LenientUnidirectional, name="array_api.broadcast_to"):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["array_api.broadcast_to"] = "array_api.broadcast_to"
-    link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = xp.broadcast_to({x}, {shape})",)
 
 
@@ -40,41 +36,28 @@ class _AtMost32Axes(Multidirectional):
         return None
 
 
-class broadcast_arrays(_AtMost32Axes):
+class broadcast_arrays(_AtMost32Axes, name="array_api.broadcast_arrays"):
     """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["array_api.broadcast_arrays"] = "array_api.broadcast_arrays"
-    link = f"{_LINK}.broadcast_arrays.html"
     snippets = ("[{ys}] = xp.broadcast_arrays({xs})",)
 
 
-class broadcast_shapes(_AtMost32Axes):
+class broadcast_shapes(_AtMost32Axes, name="array_api.broadcast_shapes"):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
-    name: Literal["array_api.broadcast_shapes"] = "array_api.broadcast_shapes"
     outputs = "1"
-    link = f"{_LINK}.broadcast_shapes.html"
 
 
-class add(Elementwise):
+class add(Elementwise, name="array_api.add"):
     """Broadcast two arrays against each other, as every elementwise function of two arrays does."""
 
-    name: Literal["array_api.add"] = "array_api.add"
-    link = f"{_LINK}.add.html"
 
-
-class where(Choice):
+class where(Choice, name="array_api.where"):
     """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
-    name: Literal["array_api.where"] = "array_api.where"
-    link = f"{_LINK}.where.html"
 
-
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="array_api.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
-    name: Literal["array_api.matmul"] = "array_api.matmul"
-    link = f"{_LINK}.matmul.html"
 
 
 ALIASES = {

@@ -8,9 +8,10 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -90,7 +91,10 @@ class Op(_Model):
     The index is None if the attribute has an entry for each axis of every input. A hint must not move these axes.
     """
     max_rank: ClassVar[int | None] = None
-    """The maximum rank that the framework accepts, or None if the framework has no limit."""
+    """The maximum rank that the framework accepts, or None if the framework has no limit.
+
+    An op without a `max_rank` or a `link` has those of its FRAMEWORK.
+    """
     alias: ClassVar[str | None] = None
     """The alias that a request used for the op, or None if the request used no alias."""
     link: ClassVar[str]
@@ -105,10 +109,14 @@ class Op(_Model):
     """The attributes of the op in an example."""
     example_shapes: ClassVar[tuple[Shape, ...]]
     """The input shapes of an example request. These shapes broadcast."""
-    name: str
-    """The name of the op in requests. The part before the first dot is the name of the framework's file."""
 
-    if not TYPE_CHECKING:  # type checkers derive the parameters from the attributes
+    if TYPE_CHECKING:  # type checkers derive the parameters from the attributes
+        name: str = ""
+        """The name of the op in requests, which the class statement sets.
+
+        The part before the first dot is the name of the framework's file.
+        """
+    else:
 
         def __init__(self, /, *values: Any, **attributes: Any) -> None:
             names = [name for name in type(self).model_fields if name != "name"]
@@ -125,10 +133,22 @@ class Op(_Model):
         def __setattr__(self, attribute: str, value: Any) -> None:
             raise AttributeError(f"an op can't be changed: create a new {self.name}")
 
+    def __init_subclass__(cls, *, name: str = "") -> None:
+        super().__init_subclass__()
+
     @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        if cls.has_name() and cls.__module__.startswith(f"{__package__}."):
-            _list_ops(cls.__module__)
+    def __pydantic_init_subclass__(cls, name: str = "", **_: Any) -> None:
+        """Define an op if the class statement has a `name`. A class without a name is a base class or an alias."""
+        if not name:
+            return
+        only: Any = Literal[name]
+        cls.model_fields["name"] = FieldInfo.from_annotated_attribute(only, name)
+        framework = vars(sys.modules[cls.__module__])["FRAMEWORK"]
+        if "link" not in vars(cls):
+            cls.link = framework.link.format(name=name, function=name.rpartition(".")[2])
+        if cls.max_rank is None:
+            cls.max_rank = framework.max_rank
+        _list_ops(cls.__module__)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

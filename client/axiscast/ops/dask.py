@@ -1,7 +1,5 @@
 """Dask: dask.array follows NumPy's rules and accepts at most 64 axes, like NumPy's arrays."""
 
-from typing import Literal
-
 from ..plan.alignment import Conflict, ShapeMismatch, align_right, unchecked_sizes
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
@@ -13,20 +11,18 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=125,
     reference=("dask", "2026.8.0"),
+    link="https://docs.dask.org/en/stable/generated/{name}.html",
+    max_rank=64,
     preamble="import dask.array as da\n",
     transpose="{y} = da.transpose({x}, {permutation})",
     reshape="{y} = da.reshape({x}, {shape})",
     executed="Dask 2026.8.0",
 )
-_LINK = "https://docs.dask.org/en/stable/generated/dask.array"
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(Unidirectional, name="dask.array.broadcast_to"):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["dask.array.broadcast_to"] = "dask.array.broadcast_to"
-    max_rank = 64
-    link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = da.broadcast_to({x}, {shape})",)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
@@ -35,21 +31,16 @@ class broadcast_to(Unidirectional):
         return None
 
 
-class broadcast_arrays(Multidirectional):
+class broadcast_arrays(Multidirectional, name="dask.array.broadcast_arrays"):
     """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["dask.array.broadcast_arrays"] = "dask.array.broadcast_arrays"
-    max_rank = 64
-    link = f"{_LINK}.broadcast_arrays.html"
     snippets = ("[{ys}] = da.broadcast_arrays({xs})",)
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="dask.array.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["dask.array.matmul"] = "dask.array.matmul"
     max_rank = 63  # Dask adds an axis while it computes the product
-    link = f"{_LINK}.matmul.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes

@@ -12,7 +12,7 @@ length.
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -43,6 +43,7 @@ from .torch import is_unchecked
 FRAMEWORK = Framework(
     order=140,
     reference=("einops", "0.8.2"),
+    link="https://einops.rocks/api/{function}/",
     preamble="import einops\n",
     transpose="",
     reshape="",
@@ -55,11 +56,9 @@ Larger lengths are in axes_lengths.
 """
 
 
-class repeat(Op):
+class repeat(Op, name="einops.repeat"):
     """Rearrange an input's named axes. New names add axes, and parentheses split axes (left) or merge axes (right)."""
 
-    name: Literal["einops.repeat"] = "einops.repeat"
-    link = "https://einops.rocks/api/repeat/"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
     verb: ClassVar[str] = "repeat"
     """The function's name in messages."""
@@ -254,14 +253,12 @@ class repeat(Op):
         return lengths, [] if are_integers(size) else [demand]
 
 
-class rearrange(repeat):
+class rearrange(repeat, name="einops.rearrange"):
     """Move, split and merge an input's named axes. Only axes of size 1 are added or removed."""
 
-    name: Literal["einops.rearrange"] = "einops.rearrange"  # type: ignore[assignment]
     verb = "rearrange"
     known_deviation: ClassVar[Any] = Op.known_deviation  # einops adds no axis, so no negative length is used
     replicates = False
-    link = "https://einops.rocks/api/rearrange/"
     snippets = ()
 
     @classmethod
@@ -281,19 +278,17 @@ class rearrange(repeat):
         super()._check_names()
 
 
-class einsum(LabeledProduct):
+class einsum(LabeledProduct, name="einops.einsum"):
     """Combine axes that have the same name. Size 1 expands, and axes whose name is not in the output are summed.
 
     The rule is for NumPy arrays, for which einops does not sum the axes of an ellipsis.
     """
 
-    name: Literal["einops.einsum"] = "einops.einsum"
     max_inputs = 63
     max_rank = 52
     output_ellipsis = OutputEllipsis.FOR_AXES
     label_word = "label"
     text_word = "pattern"
-    link = "https://einops.rocks/api/einsum/"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return skipped_zeros(self, shapes, conflict)

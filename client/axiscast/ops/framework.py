@@ -47,6 +47,13 @@ class Framework:
     """The position in the catalogue. Frameworks are sorted by this number, and then by name."""
     reference: tuple[str, str]
     """The package and the version against which the rules were tested."""
+    link: str = ""
+    """The URL of the documentation of an op that defines no `link`.
+
+    `{name}` stands for the op's name, and `{function}` for the part after the last dot.
+    """
+    max_rank: int | None = None
+    """The maximum rank of an op that defines no `max_rank`, or None if the framework has no limit."""
     language: Language = PYTHON
     preamble: str
     """The source code before the first step, such as imports."""

@@ -5,7 +5,7 @@ size 1. Each size of the larger tensor must be a multiple of the size of the rep
 the shape of `b`. Binary operations such as `add` repeat `b` to the shape of `a`.
 """
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 from ..plan.alignment import Alignment, Conflict, Output, replace_fields
 from ..plan.plan import Shape
@@ -15,9 +15,16 @@ from .base import Op
 from .families import Elementwise
 from .framework import CPP, Framework
 
-FRAMEWORK = Framework(order=170, reference=("ggml", "0.13.1"), language=CPP, preamble="", transpose="", reshape="")
-_LINK = "https://github.com/ggml-org/ggml/blob/master/include/ggml.h"
-_MAX_RANK = 4
+FRAMEWORK = Framework(
+    order=170,
+    reference=("ggml", "0.13.1"),
+    link="https://github.com/ggml-org/ggml/blob/master/include/ggml.h",
+    max_rank=4,
+    language=CPP,
+    preamble="",
+    transpose="",
+    reshape="",
+)
 
 
 def _deviation(repeated: Shape, whole: Shape, conflict: Conflict | None) -> str | None:
@@ -26,14 +33,11 @@ def _deviation(repeated: Shape, whole: Shape, conflict: Conflict | None) -> str 
     return None
 
 
-class repeat(Op):
+class repeat(Op, name="ggml.repeat"):
     """Repeat `a` (input 0) to the shape of `b` (input 1). Each size of `b` must be a multiple of the size of `a`."""
 
-    name: Literal["ggml.repeat"] = "ggml.repeat"
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
-    max_rank = _MAX_RANK
-    link = _LINK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_tiles(shapes, 0, 1)
@@ -46,12 +50,8 @@ class repeat(Op):
         return _deviation(shapes[0], shapes[1], conflict)
 
 
-class add(Elementwise):
+class add(Elementwise, name="ggml.add"):
     """Repeat `b` (input 1) to the shape of `a` (input 0). Each size of `a` must be a multiple of the size of `b`."""
-
-    name: Literal["ggml.add"] = "ggml.add"
-    max_rank = _MAX_RANK
-    link = _LINK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         tiled = align_tiles(shapes, 1, 0)

@@ -5,7 +5,7 @@ is the class for jax.numpy.add.
 """
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -25,19 +25,17 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=90,
     reference=("jax", "0.10.2"),
+    link="https://docs.jax.dev/en/latest/_autosummary/{name}.html",
     preamble="import jax\n",
     transpose="{y} = jax.lax.transpose({x}, {permutation})",
     reshape="{y} = jax.lax.reshape({x}, {shape})",
     executed="JAX 0.10.2",
 )
-_LINK = "https://docs.jax.dev/en/latest/_autosummary"
 
 
-class broadcast(Op):
+class broadcast(Op, name="jax.lax.broadcast"):
     """Add new leading axes with these sizes, and replicate the operand along the new axes."""
 
-    name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
-    link = f"{_LINK}/jax.lax.broadcast.html"
     snippets = ("{y} = jax.lax.broadcast({x}, {sizes})",)
     example_attributes = {"sizes": (2, 3)}
     example_shapes = ((4,),)
@@ -59,42 +57,31 @@ class broadcast(Op):
         return len(self.sizes) + super().highest_rank(shapes)
 
 
-class broadcast_to(LenientUnidirectional):
+class broadcast_to(LenientUnidirectional, name="jax.numpy.broadcast_to"):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["jax.numpy.broadcast_to"] = "jax.numpy.broadcast_to"
-    link = f"{_LINK}/jax.numpy.broadcast_to.html"
     snippets = ("{y} = jax.numpy.broadcast_to({x}, {shape})",)
 
 
-class broadcast_arrays(Multidirectional):
+class broadcast_arrays(Multidirectional, name="jax.numpy.broadcast_arrays"):
     """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["jax.numpy.broadcast_arrays"] = "jax.numpy.broadcast_arrays"
-    link = f"{_LINK}/jax.numpy.broadcast_arrays.html"
     snippets = ("[{ys}] = jax.numpy.broadcast_arrays({xs})",)
 
 
-class broadcast_shapes(Multidirectional):
+class broadcast_shapes(Multidirectional, name="jax.numpy.broadcast_shapes"):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
-    name: Literal["jax.numpy.broadcast_shapes"] = "jax.numpy.broadcast_shapes"
     outputs = "1"
-    link = f"{_LINK}/jax.numpy.broadcast_shapes.html"
 
 
-class add(Elementwise):
+class add(Elementwise, name="jax.numpy.add"):
     """Broadcast two arrays against each other, as every binary function of jax.numpy does before it computes."""
 
-    name: Literal["jax.numpy.add"] = "jax.numpy.add"
-    link = f"{_LINK}/jax.numpy.add.html"
 
-
-class lax_add(Elementwise):
+class lax_add(Elementwise, name="jax.lax.add"):
     """Broadcast two arrays of the same rank against each other, or a scalar to an array."""
 
-    name: Literal["jax.lax.add"] = "jax.lax.add"
-    link = f"{_LINK}/jax.lax.add.html"
     example_shapes = ((2, 1), (1, 3))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -107,22 +94,17 @@ class lax_add(Elementwise):
         return super().align(shapes)
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="jax.numpy.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["jax.numpy.matmul"] = "jax.numpy.matmul"
-    link = f"{_LINK}/jax.numpy.matmul.html"
 
-
-class einsum(Einsum):
+class einsum(Einsum, name="jax.numpy.einsum"):
     """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that JAX calls `subscripts`.
     """
 
-    name: Literal["jax.numpy.einsum"] = "jax.numpy.einsum"
     dialect = Dialect(letters_only=False, repeats_empty_ellipsis=True)
-    link = f"{_LINK}/jax.numpy.einsum.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is not None and self.fits_with(shapes, _stretched):
@@ -135,11 +117,9 @@ def _stretched(sizes: Shape) -> Shape:
     return tuple(nonunit if size == 1 else size for size in sizes)
 
 
-class tile(Tile):
+class tile(Tile, name="jax.numpy.tile"):
     """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
 
-    name: Literal["jax.numpy.tile"] = "jax.numpy.tile"
-    link = f"{_LINK}/jax.numpy.tile.html"
     snippets = ("{y} = jax.numpy.tile({x}, {reps})",)
     reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 

@@ -5,8 +5,6 @@ combines a vector with each column of a matrix, and NumPy combines the vector wi
 0, as for all frameworks. Julia itself counts from 1.
 """
 
-from typing import Literal
-
 from ..plan.alignment import Alignment, align_left
 from ..plan.plan import Shape
 from .error_messages import ErrorMessage
@@ -24,10 +22,9 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast(Multidirectional):
+class broadcast(Multidirectional, name="julia.broadcast"):
     """Broadcast any number of arrays against each other. Shapes are left-aligned, and size 1 expands."""
 
-    name: Literal["julia.broadcast"] = "julia.broadcast"
     outputs = "1"
     link = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
     snippets = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)

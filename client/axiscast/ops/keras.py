@@ -4,8 +4,6 @@ For a KerasTensor, Keras 3.15 infers a shape in two cases that fail at run time.
 axes than the input. In the second case, the target has size 1 on an axis where the input has a larger size.
 """
 
-from typing import Literal
-
 from ..plan.alignment import Conflict, align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
@@ -18,6 +16,7 @@ from .tensorflow import missing_choice, missing_kernel, missing_product
 FRAMEWORK = Framework(
     order=85,
     reference=("keras", "3.15.1"),
+    link="https://keras.io/api/ops/numpy/#{function}-function",
     preamble="import keras\n",
     transpose="{y} = keras.ops.transpose({x}, {permutation})",
     reshape="{y} = keras.ops.reshape({x}, {shape})",
@@ -25,10 +24,9 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(Unidirectional, name="keras.ops.broadcast_to"):
     """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["keras.ops.broadcast_to"] = "keras.ops.broadcast_to"
     link = "https://keras.io/api/ops/numpy/#broadcastto-function"
     snippets = ("{y} = keras.ops.broadcast_to({x}, {shape})",)
 
@@ -47,11 +45,8 @@ def _bias_axis(one: Shape, other: Shape) -> int | None:
     return len(one) - 1 if one[-1] == sizes[0] else 1
 
 
-class add(Elementwise):
+class add(Elementwise, name="keras.ops.add"):
     """Broadcast two tensors against each other, as every binary operation does."""
-
-    name: Literal["keras.ops.add"] = "keras.ops.add"
-    link = "https://keras.io/api/ops/numpy/#add-function"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         one, other = shapes
@@ -69,21 +64,15 @@ class add(Elementwise):
         return None if same else message
 
 
-class where(Choice):
+class where(Choice, name="keras.ops.where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
-    name: Literal["keras.ops.where"] = "keras.ops.where"
-    link = "https://keras.io/api/ops/numpy/#where-function"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_choice(shapes)
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="keras.ops.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
-    name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
-    link = "https://keras.io/api/ops/numpy/#matmul-function"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes

@@ -1,6 +1,6 @@
 """MLIR's linalg dialect: broadcast, with an attribute that names the new axes. On other axes, sizes must be equal."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -25,10 +25,9 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast(Op):
+class broadcast(Op, name="linalg.broadcast"):
     """Replicate the input along the new axes `dimensions`. On all other axes, the sizes must be equal."""
 
-    name: Literal["linalg.broadcast"] = "linalg.broadcast"
     target = "shape"
     link = "https://mlir.llvm.org/docs/Dialects/Linalg/#linalgbroadcast-linalgbroadcastop"
     snippets = (

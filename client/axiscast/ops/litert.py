@@ -3,8 +3,6 @@
 Sizes must not be negative. The rules were tested with models of one operator, run by the built-in kernels.
 """
 
-from typing import Literal
-
 from ..plan.alignment import Alignment, Conflict, align_second_to_first, check_rank
 from ..plan.plan import Shape
 from .error_messages import ErrorMessage
@@ -35,10 +33,9 @@ def _of_many_axes(shapes: tuple[Shape, ...]) -> str | None:
     return None
 
 
-class BROADCAST_TO(Unidirectional):
+class BROADCAST_TO(Unidirectional, name="litert.BROADCAST_TO"):
     """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["litert.BROADCAST_TO"] = "litert.BROADCAST_TO"
     link = f"{_LINK}broadcast_to_tflbroadcasttoop"
     snippets = (
         "%{y}s = arith.constant dense<{shape}> : tensor<{y_rank}xi32>\n"
@@ -46,20 +43,18 @@ class BROADCAST_TO(Unidirectional):
     )
 
 
-class ADD(Elementwise):
+class ADD(Elementwise, name="litert.ADD"):
     """Broadcast two tensors against each other, as every binary operator does."""
 
-    name: Literal["litert.ADD"] = "litert.ADD"
     link = f"{_LINK}add_tfladdop"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _of_many_axes(shapes)
 
 
-class SELECT_V2(Choice):
+class SELECT_V2(Choice, name="litert.SELECT_V2"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
-    name: Literal["litert.SELECT_V2"] = "litert.SELECT_V2"
     link = f"{_LINK}select_v2_tflselectv2op"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
@@ -70,10 +65,9 @@ class SELECT_V2(Choice):
         return _of_many_axes(shapes)
 
 
-class PRELU(Elementwise):
+class PRELU(Elementwise, name="litert.PRELU"):
     """Broadcast the slope (input 1) to the shape of input 0. The shapes are right-aligned."""
 
-    name: Literal["litert.PRELU"] = "litert.PRELU"
     link = f"{_LINK}prelu_tflpreluop"
     example_shapes = ((2, 64, 7, 7), (7,))
 

@@ -1,7 +1,5 @@
 """MindSpore: NumPy's rules. In a target shape, -1 keeps the input's size and is not allowed on a new axis."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from ..plan.alignment import Conflict, unchecked_sizes
@@ -16,6 +14,7 @@ from .lowering import lower
 FRAMEWORK = Framework(
     order=30,
     reference=("mindspore", "2.10.0"),
+    link="https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.{function}.html",
     preamble="from mindspore import ops\n",
     transpose="{y} = ops.transpose({x}, {permutation})",
     reshape="{y} = ops.reshape({x}, {shape})",
@@ -23,11 +22,9 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_to(UnidirectionalKeeping):
+class broadcast_to(UnidirectionalKeeping, name="mindspore.broadcast_to"):
     """Broadcast a tensor to a shape, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
-    name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
-    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
     snippets = ("{y} = ops.broadcast_to({x}, {shape})",)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
@@ -37,18 +34,12 @@ class broadcast_to(UnidirectionalKeeping):
         return None
 
 
-class add(Elementwise):
+class add(Elementwise, name="mindspore.add"):
     """Broadcast two tensors against each other, as every binary operation does."""
 
-    name: Literal["mindspore.add"] = "mindspore.add"
-    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.add.html"
 
-
-class maximum(Elementwise):
+class maximum(Elementwise, name="mindspore.maximum"):
     """Broadcast two tensors against each other, with the same rule as mindspore.add."""
-
-    name: Literal["mindspore.maximum"] = "mindspore.maximum"
-    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.maximum.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         one, other = shapes
@@ -65,19 +56,14 @@ class maximum(Elementwise):
         return None
 
 
-class where(Choice):
+class where(Choice, name="mindspore.where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
-    name: Literal["mindspore.where"] = "mindspore.where"
-    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.where.html"
 
-
-class tile(Tile):
+class tile(Tile, name="mindspore.tile"):
     """Repeat a tensor along its axes. The shorter of `dims` and the tensor's shape gets leading entries of 1."""
 
-    name: Literal["mindspore.tile"] = "mindspore.tile"
     counts = "dims"
-    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.tile.html"
     snippets = ("{y} = ops.tile({x}, {dims})",)
     dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
 
@@ -92,11 +78,8 @@ class tile(Tile):
         return None
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="mindspore.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
-    name: Literal["mindspore.matmul"] = "mindspore.matmul"
-    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and shapes[0][-1] == 0 and 0 not in (lower(self, shapes).result or ()):

@@ -1,7 +1,5 @@
 """MLX: mlx.core, which follows NumPy's rules. Sizes must not be negative, and ranks have no limit."""
 
-from typing import Literal
-
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .aliases import aliases
@@ -13,67 +11,49 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=160,
     reference=("mlx", "0.32.4"),
+    link="https://ml-explore.github.io/mlx/build/html/python/_autosummary/{name}.html",
     preamble="import mlx.core as mx\n",
     transpose="{y} = mx.transpose({x}, {permutation})",
     reshape="{y} = mx.reshape({x}, {shape})",
     executed="MLX 0.32.4",
 )
-_LINK = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core"
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(Unidirectional, name="mlx.core.broadcast_to"):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["mlx.core.broadcast_to"] = "mlx.core.broadcast_to"
-    link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = mx.broadcast_to({x}, {shape})",)
 
 
-class broadcast_arrays(Multidirectional):
+class broadcast_arrays(Multidirectional, name="mlx.core.broadcast_arrays"):
     """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["mlx.core.broadcast_arrays"] = "mlx.core.broadcast_arrays"
-    link = f"{_LINK}.broadcast_arrays.html"
     snippets = ("[{ys}] = mx.broadcast_arrays({xs})",)
 
 
-class broadcast_shapes(Multidirectional):
+class broadcast_shapes(Multidirectional, name="mlx.core.broadcast_shapes"):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
-    name: Literal["mlx.core.broadcast_shapes"] = "mlx.core.broadcast_shapes"
     outputs = "1"
-    link = f"{_LINK}.broadcast_shapes.html"
 
 
-class add(Elementwise):
+class add(Elementwise, name="mlx.core.add"):
     """Broadcast two arrays against each other, as every binary operation does."""
 
-    name: Literal["mlx.core.add"] = "mlx.core.add"
-    link = f"{_LINK}.add.html"
 
-
-class where(Choice):
+class where(Choice, name="mlx.core.where"):
     """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
-    name: Literal["mlx.core.where"] = "mlx.core.where"
-    link = f"{_LINK}.where.html"
 
-
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="mlx.core.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["mlx.core.matmul"] = "mlx.core.matmul"
-    link = f"{_LINK}.matmul.html"
 
-
-class einsum(Einsum):
+class einsum(Einsum, name="mlx.core.einsum"):
     """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that MLX calls `subscripts`.
     """
-
-    name: Literal["mlx.core.einsum"] = "mlx.core.einsum"
-    link = f"{_LINK}.einsum.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and any(

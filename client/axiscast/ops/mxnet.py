@@ -8,7 +8,7 @@ adds an axis. `broadcast_to` does not add an axis either, and a 0 in its shape k
 
 from itertools import chain, zip_longest
 from math import prod
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -38,6 +38,7 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=120,
     reference=("mxnet", "1.9.1"),
+    link="https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/legacy/ndarray/op/index.html#mxnet.ndarray.op.{function}",
     preamble="import mxnet as mx\n",
     transpose="{y} = mx.nd.transpose({x}, axes={permutation})",
     reshape="{y} = mx.nd.reshape({x}, shape={shape})",
@@ -47,15 +48,12 @@ FRAMEWORK = Framework(
 )
 _MAX_RUNS = 5
 _MAX_EXPANDED = 3
-_LINK = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/legacy/ndarray/op/index.html#mxnet.ndarray.op"
 
 
-class broadcast_axis(Op):
+class broadcast_axis(Op, name="mxnet.broadcast_axis"):
     """Expand the named axes, which must have size 1, to the given sizes."""
 
-    name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
     named_axes = {"axis": 0}
-    link = f"{_LINK}.broadcast_axis"
     snippets = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
     example_attributes = {"axis": (0, 2), "size": (2, 4)}
     example_shapes = ((1, 3, 1),)
@@ -94,15 +92,13 @@ class broadcast_axis(Op):
         return None if conflict or has_own_kernel else _expansion_deviation(self, shapes)
 
 
-class broadcast_like(Op):
+class broadcast_like(Op, name="mxnet.broadcast_like"):
     """Expand `lhs` to the shape of `rhs`, or expand only the axes `lhs_axes` to the sizes of the axes `rhs_axes`."""
 
-    name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
     min_inputs = 2
     max_inputs = 2
     selects_shape_axes = True
     named_axes = {"lhs_axes": 0, "rhs_axes": 1}
-    link = f"{_LINK}.broadcast_like"
     snippets = (
         "{y} = mx.nd.broadcast_like({x0}, {x1}, lhs_axes={lhs_axes}, rhs_axes={rhs_axes})",
         "{y} = mx.nd.broadcast_like({x0}, {x1})",
@@ -163,12 +159,10 @@ class broadcast_like(Op):
         return None if conflict else _expansion_deviation(self, shapes)
 
 
-class broadcast_to(Op):
+class broadcast_to(Op, name="mxnet.broadcast_to"):
     """Broadcast an array to a shape of the same rank, in which 0 keeps the input's size."""
 
-    name: Literal["mxnet.broadcast_to"] = "mxnet.broadcast_to"
     target = "shape"
-    link = f"{_LINK}.broadcast_to"
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
     example_attributes = {"shape": (0, 3)}
     example_shapes = ((2, 1),)
@@ -194,10 +188,9 @@ class broadcast_to(Op):
         return None if conflict else _expansion_deviation(self, shapes)
 
 
-class np_broadcast_to(LenientUnidirectional):
+class np_broadcast_to(LenientUnidirectional, name="mxnet.np.broadcast_to"):
     """Broadcast an array to a shape, in which -2 keeps the input's size. The size of a new axis must not be -2."""
 
-    name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
     snippets = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
     example_attributes = {"shape": (4, -2, 3)}
@@ -214,11 +207,9 @@ class np_broadcast_to(LenientUnidirectional):
         return None if conflict or is_empty else _expansion_deviation(self, shapes)
 
 
-class tile(LenientTile):
+class tile(LenientTile, name="mxnet.tile"):
     """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
 
-    name: Literal["mxnet.tile"] = "mxnet.tile"
-    link = f"{_LINK}.tile"
     snippets = ("{y} = mx.nd.tile({x}, reps={reps})",)
     release = "MXNet 1.9.1"
     reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
@@ -234,11 +225,8 @@ class tile(LenientTile):
         return _kernel_deviation(tuple(chain.from_iterable(small)), tuple(chain.from_iterable(big)))
 
 
-class broadcast_add(Elementwise):
+class broadcast_add(Elementwise, name="mxnet.broadcast_add"):
     """Broadcast two arrays of any ranks against each other, as every `broadcast_` operation does."""
-
-    name: Literal["mxnet.broadcast_add"] = "mxnet.broadcast_add"
-    link = f"{_LINK}.broadcast_add"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _operands_deviation(shapes)
@@ -333,10 +321,9 @@ def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMisma
     )
 
 
-class np_where(Choice):
+class np_where(Choice, name="mxnet.np.where"):
     """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
-    name: Literal["mxnet.np.where"] = "mxnet.np.where"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:

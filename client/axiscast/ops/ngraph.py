@@ -5,7 +5,7 @@ does not exist in `arg`. It is also new if `arg` has size 1 and the output has a
 compares sizes.
 """
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -31,10 +31,9 @@ FRAMEWORK = Framework(
 _SOURCE = "https://github.com/NervanaSystems/ngraph/blob/v0.26.0"
 
 
-class Broadcast(Op):
+class Broadcast(Op, name="ngraph.Broadcast"):
     """Replicate `arg` along `broadcast_axes`. The shape of `arg` must be `shape` without these axes."""
 
-    name: Literal["ngraph.Broadcast"] = "ngraph.Broadcast"
     target = "shape"
     link = f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst"
     snippets = (
@@ -61,10 +60,9 @@ class Broadcast(Op):
         return cls(shape=output.output_shape, broadcast_axes=output.new_axes)
 
 
-class BroadcastLike(Op):
+class BroadcastLike(Op, name="ngraph.BroadcastLike"):
     """Replicate `arg` to the shape of `like_arg`, along the given axes or inferred axes."""
 
-    name: Literal["ngraph.BroadcastLike"] = "ngraph.BroadcastLike"
     min_inputs = 2
     max_inputs = 2
     link = f"{_SOURCE}/src/ngraph/op/broadcast.cpp"

@@ -4,8 +4,6 @@ Shapes are right-aligned. `broadcast_arrays` expands each array on axes of size 
 array, and can add axes but not remove them. `tile` repeats an array along its axes.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from ..plan.alignment import Conflict
@@ -21,6 +19,8 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=10,
     reference=("numpy", "2.4.6"),
+    link="https://numpy.org/doc/stable/reference/generated/{name}.html",
+    max_rank=64,
     preamble="import numpy as np\n",
     transpose="{y} = {x}.transpose({permutation})",
     reshape="{y} = {x}.reshape({shape})",
@@ -28,80 +28,57 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_arrays(Multidirectional):
+class broadcast_arrays(Multidirectional, name="numpy.broadcast_arrays"):
     """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
     max_rank = 32  # the limit of NumPy's iterator; an array itself can have 64 axes
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html"
     snippets = ("[{ys}] = np.broadcast_arrays({xs})",)
 
 
-class broadcast_to(LenientUnidirectional):
+class broadcast_to(LenientUnidirectional, name="numpy.broadcast_to"):
     """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["numpy.broadcast_to"] = "numpy.broadcast_to"
-    max_rank = 64
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html"
     snippets = ("{y} = np.broadcast_to({x}, {shape})",)
 
 
-class broadcast_shapes(Multidirectional):
+class broadcast_shapes(Multidirectional, name="numpy.broadcast_shapes"):
     """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
-    name: Literal["numpy.broadcast_shapes"] = "numpy.broadcast_shapes"
     outputs = "1"
     max_rank = 32
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_shapes.html"
 
 
-class add(Elementwise):
+class add(Elementwise, name="numpy.add"):
     """Broadcast two arrays against each other, as every binary ufunc does before it computes."""
 
-    name: Literal["numpy.add"] = "numpy.add"
-    max_rank = 64
     link = "https://numpy.org/doc/stable/user/basics.broadcasting.html"
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="numpy.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["numpy.matmul"] = "numpy.matmul"
-    max_rank = 64
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.matmul.html"
 
-
-class einsum(Einsum):
+class einsum(Einsum, name="numpy.einsum"):
     """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that NumPy calls `subscripts`. NumPy does not sum the axes of an ellipsis.
     """
 
-    name: Literal["numpy.einsum"] = "numpy.einsum"
     max_inputs = 63
-    max_rank = 64
     dialect = Dialect(splits_symbols=False)
     output_ellipsis = OutputEllipsis.FOR_AXES
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.einsum.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return skipped_zeros(self, shapes, conflict)
 
 
-class where(Choice):
+class where(Choice, name="numpy.where"):
     """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
 
-    name: Literal["numpy.where"] = "numpy.where"
-    max_rank = 64
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.where.html"
 
-
-class tile(LenientTile):
+class tile(LenientTile, name="numpy.tile"):
     """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
 
-    name: Literal["numpy.tile"] = "numpy.tile"
-    max_rank = 64
-    link = "https://numpy.org/doc/stable/reference/generated/numpy.tile.html"
     snippets = ("{y} = np.tile({x}, {reps})",)
     release = "NumPy 2.4"
     reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])

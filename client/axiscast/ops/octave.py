@@ -8,7 +8,6 @@ MATLAB. A name may begin with `matlab` instead of `octave`.
 """
 
 import json
-from typing import Literal
 
 from pydantic import Field
 
@@ -61,10 +60,9 @@ def _of_existing_axes(alignment: Alignment, shapes: tuple[Shape, ...]) -> Alignm
     return replace_fields(alignment, input_shapes=shapes, outputs=outputs)
 
 
-class plus(_ExistingAxes, Elementwise):
+class plus(_ExistingAxes, Elementwise, name="octave.plus"):
     """Broadcast two arrays against each other, as every elementwise operator does. Shapes are left-aligned."""
 
-    name: Literal["octave.plus"] = "octave.plus"
     link = f"{_LINK}/Broadcasting.html"
     example_shapes = ((2, 3), (2,))
 
@@ -72,13 +70,12 @@ class plus(_ExistingAxes, Elementwise):
         return _of_existing_axes(align_left(tuple(map(_size, shapes)), min_rank=2), shapes)
 
 
-class repmat(_ExistingAxes, Tile):
+class repmat(_ExistingAxes, Tile, name="octave.repmat"):
     """Repeat an array along its axes, like tiles. `reps` and the array's shape get entries of 1 at their end.
 
     A single number is used for the first two axes. A negative number means 0. An axis of size 1 is broadcast.
     """
 
-    name: Literal["octave.repmat"] = "octave.repmat"
     link = f"{_LINK}/Special-Utility-Matrices.html#index-repmat"
     snippets = ("{y} = repmat({x}, {reps});",)
     reps: Dimensions = Field(description="The number of copies along each axis.", examples=[[2, 3]])

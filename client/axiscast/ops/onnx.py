@@ -36,6 +36,7 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=60,
     reference=("onnx", "1.23.2"),
+    link="https://onnx.ai/onnx/operators/onnx__{function}.html",
     preamble="import numpy as np\nfrom onnx import helper, numpy_helper\n\nnodes, initializers = [], []",
     transpose='nodes.append(helper.make_node("Transpose", ["{x}"], ["{y}"], perm={permutation}))',
     reshape='initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
@@ -44,15 +45,10 @@ FRAMEWORK = Framework(
 )
 
 
-_LINK = "https://onnx.ai/onnx/operators/onnx__"
-
-
-class Expand(Op):
+class Expand(Op, name="onnx.Expand"):
     """Broadcast a tensor and a shape against each other. Both expand, so the output can be larger than `shape`."""
 
-    name: Literal["onnx.Expand"] = "onnx.Expand"
     target = "shape"
-    link = f"{_LINK}Expand.html"
     snippets = (
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
@@ -74,11 +70,8 @@ class Expand(Op):
         return cls(shape=plan.outputs[0].output_shape)
 
 
-class Add(Elementwise):
+class Add(Elementwise, name="onnx.Add"):
     """Broadcast two tensors against each other, as every binary operator does since opset 7."""
-
-    name: Literal["onnx.Add"] = "onnx.Add"
-    link = f"{_LINK}Add.html"
 
 
 class _Variadic(Elementwise):
@@ -86,46 +79,29 @@ class _Variadic(Elementwise):
     max_inputs = None
 
 
-class Sum(_Variadic):
+class Sum(_Variadic, name="onnx.Sum"):
     """Broadcast any number of tensors against each other, since opset 8."""
 
-    name: Literal["onnx.Sum"] = "onnx.Sum"
-    link = f"{_LINK}Sum.html"
 
-
-class Max(_Variadic):
+class Max(_Variadic, name="onnx.Max"):
     """Broadcast any number of tensors against each other, as Sum does."""
 
-    name: Literal["onnx.Max"] = "onnx.Max"
-    link = f"{_LINK}Max.html"
 
-
-class Min(_Variadic):
+class Min(_Variadic, name="onnx.Min"):
     """Broadcast any number of tensors against each other, as Sum does."""
 
-    name: Literal["onnx.Min"] = "onnx.Min"
-    link = f"{_LINK}Min.html"
 
-
-class Mean(_Variadic):
+class Mean(_Variadic, name="onnx.Mean"):
     """Broadcast any number of tensors against each other, as Sum does."""
 
-    name: Literal["onnx.Mean"] = "onnx.Mean"
-    link = f"{_LINK}Mean.html"
 
-
-class Where(Choice):
+class Where(Choice, name="onnx.Where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
-    name: Literal["onnx.Where"] = "onnx.Where"
-    link = f"{_LINK}Where.html"
 
-
-class PRelu(Elementwise):
+class PRelu(Elementwise, name="onnx.PRelu"):
     """Broadcast the slope (input 1) to the shape of X (input 0). The shapes are right-aligned."""
 
-    name: Literal["onnx.PRelu"] = "onnx.PRelu"
-    link = f"{_LINK}PRelu.html"
     example_shapes = ((2, 64, 7, 7), (64, 1, 1))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -143,22 +119,17 @@ class PRelu(Elementwise):
         return "onnxruntime 1.32 also expands PRelu's X, to a shape that onnx does not infer."
 
 
-class MatMul(MatrixProduct):
+class MatMul(MatrixProduct, name="onnx.MatMul"):
     """Broadcast two stacks of matrices, then multiply them."""
 
-    name: Literal["onnx.MatMul"] = "onnx.MatMul"
-    link = f"{_LINK}MatMul.html"
 
-
-class Gemm(Op):
+class Gemm(Op, name="onnx.Gemm"):
     """Broadcast C (input 2, optional) to the shape (M, N) of the product of A (input 0) and B (input 1)."""
 
-    name: Literal["onnx.Gemm"] = "onnx.Gemm"
     min_inputs = 2  # C is optional since opset 11
     max_inputs = 3
     has_common_output_axes = False
     transposes = ("transA", "transB")
-    link = f"{_LINK}Gemm.html"
     example_shapes = ((2, 3), (3, 4), (4,))
     transA: Literal[0, 1] = Field(
         default=0, description="1 if A has the shape (K, M) and is transposed. The default is 0."
@@ -201,14 +172,12 @@ class Gemm(Op):
         return inputs - 2
 
 
-class Tile(families.Tile):
+class Tile(families.Tile, name="onnx.Tile"):
     """Repeat a tensor along its axes. `repeats` has an entry for each axis."""
 
-    name: Literal["onnx.Tile"] = "onnx.Tile"
     counts = "repeats"
     takes_fewer_counts = False
     adds_axes = False
-    link = f"{_LINK}Tile.html"
     snippets = (
         'initializers.append(numpy_helper.from_array(np.array({repeats}, np.int64), "{y}_repeats"))\n'
         'nodes.append(helper.make_node("Tile", ["{x}", "{y}_repeats"], ["{y}"]))',

@@ -169,10 +169,9 @@ class _Broadcast(Op):
         return have == 1 or want in (have, -1) or (want == 1 and both_ways)
 
 
-class Broadcast1(_Broadcast):
+class Broadcast1(_Broadcast, name="openvino.Broadcast-1"):
     """Broadcast to `target_shape`: right-aligned (numpy), by mapped axes (explicit) or starting at `axis` (pdpd)."""
 
-    name: Literal["openvino.Broadcast-1"] = "openvino.Broadcast-1"
     link = f"{_LINK}/broadcast-1.html"
     snippets = _snippets("opset1")
     example_attributes = {"mode": "explicit", "target_shape": (1, 16, 50, 50), "axes_mapping": (1,)}
@@ -208,10 +207,9 @@ class Broadcast1(_Broadcast):
         return list(zip(shape, target[start:], strict=False))
 
 
-class Broadcast3(_Broadcast):
+class Broadcast3(_Broadcast, name="openvino.Broadcast-3"):
     """Broadcast to `target_shape`: right-aligned (numpy), by mapped axes (explicit) or two-sided (bidirectional)."""
 
-    name: Literal["openvino.Broadcast-3"] = "openvino.Broadcast-3"
     link = f"{_LINK}/broadcast-3.html"
     snippets = _snippets("opset3")
     example_attributes = {"mode": "bidirectional", "target_shape": (2, 1)}
@@ -221,10 +219,9 @@ class Broadcast3(_Broadcast):
     )
 
 
-class Tile1(Tile):
+class Tile1(Tile, name="openvino.Tile-1"):
     """Repeat a tensor along its axes. The shorter of `repeats` and the tensor's shape gets leading entries of 1."""
 
-    name: Literal["openvino.Tile-1"] = "openvino.Tile-1"
     counts = "repeats"
     link = f"{_LINK}/tile-1.html"
     snippets = ("{y} = opset1.tile({x}, op.Constant(np.array({repeats}, np.int64)))",)
@@ -243,13 +240,12 @@ class Tile1(Tile):
         return None
 
 
-class Add1(Elementwise):
+class Add1(Elementwise, name="openvino.Add-1"):
     """Broadcast both tensors (numpy), only the second tensor, starting at `axis` (pdpd), or neither (none).
 
     Every binary operation with the attribute `auto_broadcast` has this rule.
     """
 
-    name: Literal["openvino.Add-1"] = "openvino.Add-1"
     named_axes = {"axis": 0}
     link = f"{_SPECS}/arithmetic/add-1.html"
     example_attributes = {"auto_broadcast": "pdpd", "axis": 1}

@@ -1,7 +1,5 @@
 """opt_einsum: contract, which computes an einsum with arrays of any library. The rule is for NumPy arrays."""
 
-from typing import Literal
-
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .einsum import Einsum, skipped_zeros, without_leading_zeros
@@ -12,13 +10,12 @@ from .framework import Framework
 FRAMEWORK = Framework(order=145, reference=("opt_einsum", "3.4.0"), preamble="", transpose="", reshape="")
 
 
-class contract(Einsum):
+class contract(Einsum, name="opt_einsum.contract"):
     """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     `equation` is the argument that opt_einsum calls `subscripts`.
     """
 
-    name: Literal["opt_einsum.contract"] = "opt_einsum.contract"
     max_rank = 64
     dialect = Dialect(letters_only=False, repeats_empty_ellipsis=True)
     link = "https://optimized-einsum.readthedocs.io/en/stable/api_reference/#opt_einsumcontract"

@@ -4,7 +4,7 @@ If the shape is empty, expand returns its input unchanged. expand accepts at mos
 broadcast_tensors accepts at most 6 axes. A Paddle tensor has at most 9 axes.
 """
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -33,12 +33,12 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=110,
     reference=("paddlepaddle", "3.3.1"),
+    link="https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/{function}_en.html",
     preamble="import paddle\n",
     transpose="{y} = paddle.transpose({x}, {permutation})",
     reshape="{y} = paddle.reshape({x}, {shape})",
     executed="PaddlePaddle 3.3.1",
 )
-_LINK = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle"
 MAX_RANK = 8
 """The maximum number of sizes in `shape` that Paddle accepts."""
 
@@ -74,28 +74,22 @@ class _Expand(LenientUnidirectionalKeeping):
         return None
 
 
-class expand(_Expand):
+class expand(_Expand, name="paddle.expand"):
     """Broadcast a tensor to a shape, in which -1 keeps the input's size. An empty shape keeps the tensor unchanged."""
 
-    name: Literal["paddle.expand"] = "paddle.expand"
-    link = f"{_LINK}/expand_en.html"
     snippets = ("{y} = paddle.expand({x}, {shape})",)
 
 
-class broadcast_to(_Expand):
+class broadcast_to(_Expand, name="paddle.broadcast_to"):
     """Broadcast a tensor to a shape, as expand does."""
 
-    name: Literal["paddle.broadcast_to"] = "paddle.broadcast_to"
-    link = f"{_LINK}/broadcast_to_en.html"
     snippets = ("{y} = paddle.broadcast_to({x}, {shape})",)
 
 
-class expand_as(UnidirectionalLike):
+class expand_as(UnidirectionalLike, name="paddle.expand_as"):
     """Broadcast a tensor to the shape of another tensor."""
 
-    name: Literal["paddle.expand_as"] = "paddle.expand_as"
     max_rank = MAX_RANK
-    link = f"{_LINK}/expand_as_en.html"
     snippets = ("{y} = paddle.expand_as({x0}, {x1})",)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
@@ -104,48 +98,38 @@ class expand_as(UnidirectionalLike):
         return None
 
 
-class broadcast_tensors(Multidirectional):
+class broadcast_tensors(Multidirectional, name="paddle.broadcast_tensors"):
     """Broadcast any number of tensors against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["paddle.broadcast_tensors"] = "paddle.broadcast_tensors"
     max_rank = 6
-    link = f"{_LINK}/broadcast_tensors_en.html"
     snippets = ("[{ys}] = paddle.broadcast_tensors([{xs}])",)
 
 
-class add(Elementwise):
+class add(Elementwise, name="paddle.add"):
     """Broadcast two tensors against each other, as every binary operation does before it computes."""
 
-    name: Literal["paddle.add"] = "paddle.add"
     max_rank = 9
-    link = f"{_LINK}/add_en.html"
 
 
-class where(Choice):
+class where(Choice, name="paddle.where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
-    name: Literal["paddle.where"] = "paddle.where"
     max_rank = 8
-    link = f"{_LINK}/where_en.html"
 
 
-class tile(Tile):
+class tile(Tile, name="paddle.tile"):
     """Repeat a tensor along its axes. The shorter of `repeat_times` and the shape gets leading entries of 1."""
 
-    name: Literal["paddle.tile"] = "paddle.tile"
     counts = "repeat_times"
     max_rank = 7
-    link = f"{_LINK}/tile_en.html"
     snippets = ("{y} = paddle.tile({x}, {repeat_times})",)
     repeat_times: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="paddle.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["paddle.matmul"] = "paddle.matmul"
     max_rank = 9
-    link = f"{_LINK}/matmul_en.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes
@@ -160,19 +144,17 @@ class matmul(MatrixProduct):
         return None
 
 
-class einsum(Einsum):
+class einsum(Einsum, name="paddle.einsum"):
     """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed.
 
     Size 1 also expands to the other sizes of a diagonal. If a letter occurs twice in the output, the result is a
     diagonal tensor. A and a are the same letter. Paddle does not sum the axes of an ellipsis.
     """
 
-    name: Literal["paddle.einsum"] = "paddle.einsum"
     max_rank = 9
     diagonal = Relation.BROADCAST
     dialect = Dialect(ignores_case=True, repeats_output=True)
     output_ellipsis = OutputEllipsis.REQUIRED
-    link = f"{_LINK}/einsum_en.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is not None:

@@ -5,7 +5,7 @@
 or an overflow.
 """
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -30,23 +30,21 @@ from .framework import CPP, Framework
 FRAMEWORK = Framework(
     order=40,
     reference=("poplibs", "3.0.0"),
+    link="https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil/Broadcast.html",
     language=CPP,
     preamble="#include <poputil/Broadcast.hpp>\n",
     transpose="poplar::Tensor {y} = {x}.dimShuffle({permutation});",
     reshape="poplar::Tensor {y} = {x}.reshape({shape});",
 )
-_LINK = "https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil/Broadcast.html"
 
 
-class expandToMatchRanks(Op):
+class expandToMatchRanks(Op, name="poputil.expandToMatchRanks"):
     """Insert leading axes of size 1 into the tensor that has fewer axes. Sizes are not compared."""
 
-    name: Literal["poputil.expandToMatchRanks"] = "poputil.expandToMatchRanks"
     min_inputs = 2
     max_inputs = 2
     outputs = "2"
     replicates = False
-    link = _LINK
     snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
     example_shapes = ((2, 3), (4, 2, 3))
 
@@ -67,14 +65,12 @@ class expandToMatchRanks(Op):
         return cls()
 
 
-class broadcastToMatch(Op):
+class broadcastToMatch(Op, name="poputil.broadcastToMatch"):
     """Broadcast one tensor to `shape`, or two or three tensors to match each other."""
 
-    name: Literal["poputil.broadcastToMatch"] = "poputil.broadcastToMatch"
     max_inputs = 3
     outputs = "as many as inputs"
     target = "shape"
-    link = _LINK
     snippets = (
         "poplar::Tensor {y} = {x};\npoputil::broadcastToMatch({y}, {shape});",
         "poplar::Tensor {y0} = {x0}, {y1} = {x1}, {y2} = {x2};\npoputil::broadcastToMatch({y0}, {y1}, {y2});",
@@ -104,14 +100,12 @@ class broadcastToMatch(Op):
         return super().input_count_problem(count)
 
 
-class canBroadcastToMatch(Op):
+class canBroadcastToMatch(Op, name="poputil.canBroadcastToMatch"):
     """Check whether broadcastToMatch would match two tensors. This op has no outputs, so only `check` supports it."""
 
-    name: Literal["poputil.canBroadcastToMatch"] = "poputil.canBroadcastToMatch"
     min_inputs = 2
     max_inputs = 2
     outputs = "none"
-    link = _LINK
     example_shapes = ((3, 1), (4,))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:

@@ -1,6 +1,6 @@
 """StableHLO: broadcast_in_dim, to which XLA lowers every broadcast. It can express every placement in a plan."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -23,10 +23,9 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_in_dim(Op):
+class broadcast_in_dim(Op, name="stablehlo.broadcast_in_dim"):
     """Map operand axis `i` to output axis `broadcast_dimensions[i]`, in any order. Size 1 expands."""
 
-    name: Literal["stablehlo.broadcast_in_dim"] = "stablehlo.broadcast_in_dim"
     named_axes = {"broadcast_dimensions": None}
     target = "shape"
     link = "https://openxla.org/stablehlo/spec#broadcast_in_dim"

@@ -5,7 +5,7 @@ merged.
 """
 
 from itertools import groupby
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field, StrictBool
 
@@ -23,6 +23,7 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=80,
     reference=("tensorflow", "2.21.0"),
+    link="https://www.tensorflow.org/api_docs/python/tf/{function}",
     preamble="import tensorflow as tf\n",
     transpose="{y} = tf.transpose({x}, {permutation})",
     reshape="{y} = tf.reshape({x}, {shape})",
@@ -33,41 +34,35 @@ _MAX_CHOICE_RANK = 8
 _MAX_PRODUCT_RANK = 12
 
 
-class broadcast_to(Unidirectional):
+class broadcast_to(Unidirectional, name="tensorflow.broadcast_to"):
     """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["tensorflow.broadcast_to"] = "tensorflow.broadcast_to"
-    link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
     snippets = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
 
 
-class broadcast_static_shape(Multidirectional):
+class broadcast_static_shape(Multidirectional, name="tensorflow.broadcast_static_shape"):
     """Broadcast two shapes against each other."""
 
-    name: Literal["tensorflow.broadcast_static_shape"] = "tensorflow.broadcast_static_shape"
     outputs = "1"
     min_inputs = 2
     max_inputs = 2
-    link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_static_shape"
 
 
-class add(Elementwise):
+class add(Elementwise, name="tensorflow.add"):
     """Broadcast two tensors against each other, as every binary operation does before it computes."""
 
-    name: Literal["tensorflow.add"] = "tensorflow.add"
     link = "https://www.tensorflow.org/api_docs/python/tf/math/add"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_kernel(shapes)
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="tensorflow.matmul"):
     """Broadcast two stacks of matrices, then multiply them. Vectors are not accepted."""
 
-    name: Literal["tensorflow.matmul"] = "tensorflow.matmul"
     min_rank: ClassVar[int] = 2
     transposes = ("transpose_a", "transpose_b")
     link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
@@ -82,17 +77,15 @@ class matmul(MatrixProduct):
         return None if conflict else missing_product(shapes)
 
 
-class einsum(Einsum):
+class einsum(Einsum, name="tensorflow.einsum"):
     """Combine axes that have the same letter, whose sizes must be equal. Only the axes of an ellipsis expand.
 
     TensorFlow does not sum the axes of an ellipsis. If several operands have an ellipsis, write the output explicitly.
     """
 
-    name: Literal["tensorflow.einsum"] = "tensorflow.einsum"
     relation = Relation.EQUAL
     dialect = Dialect(implies_shared_ellipsis=False)
     output_ellipsis = OutputEllipsis.FOR_AXES
-    link = "https://www.tensorflow.org/api_docs/python/tf/einsum"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         is_pairwise = len(shapes) > 2  # in an order of its own
@@ -109,11 +102,8 @@ def _nonzero(sizes: Shape) -> Shape:
     return tuple(size or known for size in sizes)
 
 
-class where(Choice):
+class where(Choice, name="tensorflow.where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
-    name: Literal["tensorflow.where"] = "tensorflow.where"
-    link = "https://www.tensorflow.org/api_docs/python/tf/where"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_choice(shapes)
@@ -155,14 +145,12 @@ def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
     )
 
 
-class tile(Tile):
+class tile(Tile, name="tensorflow.tile"):
     """Repeat a tensor along its axes. `multiples` has an entry for each axis."""
 
-    name: Literal["tensorflow.tile"] = "tensorflow.tile"
     counts = "multiples"
     takes_fewer_counts = False
     adds_axes = False
-    link = "https://www.tensorflow.org/api_docs/python/tf/tile"
     snippets = ("{y} = tf.tile({x}, tf.constant({multiples}, tf.int64))",)
     multiples: Dimensions = Field(description="The number of copies along each axis.", examples=[[2, 1]])
 

@@ -7,7 +7,7 @@ the warning `release-differs`. These results are from the CPU backend.
 import json
 from itertools import product
 from math import prod
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field, StrictBool
 
@@ -22,50 +22,40 @@ from .framework import Framework, Language
 FRAMEWORK = Framework(
     order=82,
     reference=("@tensorflow/tfjs", "4.22.0"),
+    link="https://js.tensorflow.org/api/4.22.0/#{function}",
     language=Language("javascript", "//", json.dumps),
     preamble='import * as tf from "@tensorflow/tfjs";\n',
     transpose="const {y} = tf.transpose({x}, {permutation});",
     reshape="const {y} = tf.reshape({x}, {shape});",
     executed="TensorFlow.js 4.22.0",
 )
-_LINK = "https://js.tensorflow.org/api/4.22.0/#"
 
 
-class broadcastTo(Unidirectional):
+class broadcastTo(Unidirectional, name="tfjs.broadcastTo"):
     """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
-    name: Literal["tfjs.broadcastTo"] = "tfjs.broadcastTo"
-    link = f"{_LINK}broadcastTo"
     snippets = ("const {y} = tf.broadcastTo({x}, {shape});",)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _unexpanded(shapes[0], tuple(self.shape))
 
 
-class add(Elementwise):
+class add(Elementwise, name="tfjs.add"):
     """Broadcast two tensors against each other, as every binary operation does."""
 
-    name: Literal["tfjs.add"] = "tfjs.add"
-    link = f"{_LINK}add"
 
-
-class where(Choice):
+class where(Choice, name="tfjs.where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
-    name: Literal["tfjs.where"] = "tfjs.where"
-    link = f"{_LINK}where"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _unexpanded(shapes[1], resolve(align_right(shapes)).outputs[1].shape)
 
 
-class matMul(MatrixProduct):
+class matMul(MatrixProduct, name="tfjs.matMul"):
     """Broadcast two stacks of matrices, then multiply them. Vectors are not accepted."""
 
-    name: Literal["tfjs.matMul"] = "tfjs.matMul"
     min_rank: ClassVar[int] = 2
     transposes = ("transposeA", "transposeB")
-    link = f"{_LINK}matMul"
     transposeA: StrictBool = Field(
         default=False, description="Whether input 0 is transposed: its shape is then (..., K, M)."
     )

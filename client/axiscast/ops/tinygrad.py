@@ -4,8 +4,6 @@ The shorter of expand's two shapes gets leading axes of size 1. Therefore, a tar
 The input's additional axes must then have size 1, and are kept. On a new axis, the size -1 means 1.
 """
 
-from typing import Literal
-
 from ..plan.alignment import Alignment, Conflict, align_padding, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.shapes import as_list
@@ -17,6 +15,7 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=170,
     reference=("tinygrad", "0.14.0"),
+    link="https://docs.tinygrad.org/tensor/elementwise/#tinygrad.Tensor.{function}",
     preamble="from tinygrad import Tensor\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
@@ -25,10 +24,9 @@ FRAMEWORK = Framework(
 _LINK = "https://docs.tinygrad.org/tensor"
 
 
-class expand(LenientUnidirectionalKeeping):
+class expand(LenientUnidirectionalKeeping, name="tinygrad.expand"):
     """Broadcast a tensor to a shape, in which -1 keeps the input's size, or means 1 for a new axis."""
 
-    name: Literal["tinygrad.expand"] = "tinygrad.expand"
     link = f"{_LINK}/movement/#tinygrad.Tensor.expand"
     snippets = ("{y} = {x}.expand({shape})",)
 
@@ -44,24 +42,17 @@ class expand(LenientUnidirectionalKeeping):
         return None
 
 
-class add(Elementwise):
+class add(Elementwise, name="tinygrad.add"):
     """Broadcast two tensors against each other, as every binary operation does."""
 
-    name: Literal["tinygrad.add"] = "tinygrad.add"
-    link = f"{_LINK}/elementwise/#tinygrad.Tensor.add"
 
-
-class where(Choice):
+class where(Choice, name="tinygrad.where"):
     """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
 
-    name: Literal["tinygrad.where"] = "tinygrad.where"
-    link = f"{_LINK}/elementwise/#tinygrad.Tensor.where"
 
-
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="tinygrad.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["tinygrad.matmul"] = "tinygrad.matmul"
     link = f"{_LINK}/ops/#tinygrad.Tensor.matmul"
 
 

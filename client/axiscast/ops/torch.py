@@ -6,7 +6,7 @@
 import operator
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ from .framework import Framework
 FRAMEWORK = Framework(
     order=70,
     reference=("torch", "2.13.0"),
+    link="https://pytorch.org/docs/stable/generated/{name}.html",
     preamble="import torch\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
@@ -68,73 +69,58 @@ class _Expand(Op):
         return None
 
 
-class expand(_Expand):
+class expand(_Expand, name="torch.expand"):
     """Broadcast a tensor to a size, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
-    name: Literal["torch.expand"] = "torch.expand"
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
     snippets = ("{y} = {x}.expand({size})",)
 
 
-class expand_as(UnidirectionalLike):
+class expand_as(UnidirectionalLike, name="torch.expand_as"):
     """Broadcast a tensor to the size of another tensor."""
 
-    name: Literal["torch.expand_as"] = "torch.expand_as"
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html"
     snippets = ("{y} = {x0}.expand_as({x1})",)
 
 
-class broadcast_to(_Expand):
+class broadcast_to(_Expand, name="torch.broadcast_to"):
     """Broadcast a tensor to a shape, as expand does."""
 
-    name: Literal["torch.broadcast_to"] = "torch.broadcast_to"
-    link = "https://pytorch.org/docs/stable/generated/torch.broadcast_to.html"
     snippets = ("{y} = torch.broadcast_to({x}, {size})",)
 
 
-class broadcast_tensors(Multidirectional):
+class broadcast_tensors(Multidirectional, name="torch.broadcast_tensors"):
     """Broadcast any number of tensors against each other. Shapes are right-aligned, and size 1 expands."""
 
-    name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
-    link = "https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html"
     snippets = ("[{ys}] = torch.broadcast_tensors({xs})",)
 
 
-class broadcast_shapes(Multidirectional):
+class broadcast_shapes(Multidirectional, name="torch.broadcast_shapes"):
     """Broadcast any number of shapes against each other, as broadcast_tensors broadcasts tensors of these shapes."""
 
-    name: Literal["torch.broadcast_shapes"] = "torch.broadcast_shapes"
     outputs = "1"
-    link = "https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html"
 
 
-class add(Elementwise):
+class add(Elementwise, name="torch.add"):
     """Broadcast two tensors against each other, as every pointwise operation does before it computes."""
 
-    name: Literal["torch.add"] = "torch.add"
     link = "https://pytorch.org/docs/stable/notes/broadcasting.html"
 
 
-class matmul(MatrixProduct):
+class matmul(MatrixProduct, name="torch.matmul"):
     """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
 
-    name: Literal["torch.matmul"] = "torch.matmul"
-    link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
 
-
-class einsum(Einsum):
+class einsum(Einsum, name="torch.einsum"):
     """Combine axes that have the same letter. Size 1 expands, and axes whose letter is not in the output are summed."""
 
-    name: Literal["torch.einsum"] = "torch.einsum"
     max_rank = 64
     dialect = Dialect(splits_symbols=False)
-    link = "https://pytorch.org/docs/stable/generated/torch.einsum.html"
 
 
-class masked_fill(Elementwise):
+class masked_fill(Elementwise, name="torch.masked_fill"):
     """Broadcast a tensor and a mask against each other. The value (input 2, optional) must be a scalar."""
 
-    name: Literal["torch.masked_fill"] = "torch.masked_fill"
     max_inputs = 3
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html"
 
@@ -148,21 +134,18 @@ class masked_fill(Elementwise):
         return super().align(shapes)
 
 
-class tile(LenientTile):
+class tile(LenientTile, name="torch.tile"):
     """Repeat a tensor along its axes. The shorter of `dims` and the tensor's shape gets leading entries of 1."""
 
-    name: Literal["torch.tile"] = "torch.tile"
     counts = "dims"
-    link = "https://pytorch.org/docs/stable/generated/torch.tile.html"
     snippets = ("{y} = torch.tile({x}, {dims})",)
     release = "PyTorch 2.13"
     dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
-class repeat(LenientTile):
+class repeat(LenientTile, name="torch.repeat"):
     """Repeat a tensor along its axes. `repeats` needs an entry for each axis, and further entries add leading axes."""
 
-    name: Literal["torch.repeat"] = "torch.repeat"
     counts = "repeats"
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html"
     snippets = ("{y} = {x}.repeat({repeats})",)

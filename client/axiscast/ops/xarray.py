@@ -6,7 +6,7 @@ names are in `exclude` are the last axes of its output.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
@@ -58,10 +58,9 @@ else:
     """A list of names, or a string."""
 
 
-class broadcast(Op):
+class broadcast(Op, name="xarray.broadcast"):
     """Give all arrays the same named dimensions. Sizes with the same name must be equal, and size 1 does not expand."""
 
-    name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs = None
     outputs = "as many as inputs"
     broadcasts_all_inputs = True

@@ -5,8 +5,6 @@ Operands of equal rank are combined axis by axis. XLA does not add axes if the r
 scalar needs no axes. After this mapping, both operands expand on axes of size 1.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from ..plan.alignment import Alignment, Axis, Output, ShapeMismatch, Term, check_mapping
@@ -22,10 +20,9 @@ FRAMEWORK = Framework(
 )  # no request can be translated to these operations, because they compute new values
 
 
-class Add(Elementwise):
+class Add(Elementwise, name="xla.Add"):
     """Broadcast two operands axis by axis, or broadcast the smaller operand on named axes of the larger operand."""
 
-    name: Literal["xla.Add"] = "xla.Add"
     link = "https://openxla.org/xla/broadcasting"
     example_attributes = {"broadcast_dimensions": (0,)}
     example_shapes = ((2, 3), (2,))
