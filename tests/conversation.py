@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from uvicorn.server import ServerState
 from axiscast.wire.problems import PROBLEM_KINDS
 from axiscast_service.http.grammar import read_short_request
 from axiscast_service.http.hooks import HOOKS, Hooks
+from axiscast_service.http.limits import Connections
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.upload import EXTENSION
 from axiscast_service.runtime.budget import MemoryBudget
@@ -113,6 +115,25 @@ class Pipe(asyncio.Transport):
             self.loop.call_soon(self.lose)
 
 
+class Unhurried(asyncio.SelectorEventLoop):
+    """A loop whose clock advances only when the loop would wait, so that no timer is late on a busy machine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        selector: Any = self._selector  # type: ignore[attr-defined]
+        select = selector.select
+
+        def select_at_once(timeout: float | None) -> Any:
+            self.now += timeout or 0
+            return select(0)
+
+        selector.select = select_at_once
+
+    def time(self) -> float:
+        return self.now
+
+
 class Echo:
     """A fast path that responds to GET /v1/check by the number in the query."""
 
@@ -157,6 +178,11 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         headers.append((b"content-length", b"0"))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
+
+
+def limited(limit: int) -> Connections:
+    """Return a limit on open connections, whose clock shows that each connection has been idle for a second."""
+    return Connections(limit, clock=count().__next__)
 
 
 def hooks(**settings: Any) -> Hooks:

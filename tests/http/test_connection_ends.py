@@ -18,7 +18,8 @@ from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.http.grammar import read_short_request
 from axiscast_service.http.hooks import HOOKS
-from axiscast_service.http.listener import Listener
+from axiscast_service.http.limits import Connections
+from axiscast_service.http.listener import Handshake, Listener
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.http.upload import LONG_BYTES, borrow, new_buffer
@@ -110,20 +111,20 @@ def test_a_missing_body_is_awaited_on_a_connection_that_had_a_response() -> None
     asyncio.run(run())
 
 
-def test_a_handshake_over_the_limit_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handshake_over_the_limit_may_be_closed() -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 0)
+        connections = Connections(0)
         config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
-        protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks()})
+        protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks(connections=connections)})
         ours, theirs = socket.socketpair()
         with theirs:
-            protocol.accepted(ours, encrypted=True)
-            assert protocol.over_limit
-            assert list(protocol.connections.unserved) == [protocol]
-            assert protocol.connections.close_one_for_capacity()
+            handshake = Handshake(ours, protocol, encrypted=True)
+            assert protocol.place.is_refused
+            assert list(connections.unserved) == [protocol.place]
+            assert connections.close_one_for_capacity()
             assert theirs.recv(1) == b""
-            protocol.handshake_ended()
-        assert (protocol.connections.total, protocol.connections.unserved) == (0, {})
+            handshake.end()
+        assert (connections.total, connections.unserved) == (0, {})
 
     asyncio.run(run())
 
@@ -133,9 +134,9 @@ def test_a_closing_connection_is_not_half_closed() -> None:
         pipe, protocol = connection(hooks())
         pipe.unsent += b"1"
         pipe.close()
-        protocol.close_gently(10, drains=True)
+        protocol.closing.linger(10, drains=True)
         assert not pipe.ended
-        assert protocol.connections.draining == set()
+        assert protocol.hooks.connections.draining == set()
 
     asyncio.run(run())
 
@@ -226,22 +227,21 @@ def test_a_half_closed_connection_closes_after_its_last_response() -> None:
         await turns()
         assert pipe.received.count(b"HTTP/1.1 200 OK\r\n") == 2
         assert pipe.lost
-        assert protocol.held_bytes == 0
+        assert protocol.receiver.body == b""
 
     asyncio.run(run())
 
 
-def test_a_connection_above_the_reserve_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_above_the_reserve_is_refused() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await begun.wait()
         await application(scope, receive, send)
 
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
-        shared = hooks()
+        shared = hooks(connections=Connections(8))
         for number in range(10):
             pipe, protocol = connection(shared, app=app)
-            assert protocol.over_limit == (number == 9)
+            assert protocol.place.is_refused == (number == 9)
             pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
             await turns()
         assert pipe.unsent.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
@@ -258,10 +258,10 @@ def test_a_held_body_is_released() -> None:
         for piece in (b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 6000\r\n\r\n", bytes(5000)):
             pipe.deliver(piece)
             await turns()
-        assert (protocol.held_bytes, protocol.reserved, protocol.hooks.budget.held) == (5000, 904, 904)
+        assert (len(protocol.receiver.body), protocol.hooks.budget.held) == (5000, 904)
         pipe.deliver(bytes(1000))
         assert await answered(pipe, 1) == [0]
-        assert (protocol.held_bytes, protocol.reserved, protocol.hooks.budget.held) == (0, 0, 0)
+        assert (len(protocol.receiver.body), protocol.hooks.budget.held) == (0, 0)
         assert pipe.received.startswith(b"HTTP/1.1 200 OK\r\n")
 
     asyncio.run(run())

@@ -16,6 +16,7 @@ from conversation import CHECK, answered, connection, hooks, turns
 from axiscast.wire.problems import Problem
 from axiscast_service.http import library_patches
 from axiscast_service.http.hooks import READ_BYTES
+from axiscast_service.http.listener import Handshake
 from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.runtime.budget import MemoryBudget
 from axiscast_service.runtime.heap import HeapTrimmer
@@ -54,7 +55,8 @@ def test_sixteen_requests_per_turn_go_to_the_application() -> None:
         asked: list[int] = []
         taken: list[int] = []
         for name in range(40):
-            shared.enter(Entrant(loop, name, asked, taken), pipelined=False)
+            entrant: Any = Entrant(loop, name, asked, taken)
+            shared.enter(entrant, pipelined=False)
         for _ in range(5):
             counts.append((len(asked), len(taken)))
             await asyncio.sleep(0)
@@ -69,7 +71,8 @@ def test_one_request_in_four_is_pipelined_while_others_arrive() -> None:
         loop, shared = asyncio.get_running_loop(), RequestScheduler()
         asked: list[int] = []
         for name in range(12):
-            shared.enter(Entrant(loop, name, asked, []), pipelined=name >= 8)
+            entrant: Any = Entrant(loop, name, asked, [])
+            shared.enter(entrant, pipelined=name >= 8)
         await turns()
         return asked
 
@@ -132,7 +135,7 @@ def test_a_pipelined_request_is_answered_on_shutdown() -> None:
         pipe, protocol = connection(hooks())
         pipe.deliver(b"GET /long?0 HTTP/1.1\r\nHost: x\r\n\r\n")
         await turns()
-        assert protocol.write_paused
+        assert protocol.flow.is_writing_paused
         pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\n\r\n")
         protocol.shutdown()
         assert await answered(pipe, 2) == [0, 1]
@@ -201,18 +204,19 @@ def test_a_connection_with_data_after_the_last_request_has_a_lingering_close(fol
 def test_a_connection_that_ends_during_its_handshake_counts_until_then() -> None:
     async def run() -> None:
         _, protocol = connection(hooks())
-        assert protocol.connections.total == 1
-        handshake = type(protocol)(
+        connections = protocol.hooks.connections
+        assert connections.total == 1
+        another = type(protocol)(
             SimpleNamespace(loaded_app=None, timeout_keep_alive=1), protocol.server_state, protocol.state
         )
         ours, theirs = socket.socketpair()
         with theirs:
-            handshake.accepted(ours, encrypted=True)
-            assert protocol.connections.total == 2
+            handshake = Handshake(ours, another, encrypted=True)
+            assert connections.total == 2
             for _ in range(2):
-                handshake.handshake_ended()
-                assert protocol.connections.total == 1
-        assert list(protocol.connections.unserved) == [protocol]
+                handshake.end()
+                assert connections.total == 1
+        assert list(connections.unserved) == [protocol.place]
 
     asyncio.run(run())
 
@@ -231,7 +235,7 @@ def test_a_short_request_is_in_flight_once_it_is_complete(pieces: list[bytes], n
             pipe.deliver(piece)
             await turns()
             assert protocol.cycle is None
-            assert list(protocol.connections.arriving) == [protocol]
+            assert list(protocol.hooks.connections.arriving) == [protocol.place]
         pipe.deliver(pieces[-1])
         assert protocol.cycle is not None
         assert await answered(pipe, 1) == [0]
@@ -253,7 +257,7 @@ def test_an_https_url_is_answered_only_with_tls(encrypted: bool) -> None:
 
 def test_a_shutdown_closes_no_connection_whose_refusal_may_be_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.protocol.GRACE_SECONDS", 0)
+        monkeypatch.setattr("axiscast_service.http.timeouts.GRACE_SECONDS", 0)
         pipe, protocol = connection(hooks())
         pipe.deliver(b"no HTTP\r\n")
         await turns()
@@ -270,7 +274,7 @@ def test_all_writers_continue_when_the_client_reads() -> None:
     async def run() -> None:
         _, protocol = connection(hooks())
         protocol.pause_writing()
-        waiting = [asyncio.ensure_future(protocol.writable()) for _ in range(2)]
+        waiting = [asyncio.ensure_future(protocol.flow.writable()) for _ in range(2)]
         await turns()
         assert [one.done() for one in waiting] == [False, False]
         protocol.resume_writing()

@@ -37,10 +37,8 @@ async def finish(pipe: Pipe, left: bytearray, count: int, protocol: HTTPProtocol
         if pipe.lost:
             return
         await asyncio.sleep(0)
-    state = {
-        name: getattr(protocol, name) for name in ("scheduled", "over", "paused", "write_paused", "cycle", "upload")
-    }
-    pytest.fail(f"stuck, {len(left)} bytes unread: {state}, {protocol.parser.phase}, {protocol.parser.rest[:60]!r}")
+    state = [vars(part) for part in (protocol, protocol.flow, protocol.closing, protocol.receiver, protocol.parser)]
+    pytest.fail(f"stuck, {len(left)} bytes unread: {state}")
 
 
 async def converse(random: Random, shared: Hooks) -> None:

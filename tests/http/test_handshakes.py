@@ -145,9 +145,9 @@ def test_a_client_that_sends_no_close_notify_is_not_awaited(
     seconds: int, pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("axiscast_service.http.listener.LINGER_SECONDS", seconds)
-    monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 1)
     last = LIVEZ.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     with here(pem) as (port, app), ExitStack() as stack:
+        app.state.connections.limit = 1
         for _ in range(2):
             connection = stack.enter_context(
                 trusting(pem).wrap_socket(connect(port), server_hostname="127.0.0.1", suppress_ragged_eofs=False)

@@ -128,7 +128,7 @@ def test_requests_behind_a_long_body_take_little_memory_of_the_kernel(at_once: b
 
 def test_a_connection_with_too_much_unread_data_is_closed_after_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.receiving.unread_bytes", lambda connection: RECEIVE_BYTES + 1)
+        monkeypatch.setattr("axiscast_service.http.receiver.unread_bytes", lambda connection: RECEIVE_BYTES + 1)
         pipe, _ = connection(hooks())
         left = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + bytes(300_000)
         while left:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import msgpack
 import numpy as np
 import pytest
 import uvicorn
-from conftest import PATIENCE, SECONDS, Served, free_port, served, unhurried, wait_for
+from conftest import PATIENCE, SECONDS, Served, free_port, served, wait_for
 from raw_http import (
     BODY,
     GET,
@@ -150,18 +150,6 @@ def test_a_closed_connection_needs_no_garbage_collection(here: tuple[int, Any], 
         gc.enable()
 
 
-def test_an_idle_connection_is_closed_unless_a_header_block_arrives() -> None:
-    def idle(kept: float) -> None:
-        with running(create_app(Settings(request_seconds=10 * LONGEST)), kept) as port:
-            raw, seconds = trickle(port, GET)
-            assert [answer.status for answer in answers(raw)] == [200]
-            assert kept <= seconds < LONGEST
-            found = ask(port, GET, LAST[:10], LAST[10:], pause=0.7 * kept)
-            assert [answer.status for answer in found] == [200, 200]
-
-    unhurried(idle, KEPT)
-
-
 def wait_for_connections(app: Any, number: int) -> None:
     assert wait_for(lambda: app.state.connections.total == number)
 
@@ -186,11 +174,10 @@ def test_refused_and_aborted_connections_are_counted_and_leave_nothing_behind(he
     assert vars(app.state.connections) == vars(Connections())
 
 
-def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_waiting_connections_are_closed_and_none_in_flight() -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
-    limit = "axiscast_service.http.limits.MAX_CONNECTIONS"
-    monkeypatch.setattr(limit, 3)
-    monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
+    connections: Connections = app.state.connections
+    connections.limit, connections.clock = 3, count().__next__
     with running(app, kept=PATIENCE) as port, reader(port) as working:
         assert working.recv(12) == b"HTTP/1.1 200"
         with connect(port) as first, connect(port) as second:
@@ -203,7 +190,7 @@ def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypat
             assert first.recv(1) == b""
             second.sendall(LAST)
             assert answers(read_all(second))[0].status == 200
-        monkeypatch.setattr(limit, 1)
+        connections.limit = 1
         wait_for_connections(app, 1)
         (answer,) = ask(port, LAST)
         assert_refused(answer, 503, "overloaded")
@@ -212,10 +199,10 @@ def test_the_longest_waiting_connections_are_closed_and_none_in_flight(monkeypat
     assert app.state.refusals == {"no-room": 1, "overloaded": 1}
 
 
-def test_the_connection_with_the_slowest_body_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connection_with_the_slowest_body_is_closed() -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
-    monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 3)
-    monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
+    connections: Connections = app.state.connections
+    connections.limit, connections.clock = 3, count().__next__
     head = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n"
     with running(app, kept=PATIENCE) as port, connect(port) as slow, connect(port) as fast, connect(port) as short:
         fast.sendall(head + bytes(200_000))

@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 
 from axiscast.wire.codec import Encoding, encode
 from axiscast_service.app import create_app
-from axiscast_service.http import limits
+from axiscast_service.http.limits import MAX_CONNECTIONS
 from axiscast_service.http.parser import CHUNKS_AT_ONCE, Event, Parser
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.scheduler import MAX_FAST_RESPONSES
@@ -115,7 +115,10 @@ async def responses(wires: dict[str, Wire], counts: dict[str, int]) -> None:
 
 
 async def in_one_turn(
-    turns: dict[str, list[bytes]], kind: type[Wire] = Wire, counts: dict[str, int] | None = None
+    turns: dict[str, list[bytes]],
+    kind: type[Wire] = Wire,
+    counts: dict[str, int] | None = None,
+    limit: int = MAX_CONNECTIONS,
 ) -> dict[str, bytes]:
     """Return the data that is sent on each connection, if all these requests arrive in one turn.
 
@@ -123,6 +126,7 @@ async def in_one_turn(
     """
     counts = dict.fromkeys(turns, 1) if counts is None else counts
     app: Any = create_app()
+    app.state.connections.limit = limit
     config = uvicorn.Config(app, log_config=None, access_log=False)
     config.load()
     config.loaded_app = app
@@ -208,10 +212,9 @@ def test_a_connection_that_was_reset_may_be_refused(monkeypatch: pytest.MonkeyPa
     assert b" 400 " in asyncio.run(in_one_turn({"no HTTP": [b"no", b" HTTP\r\n"]}))["no HTTP"]
 
 
-def test_no_connection_with_a_received_request_is_closed_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
+def test_no_connection_with_a_received_request_is_closed_for_another() -> None:
     pieces = {"asks": [short(1)], "idle": [], "new": [MADE, short(2)]}
-    written = asyncio.run(in_one_turn(pieces, counts={"asks": 1, "new": 1}))
+    written = asyncio.run(in_one_turn(pieces, counts={"asks": 1, "new": 1}, limit=2))
     assert [re.findall(rb"x-request-id: (\d+)", written[name]) for name in pieces] == [[b"1"], [], [b"2"]]
 
 

@@ -10,14 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conversation import CHECK, Echo, answered, application, connection, hooks, turns
+from conversation import CHECK, Echo, Unhurried, answered, application, connection, hooks, limited, turns
 from uvicorn.server import ServerState
 
 from axiscast_service.http.hooks import HOOKS
-from axiscast_service.http.limits import IN_USE_SECONDS, MAX_COMPARED, Connections, Queue
+from axiscast_service.http.limits import Connections
 from axiscast_service.http.listener import Loop
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.rates import CHECKS_PER_WINDOW
+from axiscast_service.http.timeouts import PARTIAL_REQUEST_SECONDS
 from axiscast_service.runtime.budget import MemoryBudget
 
 
@@ -29,7 +30,7 @@ def test_requests_before_a_half_close_are_answered_if_the_client_reads_late() ->
         left = left[: len(left) - len(left) % len(CHECK)]
         sent = pipe.deliver(left)
         await turns()
-        assert protocol.write_paused
+        assert protocol.flow.is_writing_paused
         whole = left[:sent].count(b"\r\n\r\n")
         pipe.end()
         assert await answered(pipe, whole) == list(range(whole))
@@ -57,12 +58,11 @@ def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(pa
 
 def test_no_connection_is_closed_that_was_served_or_has_sent_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
-        shared = hooks()
+        shared = hooks(connections=Connections(8))
         served = [connection(shared)[0] for _ in range(4)]
         silent = [connection(shared)[0] for _ in range(3)]
         unread, protocol = connection(shared)
-        monkeypatch.setattr(protocol, "has_unread_data", lambda: True)
+        monkeypatch.setattr(protocol.place, "has_unread_data", lambda: True)
         for pipe in served:
             pipe.deliver(CHECK % 1)
             assert await answered(pipe, 1) == [1]
@@ -76,10 +76,9 @@ def test_no_connection_is_closed_that_was_served_or_has_sent_a_request(monkeypat
     asyncio.run(run())
 
 
-def test_silent_connections_are_closed_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_connections_are_closed_for_new_ones() -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
-        shared = hooks()
+        shared = hooks(connections=Connections(8))
         silent = [connection(shared)[0] for _ in range(12)]
         await turns()
         assert [pipe.lost for pipe in silent] == [True] * 4 + [False] * 8
@@ -118,19 +117,44 @@ def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
     asyncio.run(run())
 
 
-def test_a_partial_header_block_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_header_block_is_not_forgotten_on_shutdown() -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.protocol.PARTIAL_REQUEST_SECONDS", 0.01)
         pipe, protocol = connection(hooks())
         pipe.deliver(CHECK[:9])
         assert protocol.scheduled
-        protocol._close_for_shutdown()
-        await turns()
-        protocol.shutting_down = True
-        await asyncio.sleep(0.3)
+        protocol.shutdown()
+        await asyncio.sleep(PARTIAL_REQUEST_SECONDS)
+        assert pipe.unsent == b""
+        await asyncio.sleep(1)
         assert pipe.unsent.startswith(b"HTTP/1.1 503")
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=Unhurried) as runner:
+        runner.run(run())
+
+
+def test_a_connection_is_closed_if_no_further_request_begins_in_time() -> None:
+    async def run() -> None:
+        shared = hooks(request_seconds=4)
+        pipes = [connection(shared)[0] for _ in range(2)]
+        for pipe in pipes:
+            pipe.deliver(CHECK % 1)
+            assert await answered(pipe, 1) == [1]
+        await asyncio.sleep(59)  # keep_alive_seconds is 60
+        pipes[0].deliver(CHECK % 2)
+        assert await answered(pipes[0], 2) == [1, 2]
+        await asyncio.sleep(2)
+        assert [pipe.lost for pipe in pipes] == [False, True]
+        await asyncio.sleep(57)
+        assert not pipes[0].lost
+        pipes[0].deliver((CHECK % 3)[:9])
+        await asyncio.sleep(3)
+        pipes[0].deliver((CHECK % 3)[9:])
+        assert await answered(pipes[0], 3) == [1, 2, 3]
+        await asyncio.sleep(62)
+        assert pipes[0].lost
+
+    with asyncio.Runner(loop_factory=Unhurried) as runner:
+        runner.run(run())
 
 
 @pytest.mark.parametrize("status", [204, 304])
@@ -213,15 +237,12 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
             await asyncio.sleep(0.01)
             if protocol.has_responded:
                 theirs.recv(2**16)
-                assert protocol.idle_timer is not None
-                protocol.idle_timer.cancel()
-                protocol.idle_since -= 60
-                theirs.sendall(last)
-                protocol._idle()
+                protocol.keep_alive_seconds = 0
             else:
-                protocol.rates.waits = CHECKS_PER_WINDOW
-                theirs.sendall(last)
-                protocol._check_progress()
+                for _ in range(CHECKS_PER_WINDOW):
+                    protocol.rates.check(0, awaited=True)
+            theirs.sendall(last)
+            protocol.timeouts._check()
             await asyncio.sleep(0.01)
             assert theirs.recv(2**16)[9:12] == expected
         await asyncio.sleep(0.01)
@@ -230,79 +251,10 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
         runner.run(run())
 
 
-class Peer:
-    """A connection as the limit on connections sees it."""
-
-    def __init__(self, every: Connections, name: str, unread: bool = False, speed: float = 0) -> None:
-        self.every, self.name, self.unread, self.speed = every, name, unread, speed
-        self.queue: Queue | None = None
-
-    def cut(self, reason: str) -> None:
-        assert reason == "no-room"
-        was_cut.append(self.name)
-        self.every.forget(self)
-
-    def has_unread_data(self) -> bool:
-        return self.unread
-
-    def bytes_per_second(self) -> float:
-        return self.speed
-
-
-was_cut: list[str] = []
-
-
-def test_connections_are_closed_in_the_order_of_their_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr("axiscast_service.http.limits.monotonic", lambda: now)
-    every = Connections()
-    for name, queue, speed in (
-        ("fast body", every.arriving, 2.0),
-        ("slow body", every.arriving, 1.0),
-        ("unread", every.unread, 0),
-        ("idle for long", every.idle, 0),
-        ("idle", every.idle, 0),
-        ("lingering", every.lingering, 0),
-        ("its request is unread", every.unserved, 0),
-        ("silent for long", every.unserved, 0),
-        ("silent", every.unserved, 0),
-    ):
-        every.enter(Peer(every, name, unread="request" in name, speed=speed), queue)
-    now = IN_USE_SECONDS
-    every.enter(Peer(every, "just served"), every.idle)
-    every.enter(Peer(every, "unread since now"), every.unread)
-    was_cut.clear()
-    while every.close_one_for_capacity():
-        pass
-    order = "silent for long, silent, idle for long, idle, lingering, unread, unread since now, slow body, fast body"
-    assert ", ".join(was_cut) == order
-
-
-def test_choosing_a_connection_takes_the_same_time_for_any_number_of_connections() -> None:
-    steps = 0
-
-    class Counted(Peer):
-        def has_unread_data(self) -> bool:
-            nonlocal steps
-            steps += 1
-            return True
-
-    every = Connections()
-    for number in range(1000):
-        every.enter(Counted(every, str(number)), every.unserved)
-        every.enter(Peer(every, str(number)), every.idle)
-    assert not every.close_one_for_capacity()
-    assert steps == MAX_COMPARED
-
-
 @pytest.mark.parametrize("limit", [4, 1])
-def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(
-    limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(limit: int) -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", limit)
-        monkeypatch.setattr("axiscast_service.http.limits.IN_USE_SECONDS", 0)
-        shared = hooks()
+        shared = hooks(connections=limited(limit))
         refused, _ = connection(shared)
         refused.deliver(b"no HTTP\r\n")
         await turns()

@@ -16,6 +16,7 @@ import httpx
 import pytest
 import uvicorn
 from conftest import SECONDS, SLOTS, Served, wait_for
+from conversation import Unhurried
 from raw_http import (
     BODY,
     BROADCAST,
@@ -247,25 +248,6 @@ class Wire(asyncio.Transport):
 
     def abort(self) -> None:
         self.aborted = True
-
-
-class Unhurried(asyncio.SelectorEventLoop):
-    """A loop whose clock advances only when the loop would wait, so that no timer is late on a busy machine."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        selector: Any = self._selector  # type: ignore[attr-defined]
-        select = selector.select
-
-        def select_at_once(timeout: float | None) -> Any:
-            self.now += timeout or 0
-            return select(0)
-
-        selector.select = select_at_once
-
-    def time(self) -> float:
-        return self.now
 
 
 async def hangs(scope: Any, receive: Any, send: Any) -> None:

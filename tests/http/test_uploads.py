@@ -14,6 +14,7 @@ import msgpack
 import numpy as np
 import pytest
 from conftest import PATIENCE, Served, served, wait_for
+from conversation import connection, hooks, turns
 from test_protocol import running
 
 from axiscast import AsyncClient, Client
@@ -279,17 +280,30 @@ def test_a_long_body_reuses_and_reserves_the_cached_buffer() -> None:
 
 
 def test_a_refused_upload_frees_its_memory_without_garbage_collection() -> None:
-    def refuse(nbytes: int) -> None:
-        raise Problem("overloaded", "full")
+    buffers: list[weakref.ref[Any]] = []
+
+    def reserve(nbytes: int) -> None:
+        if nbytes == WINDOW_BYTES:  # the second window
+            raise Problem("overloaded", "full")
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        room = np.zeros(3 * WINDOW_BYTES, np.uint8)
+        buffers.append(weakref.ref(room))
+        await receive()
+        with pytest.raises(Problem, match="full"):
+            await scope["extensions"][upload.EXTENSION]["receive_into"](room.data, 1, reserve)
 
     async def refused() -> None:
-        room = np.zeros(3 * WINDOW_BYTES, np.uint8)
-        held, done = weakref.ref(room), asyncio.get_running_loop().create_future()
-        receiving = upload.Upload(room.data, 0, refuse, done)
-        receiving.end()
-        del room, receiving
-        assert isinstance(done.result(), Problem)
-        assert held() is None
+        pipe, _ = connection(hooks(), app=app)
+        left = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (3 * WINDOW_BYTES) + bytes(
+            2 * WINDOW_BYTES
+        )
+        while left and pipe.unsent == b"":
+            left = left[pipe.deliver(left) :]
+            await asyncio.sleep(0)
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 500 ")  # this application sends no response
+        assert [buffer() is None for buffer in buffers] == [True]
 
     gc.disable()
     try:

@@ -10,6 +10,7 @@ from axiscast.wire.problems import Problem
 
 from ..runtime.budget import MemoryBudget
 from ..runtime.heap import HeapTrimmer
+from .grammar import ACCEPT_BYTES, header_fields
 from .limits import Connections
 from .scheduler import RequestScheduler
 from .tls import Certificate
@@ -18,6 +19,8 @@ HOOKS = "axiscast.hooks"
 """The key under which the lifespan state contains the Hooks."""
 READ_BYTES = 16 * 2**10
 """The maximum number of bytes that a connection reads at once between requests."""
+MAX_REFUSED_HEADER_BYTES = 8 * 2**10
+"""The maximum number of bytes of a refused header block that are searched for fields such as Accept."""
 BODY_READ_BYTES = 64 * 2**10
 """The maximum number of bytes that a connection reads at once while a body arrives."""
 
@@ -78,6 +81,24 @@ class Hooks:
 
     def __post_init__(self) -> None:
         self.read_buffer = self.buffer[:READ_BYTES]
+
+    def refusal(
+        self, problem: Problem, head: bytes, peer: Peer, request_id: str | None
+    ) -> tuple[int, HeaderFields, bytes]:
+        """Return the status, headers and body of a problem response to a request with this header block.
+
+        The encoding is the one that the Accept field names, if it is readable. `request_id` is the id under which the
+        application logs the request. If it is None, the application does not know the request, and the refusal is
+        logged here.
+        """
+        found = header_fields(head[:MAX_REFUSED_HEADER_BYTES])
+        fields = [(name, value) for name, value in found if len(value) <= ACCEPT_BYTES]
+        if request_id is not None:
+            fields.insert(0, (b"x-request-id", request_id.encode()))
+        status, headers, body = self.problem_response(problem, fields)
+        if request_id is None:
+            self.log_refusal(problem, peer, fields, headers)
+        return status, headers, b"" if head.startswith(b"HEAD ") else body
 
 
 def hooks_of(app_state: Mapping[str, object]) -> Hooks:

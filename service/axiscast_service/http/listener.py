@@ -14,9 +14,10 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from .lingering_close import LINGER_SECONDS
+from .closing import LINGER_SECONDS
 from .protocol import HTTPProtocol
 from .uvicorn_interface import verify_connection
 
@@ -112,6 +113,36 @@ def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:
     return own
 
 
+class Handshake:
+    """An accepted connection before the call of `connection_made`, for example during its TLS handshake."""
+
+    def __init__(self, connection: socket.socket, protocol: HTTPProtocol, encrypted: bool) -> None:
+        self.socket, self.protocol = connection, protocol
+        protocol.place.take(connection, self.cut)
+        if encrypted:  # counted even above the limit, so that an endless handshake can be closed
+            protocol.place.wait(protocol.hooks.connections.unserved)
+
+    def cut(self, reason: str) -> None:
+        """Abort the connection to make room for another."""
+        self.protocol.hooks.refused(reason)
+        self.protocol.place.forget()
+        self.abort()
+
+    def abort(self) -> None:
+        """Abort the connection."""
+        with suppress(OSError):  # the connection has already ended
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Release resources if the connection ended before `connection_made` was called."""
+        place = self.protocol.place
+        if place.cut == self.cut:
+            self.socket.close()
+            if place.queue is not None:  # otherwise the service has aborted the connection
+                self.protocol.hooks.refused("handshake")
+            place.give_back()
+
+
 class Listener:
     """The listening sockets of one process, which accept connections until `close` is called."""
 
@@ -128,15 +159,15 @@ class Listener:
         self.protocol_factory = make
         self.context = context
         self.accepts = accepts
-        self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
-        """Accepted connections before the call of `connection_made`, for example during their TLS handshake."""
+        self.opening: dict[asyncio.Task[None], Handshake] = {}
+        """Accepted connections before the call of `connection_made`."""
         self.accepted_late: list[HTTPProtocol] = []
         """Connections that became ready after the call of `close`. uvicorn does not wait until these connections
         end."""
         self.closing = False
         self.warned_at = -float(WARNING_SECONDS)
         try:
-            self.connections = verify_connection(make).connections
+            self.connections = verify_connection(make).hooks.connections
         except ValueError as error:
             logger.critical("%s", error)
             sys.exit(STARTUP_FAILURE)
@@ -161,8 +192,8 @@ class Listener:
             self.loop.call_later(HANDSHAKE_SECONDS, self._abort_handshakes)
 
     def _abort_handshakes(self) -> None:
-        for protocol in self.opening.values():
-            protocol.abort_handshake()
+        for handshake in self.opening.values():
+            handshake.abort()
 
     async def wait_closed(self) -> None:
         """Wait until all accepted connections have ended."""
@@ -188,13 +219,14 @@ class Listener:
                 return False
             connection.setblocking(False)
             protocol = self.protocol_factory()
-            protocol.accepted(connection, encrypted=self.context is not None)
-            task = self.loop.create_task(self._open(connection, protocol))
-            self.opening[task] = protocol
+            handshake = Handshake(connection, protocol, encrypted=self.context is not None)
+            task = self.loop.create_task(self._open(handshake))
+            self.opening[task] = handshake
             task.add_done_callback(self.opening.pop)
         return True
 
-    async def _open(self, connection: socket.socket, protocol: HTTPProtocol) -> None:
+    async def _open(self, handshake: Handshake) -> None:
+        protocol = handshake.protocol
         tls: dict[str, Any] = {}
         certificate = protocol.hooks.certificate
         if certificate is not None:
@@ -204,7 +236,7 @@ class Listener:
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }
         try:
-            await self.loop.connect_accepted_socket(lambda: protocol, connection, **tls)
+            await self.loop.connect_accepted_socket(lambda: protocol, handshake.socket, **tls)
         except OSError as error:  # OSError includes TLS errors and handshake timeouts
             logger.debug("a connection failed before its first request: %s", error)
         else:
@@ -212,7 +244,7 @@ class Listener:
                 self.accepted_late.append(protocol)
                 protocol.shutdown()
         finally:
-            protocol.handshake_ended()
+            handshake.end()
 
     def _pause(self, sock: socket.socket, error: OSError) -> None:
         """Stop accepting for PAUSE_SECONDS. If no file descriptors are left, close a connection."""

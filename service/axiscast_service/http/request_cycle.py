@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from axiscast.wire.problems import Problem
+
+from .connection import Connection
+from .kernel_buffers import is_closed
+from .parser import RequestHead
+from .upload import EXTENSION, LONG_BYTES
 
 logger = logging.getLogger("axiscast")
 
@@ -25,31 +33,54 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class CycleConnection(Protocol):
-    """The type of a connection, with the methods that a request cycle calls."""
+def _scope_of(connection: Connection, head: RequestHead, body_complete: bool) -> dict[str, Any]:
+    """Return the ASGI scope of a request. The admission control and the endpoints use its state and its extension."""
+    method, target, version = head.line()
+    path, _, query = target.partition(b"?")
+    caller = {
+        "connection": connection.usage,
+        "is_gone": partial(is_closed, connection.flow.socket),
+        "is_pipelining": lambda: bool(connection.parser.rest),
+    }
+    state = {
+        "caller": caller,
+        "body_complete": body_complete,
+        "copies": connection.flow.copies_unsent,
+        "taken": connection.flow.taken,
+        "cut": connection.closing.cut,
+    }
+    is_long = not body_complete and (head.length or 0) > LONG_BYTES
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.0" if version == b"HTTP/1.0" else "1.1",
+        "server": connection.peers.server,
+        "client": connection.peers.client,
+        "scheme": connection.peers.scheme,
+        "root_path": "",
+        "method": method.decode(),
+        "path": (unquote_to_bytes(path) if b"%" in path else path).decode(errors="replace"),
+        "raw_path": path,
+        "query_string": query,
+        "headers": head.fields(),
+        "state": {**connection.state, **state},
+        "extensions": {EXTENSION: {"receive_into": connection.receive_into}} if is_long else {},
+    }
 
-    write_paused: bool
 
-    def default_fields(self) -> Iterable[tuple[bytes, bytes]]:
-        """Return the header fields that every response has."""
+_CONNECTION = re.compile(rb"\nconnection:([^\r]*)")
+_EXPECT = re.compile(rb"\nexpect:[\t ]*100-continue[\t ]*\r")
 
-    def write(self, data: bytes | memoryview) -> None:
-        """Send data to the client."""
 
-    async def writable(self) -> None:
-        """Wait until the client has read most of the unsent data, or has disconnected."""
+def _closes(head: RequestHead) -> bool:
+    """Return whether the client asks the service to close the connection after the response."""
+    values = _CONNECTION.findall(head.data.lower())
+    return any(token.strip() == b"close" for value in values for token in value.split(b","))
 
-    def resume_reading(self) -> None:
-        """Resume reading the rest of the body."""
 
-    def responded(self, cycle: RequestCycle) -> None:
-        """Continue with the next request after the application has responded."""
-
-    def cancelled(self) -> None:
-        """Send a problem response after the application was cancelled."""
-
-    def abandon_response(self) -> None:
-        """Close the connection even though its response is incomplete."""
+def expects_continue(head: RequestHead) -> bool:
+    """Return whether the client waits for 100 Continue before it sends the body."""
+    return _EXPECT.search(head.data.lower()) is not None
 
 
 def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -64,24 +95,17 @@ def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 class RequestCycle:
     """A request that the application is processing, with the `receive` and `send` functions of ASGI."""
 
-    def __init__(
-        self,
-        connection: CycleConnection,
-        scope: Message,
-        body: bytes,
-        body_complete: bool,
-        keep_alive: bool,
-        expects: bool,
-    ) -> None:
+    def __init__(self, connection: Connection, head: RequestHead, body: bytes, body_complete: bool) -> None:
         self._connection = connection
-        self.scope = scope
+        self.scope = _scope_of(connection, head, body_complete)
         self._body: bytes | bytearray = body  # the body bytes that the application has not taken yet
         self._body_taken = False  # whether the application has taken the whole body
         self.body_complete = body_complete
         """Whether the whole request body has arrived."""
-        self.is_awaiting_continue = expects
+        is_1_1 = self.scope["http_version"] == "1.1"
+        self.is_awaiting_continue = is_1_1 and not body_complete and expects_continue(head)
         """Whether the client is waiting for 100 Continue before it sends the body."""
-        self.keep_alive = keep_alive
+        self.keep_alive = is_1_1 and not connection.shutting_down and not _closes(head)
         """Whether the connection stays open after this response."""
         self.started = False
         """Whether the application has started its response."""
@@ -90,7 +114,7 @@ class RequestCycle:
         self.disconnected = False
         """Whether the client has disconnected, or the connection has sent a response without the application."""
         self._event: asyncio.Event | None = None
-        self._is_bodiless = scope["method"] == "HEAD"  # whether the response must have no body
+        self._is_bodiless = self.scope["method"] == "HEAD"  # whether the response must have no body
         self._head = b""  # the response headers, sent with the first part of the body
         self._due: int | None = None  # the bytes still to be sent, if the response has a Content-Length
         self._chunked = False
@@ -101,14 +125,20 @@ class RequestCycle:
             await app(self.scope, self.receive, self.send)
         except asyncio.CancelledError:
             if not (self.complete or self.disconnected):
-                self._connection.cancelled()
+                self._connection.refuse(
+                    Problem("shutting-down", "the service shut down before the response was complete: send it again")
+                    if self._connection.shutting_down
+                    else Problem(
+                        "internal", "the request was cancelled before its response was complete: send it again"
+                    )
+                )
             raise
         except Exception:
             logger.exception("the application failed")
         if self.complete or self.disconnected:
             return
         if self.started:
-            self._connection.abandon_response()  # clients then report an incomplete body
+            self._connection.closing.close()  # clients then report an incomplete body
             return
         self.keep_alive = False
         await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE_FIELDS})
@@ -149,13 +179,13 @@ class RequestCycle:
         """Return the next ASGI message: a part of the body, or `http.disconnect` after the response or a disconnect."""
         if self.is_awaiting_continue and not self.disconnected and not self.started:
             self.is_awaiting_continue = False
-            self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._connection.flow.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         while not (self.disconnected or self.complete):
             if self._body or (self.body_complete and not self._body_taken):
                 body, self._body = bytes(self._body), b""
                 self._body_taken = self.body_complete
                 return {"type": "http.request", "body": body, "more_body": not self.body_complete}
-            self._connection.resume_reading()
+            self._connection.flow.resume_reading()
             if self._event is None:
                 self._event = asyncio.Event()
             self._event.clear()
@@ -171,8 +201,8 @@ class RequestCycle:
 
     async def send(self, message: Message) -> None:
         """Send an ASGI message: the start of the response or a part of its body. Wait if the client reads slowly."""
-        if self._connection.write_paused and not self.disconnected:
-            await self._connection.writable()
+        if self._connection.flow.is_writing_paused and not self.disconnected:
+            await self._connection.flow.writable()
         if self.disconnected:
             return
         kind = message["type"]
@@ -185,7 +215,7 @@ class RequestCycle:
 
     def _start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.started = True
-        fields = [*self._connection.default_fields(), *headers]
+        fields = [*self._connection.server_state.default_headers, *headers]
         closes = False
         for name, value in fields:
             name = name.lower()
@@ -219,12 +249,12 @@ class RequestCycle:
                 )
         head, self._head = self._head, b""
         if head and len(body) <= JOINED_BYTES:
-            self._connection.write(head + body)
+            self._connection.flow.write(head + body)
         else:
             if head:
-                self._connection.write(head)
+                self._connection.flow.write(head)
             if body:
-                self._connection.write(body)
+                self._connection.flow.write(body)
         if not more:
             self.complete = True
             self.wake()

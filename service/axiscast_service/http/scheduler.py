@@ -25,7 +25,7 @@ PIPELINED_INTERVAL = 4
 
 
 class ScheduledConnection(Protocol):
-    """The type of a connection whose next request may be complete."""
+    """A connection whose next request may be complete."""
 
     loop: asyncio.AbstractEventLoop
 

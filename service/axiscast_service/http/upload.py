@@ -72,12 +72,10 @@ class Upload:
     """The rest of a long body, which is received window by window into the application's buffer.
 
     The memory of each window is reserved before data is written to the window. The result of the future `done` is True
-    if the body is complete, False if the upload was aborted, or a Problem.
+    if the body is complete, and False if the upload was aborted. It raises Problem if no memory is available.
     """
 
-    def __init__(
-        self, buffer: memoryview, start: int, reserve: ReserveMemory, done: asyncio.Future[bool | Problem]
-    ) -> None:
+    def __init__(self, buffer: memoryview, start: int, reserve: ReserveMemory, done: asyncio.Future[bool]) -> None:
         self._buffer, self._start, self._reserve = buffer, start, reserve
         self.done = done
         self.window = memoryview(b"")
@@ -97,16 +95,14 @@ class Upload:
         try:
             self._reserve(stop - self._start)
         except Problem as problem:
-            self.done.set_result(
-                problem.with_traceback(None)
-            )  # otherwise the traceback would keep this upload and its buffer in memory
+            # The traceback would keep this upload and its buffer in memory.
+            self.done.set_exception(problem.with_traceback(None))
             return
         self.window, self._start = self._buffer[self._start : stop], stop
         if not self.window:
             self.done.set_result(True)
 
     def end(self) -> None:
-        """Release the buffer. If the body is incomplete, the result of `done` is False."""
+        """Abort the upload if the body is incomplete. The result of `done` is then False."""
         if not self.done.done():
             self.done.set_result(False)
-        self.window = self._buffer = memoryview(b"")

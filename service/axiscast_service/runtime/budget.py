@@ -95,14 +95,15 @@ class MemoryReservation:
     need.
     """
 
-    def __init__(self, budget: MemoryBudget) -> None:
+    def __init__(self, budget: MemoryBudget, free_bytes: int = FREE_BYTES) -> None:
         self.budget = budget
         self.nbytes = 0
+        self._free_bytes = free_bytes  # the bytes that the budget does not count
 
     @property
     def max_bytes(self) -> int:
         """The maximum number of bytes that a single request can reserve."""
-        return self.budget.limit + FREE_BYTES
+        return self.budget.limit + self._free_bytes
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +118,7 @@ class MemoryReservation:
         too small for the request.
         """
         wanted = self.nbytes + nbytes
-        counted = _counted(wanted) - _counted(self.nbytes)
+        counted = self._counted(wanted) - self._counted(self.nbytes)
         if counted and not self.budget.try_acquire(counted):
             raise self._refusal(wanted, code)
         self.nbytes = wanted
@@ -129,9 +130,13 @@ class MemoryReservation:
     def release(self, nbytes: int) -> None:
         """Release `nbytes` bytes of the reservation."""
         left = self.nbytes - nbytes
-        if counted := _counted(self.nbytes) - _counted(left):
+        if counted := self._counted(self.nbytes) - self._counted(left):
             self.budget.release(counted)
         self.nbytes = left
+
+    def _counted(self, nbytes: int) -> int:
+        """Return the number of bytes that the budget counts if the request has reserved this many bytes."""
+        return max(nbytes - self._free_bytes, 0)
 
     def _refusal(self, wanted: int, code: str) -> Problem:
         limit = self.budget.limit
@@ -150,11 +155,6 @@ class MemoryReservation:
             nbytes=wanted,
             limit=limit,
         )
-
-
-def _counted(nbytes: int) -> int:
-    """Return the number of bytes that the budget counts if a request has reserved this many bytes."""
-    return max(nbytes - FREE_BYTES, 0)
 
 
 _TOO_LARGE = {
