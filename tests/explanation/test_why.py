@@ -152,7 +152,7 @@ def test_each_wording_matches_a_recorded_message() -> None:
 
 def test_each_op_of_a_wording_is_in_the_catalogue() -> None:
     for message in list_error_messages():
-        for name in (message.op,) if isinstance(message.op, str) else (message.op or ()):
+        for name in message.ops:
             assert "{node}" in name or op_class(name), name
         assert all(map(op_class, message.nodes.values()))
 

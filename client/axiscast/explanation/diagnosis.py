@@ -99,11 +99,11 @@ def _diagnosis(reading: Reading, operands: MarkedOperands | None, einsum: tuple[
     inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
     sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
     op = _op_of(reading, inputs, einsum)
-    node = reading.node or (reading.message.op if op is None and is_einsum(reading.message.op) else "")
+    node = reading.node or ("" if op else next(filter(is_einsum, reading.message.ops), ""))
     names = None if inputs or operands is None else (operands.left, operands.right)
     is_ordered = operands is not None and operands.are_ordered and [number for number, _ in reading.sizes] == [0, 1]
     owners = names if names and is_ordered else ()
-    return Diagnosis(op, inputs, sizes, reading.message.about, names, owners, str(node), reading.axis)
+    return Diagnosis(op, inputs, sizes, reading.message.about, names, owners, node, reading.axis)
 
 
 def is_einsum(name: object) -> bool:
@@ -118,8 +118,8 @@ def _unknown_if_negative(sizes: Sizes) -> Sizes:
 def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str] | None) -> Op | None:
     """Return the op that a message is about, or None if the message does not state the op or a required attribute."""
     message = reading.message
-    names = message.nodes.get(reading.node, message.op) or ()
-    for name in (names,) if isinstance(names, str) else names:
+    of_node = message.nodes.get(reading.node)
+    for name in (of_node,) if of_node else message.ops:
         name = name.replace("{node}", reading.node)
         kind = op_class(name)
         if kind is None or (inputs is not None and not kind.takes(len(inputs))):

@@ -4,7 +4,7 @@ from ..plan.alignment import Conflict, ShapeMismatch, align_right, unchecked_siz
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import Framework
 
@@ -71,7 +71,9 @@ ALIASES = {
     **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3, outputs="1"),
 }
 
-MESSAGES = (
-    ErrorMessage("operands could not be broadcast together with shapes <*>", "dask.array.broadcast_arrays"),
-    ErrorMessage("cannot broadcast shape <0> to shape <=shape>", "dask.array.broadcast_to"),
+MESSAGES = error_messages(
+    """
+    dask.array.broadcast_arrays | operands could not be broadcast together with shapes <*>
+    dask.array.broadcast_to | cannot broadcast shape <0> to shape <=shape>
+    """
 )

@@ -36,7 +36,7 @@ from .einops_pattern import (
 )
 from .einsum import LabeledProduct, skipped_zeros
 from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .framework import Framework
 from .torch import is_unchecked
 
@@ -359,13 +359,10 @@ def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
     return groups[::-1] if end == 0 else None
 
 
-MESSAGES = (
-    *(
-        ErrorMessage(
-            f'Error while processing {function}-reduction pattern "<pattern>".<...>Input tensor shape: <0>. Additional '
-            "info: <%axes_lengths>.",
-            f"einops.{function}",
-        )
-        for function in ("repeat", "rearrange")
-    ),
+MESSAGES = error_messages(
+    """
+    einops.repeat | Error while processing repeat-reduction pattern "<pattern>".<shape>
+    einops.rearrange | Error while processing rearrange-reduction pattern "<pattern>".<shape>
+    """,
+    shape="<...>Input tensor shape: <0>. Additional info: <%axes_lengths>.",
 )

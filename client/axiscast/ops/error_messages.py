@@ -3,7 +3,9 @@
 Each framework's file lists its patterns in MESSAGES.
 """
 
+import re
 from collections.abc import Mapping
+from inspect import cleandoc
 from typing import Any, NamedTuple
 
 
@@ -25,16 +27,36 @@ class ErrorMessage(NamedTuple):
     `<node>`: the framework's name for the operation, which is one word
     `<...>`: a short text up to the next words of the pattern
     """
-    op: str | tuple[str, ...] | None = None
-    """The name of the op, or several names. If there are several, the first op that accepts the input count is used.
+    ops: tuple[str, ...] = ()
+    """The names of the ops that raise the error. The first op that accepts the number of inputs is used.
 
-    `{node}` is replaced by the text of `<node>`. The value is None if the message does not identify the op.
+    `{node}` is replaced by the text of `<node>`. There are no names if the message does not identify the op.
     """
     nodes: Mapping[str, str] = {}
-    """The op names for certain nodes, keyed by the text of `<node>`. For all other nodes, `op` is used."""
+    """The op names for certain nodes, keyed by the text of `<node>`. For all other nodes, `ops` is used."""
     attributes: Mapping[str, Any] = {}
     """The op's attributes that the message implies."""
     ranks: int | None = None
     """The maximum input rank for which the op is correct, or None if there is no limit."""
     about: str = ""
     """A sentence that explains the error, if a check of the shapes does not explain it."""
+
+
+def error_messages(table: str, **parts: str) -> tuple[ErrorMessage, ...]:
+    """Return the patterns in a table, which has an entry `op, op | text` for each pattern.
+
+    An entry continues on indented lines. `# ` begins the sentence that is `about` the error. A `<part>` in the table
+    stands for a text that several patterns share.
+
+    >>> error_messages("numpy.matmul | shapes <0> and <1> not aligned")[0].ops
+    ('numpy.matmul',)
+    """
+    for name, text in parts.items():
+        table = table.replace(f"<{name}>", text)
+    messages = []
+    for entry in re.split(r"\n(?! )", cleandoc(table)):
+        pattern, _, about = entry.partition("\n    # ")
+        ops, _, text = re.sub(r"\n +", " ", pattern).partition("| ")
+        names = tuple(ops.strip().split(", ")) if ops else ()
+        messages.append(ErrorMessage(text, names, about=re.sub(r"\n +", " ", about)))
+    return tuple(messages)

@@ -18,7 +18,7 @@ from .aliases import aliases
 from .base import Op
 from .einsum import Einsum
 from .equation import Dialect
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import COPIES, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional, Tile
 from .framework import Framework
 
@@ -145,29 +145,20 @@ ALIASES = {
 }
 
 _ELEMENTWISE = ("jax.numpy.add", "jax.numpy.broadcast_arrays")
-MESSAGES = (
-    ErrorMessage("Incompatible shapes for broadcasting: shapes=[<*>]", _ELEMENTWISE),
-    ErrorMessage("Incompatible shapes for broadcasting: <0> and requested shape <=shape>", "jax.numpy.broadcast_to"),
-    ErrorMessage(" got incompatible shapes for broadcasting: <*>", _ELEMENTWISE),
-    ErrorMessage(
-        "Incompatible types for broadcasting: input type=<0> and requested type=<=shape>", "jax.numpy.broadcast_to"
-    ),
-    ErrorMessage(
-        "Cannot broadcast to shape with fewer dimensions: arr_shape=<0> shape=<=shape>", "jax.numpy.broadcast_to"
-    ),
-    ErrorMessage(
-        "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their corresponding dimensions in "
-        "the target broadcast shape; got operand of shape <0>, target broadcast shape <=shape>, broadcast_dimensions "
-        "<=broadcast_dimensions>",
-        "stablehlo.broadcast_in_dim",
-    ),
-    ErrorMessage("Incompatible types for matmul arguments: <0> and <1>", "jax.numpy.matmul"),
-    ErrorMessage(
-        "dot_general requires contracting dimensions to have the same shape, got (<#0>,) and (<#1>,).",
-        about="A matrix product failed, because the summed axes have different sizes.",
-    ),
-    ErrorMessage(
-        ": arrays must have the same number of dimensions, got {",
-        about="The functions of jax.lax require arrays of the same rank. The functions of jax.numpy add missing axes.",
-    ),
+MESSAGES = error_messages(
+    """
+    jax.numpy.add, jax.numpy.broadcast_arrays | Incompatible shapes for broadcasting: shapes=[<*>]
+    jax.numpy.broadcast_to | Incompatible shapes for broadcasting: <0> and requested shape <=shape>
+    jax.numpy.add, jax.numpy.broadcast_arrays | got incompatible shapes for broadcasting: <*>
+    jax.numpy.broadcast_to | Incompatible types for broadcasting: input type=<0> and requested type=<=shape>
+    jax.numpy.broadcast_to | Cannot broadcast to shape with fewer dimensions: arr_shape=<0> shape=<=shape>
+    stablehlo.broadcast_in_dim | broadcast_in_dim operand dimension sizes must either be 1, or be equal to their
+        corresponding dimensions in the target broadcast shape; got operand of shape <0>, target broadcast shape
+        <=shape>, broadcast_dimensions <=broadcast_dimensions>
+    jax.numpy.matmul | Incompatible types for matmul arguments: <0> and <1>
+    | dot_general requires contracting dimensions to have the same shape, got (<#0>,) and (<#1>,).
+        # A matrix product failed, because the summed axes have different sizes.
+    | : arrays must have the same number of dimensions, got {
+        # The functions of jax.lax require arrays of the same rank. The functions of jax.numpy add missing axes.
+    """
 )

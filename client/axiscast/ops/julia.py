@@ -7,7 +7,7 @@ combines a vector with each column of a matrix, and NumPy combines the vector wi
 
 from ..plan.alignment import Alignment, align_left
 from ..plan.plan import Shape
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Multidirectional
 from .framework import Framework, Language
 
@@ -34,7 +34,5 @@ class broadcast(Multidirectional, name="julia.broadcast"):
         return align_left(shapes)
 
 
-MESSAGES = (
-    # This message is from base/broadcast.jl. No test raises this error.
-    ErrorMessage("arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>"),
-)
+# This message is from base/broadcast.jl. No test raises this error.
+MESSAGES = error_messages("| arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>")

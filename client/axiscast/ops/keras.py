@@ -8,7 +8,7 @@ from ..plan.alignment import Conflict, align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework
 from .tensorflow import missing_choice, missing_kernel, missing_product
@@ -91,21 +91,14 @@ ALIASES = {
     )
 }
 
-MESSAGES = (
-    ErrorMessage(
-        "Cannot broadcast shape, the failure dim has value <...>, which cannot be broadcasted to <...>. Input shapes "
-        "are: <0> and <1>.",
-        "keras.ops.add",
-    ),
-    ErrorMessage("Operands could not be broadcast together with shapes <*>", "keras.ops.add"),
-    ErrorMessage(
-        "Inner dimensions (`x1.shape[-1]` and `x2.shape[-2]`) must be equal, but received `x1.shape=<0>` and "
-        "`x2.shape=<1>`",
-        "keras.ops.matmul",
-    ),
-    ErrorMessage(
-        "Inputs have incompatible shapes. Received shapes <0> and <1>",
-        about="A Keras layer that merges its inputs could not broadcast them. The shapes do not include the batch "
-        "axis.",
-    ),
+MESSAGES = error_messages(
+    """
+    keras.ops.add | Cannot broadcast shape, the failure dim has value <...>, which cannot be broadcasted to <...>.
+        Input shapes are: <0> and <1>.
+    keras.ops.add | Operands could not be broadcast together with shapes <*>
+    keras.ops.matmul | Inner dimensions (`x1.shape[-1]` and `x2.shape[-2]`) must be equal, but received
+        `x1.shape=<0>` and `x2.shape=<1>`
+    | Inputs have incompatible shapes. Received shapes <0> and <1>
+        # A Keras layer that merges its inputs could not broadcast them. The shapes do not include the batch axis.
+    """
 )

@@ -5,7 +5,7 @@ Sizes must not be negative. The rules were tested with models of one operator, r
 
 from ..plan.alignment import Alignment, Conflict, align_second_to_first, check_rank
 from ..plan.plan import Shape
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Choice, Elementwise, Unidirectional
 from .framework import MLIR, Framework
 
@@ -79,9 +79,11 @@ class PRELU(Elementwise, name="litert.PRELU"):
         return None if conflict else _of_many_axes(shapes)
 
 
-MESSAGES = (
-    ErrorMessage("Given shapes, <0> and <1>, are not broadcastable", "litert.ADD"),
-    ErrorMessage("Given shapes, <0>, <1> and <2>, are not broadcastable", "litert.SELECT_V2"),
-    ErrorMessage("Output shape must be broadcastable from input shape.", "litert.BROADCAST_TO"),
-    ErrorMessage("HaveSameShapes(input, output) was not true", "litert.PRELU"),
+MESSAGES = error_messages(
+    """
+    litert.ADD | Given shapes, <0> and <1>, are not broadcastable
+    litert.SELECT_V2 | Given shapes, <0>, <1> and <2>, are not broadcastable
+    litert.BROADCAST_TO | Output shape must be broadcastable from input shape.
+    litert.PRELU | HaveSameShapes(input, output) was not true
+    """
 )

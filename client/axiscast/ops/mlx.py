@@ -4,7 +4,7 @@ from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .aliases import aliases
 from .einsum import Einsum
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import Framework
 
@@ -77,17 +77,13 @@ ALIASES = {
     **aliases(where, "clip", "mlx.core"),
 }
 
-MESSAGES = (
-    ErrorMessage(
-        "[einsum] Cannot broadcast dimension <...> of input <...> with shape <...> to size <#>.",
-        "mlx.core.einsum",
-        about="An einsum failed: the same letter has different sizes.",
-    ),
-    ErrorMessage("[broadcast_shapes] Shapes <0> and <1> cannot be broadcast", "mlx.core.add"),
-    ErrorMessage("Cannot broadcast array of shape <0> into shape <=shape>", "mlx.core.broadcast_to"),
-    ErrorMessage(
-        "[matmul] Last dimension of first input with shape <0> must match second to last dimension of second input "
-        "with shape <1>",
-        "mlx.core.matmul",
-    ),
+MESSAGES = error_messages(
+    """
+    mlx.core.einsum | [einsum] Cannot broadcast dimension <...> of input <...> with shape <...> to size <#>.
+        # An einsum failed: the same letter has different sizes.
+    mlx.core.add | [broadcast_shapes] Shapes <0> and <1> cannot be broadcast
+    mlx.core.broadcast_to | Cannot broadcast array of shape <0> into shape <=shape>
+    mlx.core.matmul | [matmul] Last dimension of first input with shape <0> must match second to last dimension of
+        second input with shape <1>
+    """
 )

@@ -31,7 +31,7 @@ from ..wire.shapes import IntegerOrIntegers, as_list, format_shape, shorten
 from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional
 from .framework import Framework
 
@@ -370,14 +370,14 @@ ALIASES = {
 }
 
 _CHECK = "Check failed: l == 1 || r == 1: operands could not be broadcast together with shapes "
-MESSAGES = (
-    ErrorMessage(_CHECK + "<*>", "mxnet.broadcast_add"),
-    ErrorMessage("Array cannot be broadcasted from <0> to <=shape>", "mxnet.broadcast_to"),
-    ErrorMessage("Operand of shape <0> cannot be broadcasted to <=shape>", "mxnet.broadcast_to"),
-    ErrorMessage(": shape <0> is not broadcastable to <=shape>", "mxnet.np.broadcast_to"),
-    ErrorMessage("(s3 == 1 && s1 == s2): Operands could not be broadcast together.", "mxnet.np.where"),
-    ErrorMessage(
-        "Broadcasting axis must have size 1",
-        about="mxnet.broadcast_axis expands only axes of size 1, but a named axis has another size.",
-    ),
+MESSAGES = error_messages(
+    """
+    mxnet.broadcast_add | Check failed: l == 1 || r == 1: operands could not be broadcast together with shapes <*>
+    mxnet.broadcast_to | Array cannot be broadcasted from <0> to <=shape>
+    mxnet.broadcast_to | Operand of shape <0> cannot be broadcasted to <=shape>
+    mxnet.np.broadcast_to | : shape <0> is not broadcastable to <=shape>
+    mxnet.np.where | (s3 == 1 && s1 == s2): Operands could not be broadcast together.
+    | Broadcasting axis must have size 1
+        # mxnet.broadcast_axis expands only axes of size 1, but a named axis has another size.
+    """
 )

@@ -12,7 +12,7 @@ from ..wire.dimensions import DimensionOrDimensions
 from .aliases import aliases
 from .einsum import Einsum, skipped_zeros
 from .equation import Dialect, OutputEllipsis
-from .error_messages import ErrorMessage
+from .error_messages import ErrorMessage, error_messages
 from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional, MatrixProduct, Multidirectional
 from .framework import Framework
 
@@ -98,47 +98,29 @@ ALIASES = {
     **aliases(matmul, "matmul", "numpy.linalg"),
 }
 
-_REMAPPED = "operands could not be broadcast together with remapped shapes [original->remapped]: "
-_PRODUCT = "has a mismatch in its core dimension <...>, with gufunc signature (n?,k),(k,m?)->(n?,m?)"
 MESSAGES = (
-    ErrorMessage(
-        "operands could not be broadcast together with shapes <*compact>", ("numpy.add", "numpy.broadcast_arrays")
+    *error_messages(
+        """
+        numpy.add, numpy.broadcast_arrays | operands could not be broadcast together with shapes <*compact>
+        numpy.broadcast_to | non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>
+        numpy.broadcast_to | could not broadcast input array from shape <0> into shape <=shape>
+        numpy.broadcast_to | value array of shape <0> could not be broadcast to indexing result of shape <=shape>
+        numpy.broadcast_arrays | indexing arrays could not be broadcast together with shapes <*>
+            # The index arrays are broadcast against each other before they select elements.
+        numpy.broadcast_arrays | objects cannot be broadcast to a single shape. Mismatch is between arg <...> with shape
+            <0> and arg <...> with shape <1>.
+        numpy.broadcast_to | <remapped><0> and requested shape <=shape>
+        numpy.matmul | <remapped><0>->(<...>,newaxis,newaxis) <1>->(<...>,newaxis,newaxis) and requested shape
+        numpy.einsum | <remapped><0>->(<...>) <1>->(
+            # An einsum failed: the same letter has different sizes.
+        numpy.matmul | matmul: Input operand 1 has a mismatch in its core dimension <...>, with gufunc signature
+            (n?,k),(k,m?)->(n?,m?) (size <#1> is different from <#0>)
+        | input operand has more dimensions than allowed by the axis remapping
+            # numpy.broadcast_to can't remove axes: the array has more axes than the requested shape.
+        | cannot broadcast a non-scalar to a scalar array
+            # numpy.broadcast_to can't remove axes: only a scalar broadcasts to the shape ().
+        """,
+        remapped="operands could not be broadcast together with remapped shapes [original->remapped]: ",
     ),
-    ErrorMessage(
-        "non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>",
-        "numpy.broadcast_to",
-    ),
-    ErrorMessage("could not broadcast input array from shape <0> into shape <=shape>", "numpy.broadcast_to"),
-    ErrorMessage(
-        "value array of shape <0> could not be broadcast to indexing result of shape <=shape>", "numpy.broadcast_to"
-    ),
-    ErrorMessage(
-        "indexing arrays could not be broadcast together with shapes <*>",
-        "numpy.broadcast_arrays",
-        about="The index arrays are broadcast against each other before they select elements.",
-    ),
-    ErrorMessage(
-        "objects cannot be broadcast to a single shape. Mismatch is between arg <...> with shape <0> and arg <...> "
-        "with shape <1>.",
-        "numpy.broadcast_arrays",
-    ),
-    ErrorMessage(_REMAPPED + "<0> and requested shape <=shape>", "numpy.broadcast_to"),
-    ErrorMessage(
-        _REMAPPED + "<0>->(<...>,newaxis,newaxis) <1>->(<...>,newaxis,newaxis) and requested shape", "numpy.matmul"
-    ),
-    ErrorMessage(
-        _REMAPPED + "<0>->(<...>) <1>->(",
-        "numpy.einsum",
-        about="An einsum failed: the same letter has different sizes.",
-    ),
-    ErrorMessage("matmul: Input operand 1 " + _PRODUCT + " (size <#1> is different from <#0>)", "numpy.matmul"),
-    ErrorMessage("shapes <0> and <1> not aligned: ", "numpy.matmul", ranks=2),
-    ErrorMessage(
-        "input operand has more dimensions than allowed by the axis remapping",
-        about="numpy.broadcast_to can't remove axes: the array has more axes than the requested shape.",
-    ),
-    ErrorMessage(
-        "cannot broadcast a non-scalar to a scalar array",
-        about="numpy.broadcast_to can't remove axes: only a scalar broadcasts to the shape ().",
-    ),
+    ErrorMessage("shapes <0> and <1> not aligned: ", ("numpy.matmul",), ranks=2),
 )

@@ -16,7 +16,7 @@ from ..plan.plan import Shape
 from ..plan.tiling import align_copies
 from ..wire.dimensions import Dimensions
 from .aliases import aliases
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Elementwise, Tile
 from .framework import Framework, Language
 
@@ -96,18 +96,17 @@ ALIASES = {
     )
 }
 
-MESSAGES = (
-    ErrorMessage("nonconformant arguments (op1 is <0x>, op2 is <1x>)", "octave.plus"),
-    ErrorMessage("bsxfun: nonconformant dimensions: <0x> and <1x>", "octave.plus"),
-    *(
-        ErrorMessage(
-            f"operator {operator}: nonconformant arguments (op1 is <0x>, op2 is <1x>)",
-            about="A product or a division of matrices failed: the axes that are summed have different sizes.",
-        )
-        for operator in ("*", "\\", "/")
-    ),
-    ErrorMessage(
-        "=: nonconformant arguments (op1 is <0x>, op2 is <1x>)",
-        about="An assignment such as `x += y` failed: the array on its left does not expand.",
-    ),
+MESSAGES = error_messages(
+    r"""
+    octave.plus | nonconformant arguments (op1 is <0x>, op2 is <1x>)
+    octave.plus | bsxfun: nonconformant dimensions: <0x> and <1x>
+    | operator *: nonconformant arguments (op1 is <0x>, op2 is <1x>)
+        # A product or a division of matrices failed: the axes that are summed have different sizes.
+    | operator \: nonconformant arguments (op1 is <0x>, op2 is <1x>)
+        # A product or a division of matrices failed: the axes that are summed have different sizes.
+    | operator /: nonconformant arguments (op1 is <0x>, op2 is <1x>)
+        # A product or a division of matrices failed: the axes that are summed have different sizes.
+    | =: nonconformant arguments (op1 is <0x>, op2 is <1x>)
+        # An assignment such as `x += y` failed: the array on its left does not expand.
+    """
 )

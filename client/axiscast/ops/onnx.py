@@ -29,7 +29,7 @@ from ..wire.wording import axis_count
 from . import families
 from .aliases import aliases
 from .base import Op
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, summed
 from .framework import Framework
 
@@ -195,32 +195,21 @@ ALIASES = {
     **aliases(MatMul, "MatMulInteger", "onnx"),
 }
 
-_RUNNING = "Non-zero status code returned while running <node> node. Name:'<...>' Status Message: "
-MESSAGES = (
-    ErrorMessage(
-        _RUNNING + "<...>Attempting to broadcast an axis by a dimension other than 1. <#> by <#>", "onnx.{node}"
-    ),
-    ErrorMessage(
-        _RUNNING + "<...>Can broadcast 0 by 0 or 1. <#> is invalid.",
-        "onnx.{node}",
-        about="A size of 0 broadcasts only with 0 or 1.",
-    ),
-    ErrorMessage(
-        _RUNNING + "invalid expand shape",
-        "onnx.{node}",
-        about="The target of Expand does not fit the shape of its input.",
-    ),
-    ErrorMessage(_RUNNING + "<...>MatMul dimension mismatch", "onnx.{node}"),
-    ErrorMessage(_RUNNING + "<...>operand cannot broadcast on dim ", "onnx.{node}"),
-    ErrorMessage(_RUNNING + "Gemm: Invalid bias shape for broadcast", "onnx.{node}"),
-    ErrorMessage(_RUNNING + "GEMM: Dimension mismatch, ", "onnx.{node}"),
-    ErrorMessage("Op (<node>) [ShapeInferenceError] Incompatible dimensions", "onnx.{node}"),
-    ErrorMessage(
-        "Op (<node>) [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>", "onnx.{node}"
-    ),
-    ErrorMessage("(op_type:<node><...>): [ShapeInferenceError] Incompatible dimensions", "onnx.{node}"),
-    ErrorMessage(
-        "(op_type:<node><...>): [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>",
-        "onnx.{node}",
-    ),
+MESSAGES = error_messages(
+    """
+    onnx.{node} | <running><...>Attempting to broadcast an axis by a dimension other than 1. <#> by <#>
+    onnx.{node} | <running><...>Can broadcast 0 by 0 or 1. <#> is invalid.
+        # A size of 0 broadcasts only with 0 or 1.
+    onnx.{node} | <running>invalid expand shape
+        # The target of Expand does not fit the shape of its input.
+    onnx.{node} | <running><...>MatMul dimension mismatch
+    onnx.{node} | <running><...>operand cannot broadcast on dim
+    onnx.{node} | <running>Gemm: Invalid bias shape for broadcast
+    onnx.{node} | <running>GEMM: Dimension mismatch,
+    onnx.{node} | Op (<node>) [ShapeInferenceError] Incompatible dimensions
+    onnx.{node} | Op (<node>) [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>
+    onnx.{node} | (op_type:<node><...>): [ShapeInferenceError] Incompatible dimensions
+    onnx.{node} | (op_type:<node><...>): [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>
+    """,
+    running="Non-zero status code returned while running <node> node. Name:'<...>' Status Message: ",
 )

@@ -38,7 +38,7 @@ from ..wire.shapes import Integer, Integers, format_shape, shorten
 from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
-from .error_messages import ErrorMessage
+from .error_messages import ErrorMessage, error_messages
 from .families import COPIES, Elementwise, Tile
 from .framework import Framework
 
@@ -368,34 +368,28 @@ ALIASES = aliases(
 
 _NODE = "While validating node '<...>::<node> <...> (<:>) -> (<...> with friendly_name '<...>"
 MESSAGES = (
+    *error_messages(
+        """
+        openvino.{node}-1 | <where>Argument shapes are inconsistent.
+        | Input shape dimension equal <#> cannot be broadcasted (numpy mode) to <#>.
+            # A Broadcast in numpy mode failed.
+        | Broadcast incorrect target shape. Expecting either 1 or <#>. Got <#>
+            # A Broadcast in bidirectional mode failed.
+        | Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>
+            # A Broadcast in explicit mode failed.
+        | Broadcast target_shape has smaller rank <...> than arg shape
+            # Broadcast can't remove axes: its input has more axes than the target shape.
+        openvino.{node}-1 | [CPU] <node> node with name '<...>' <...>Eltwise shape infer input shapes dim index:
+        | <where>Incompatible MatMul <...> dimension
+            # A MatMul failed: its matrices, or its stacks of matrices, do not fit each other.
+        """,
+        where=_NODE,
+    ),
     ErrorMessage(
         "Check 'TRShape::merge_into(output_shape, input_shapes[1])' failed at <...>: "
         + _NODE
         + "Argument shapes are inconsistent.",
-        "openvino.{node}-1",
+        ("openvino.{node}-1",),
         attributes={"auto_broadcast": "none"},
-    ),
-    ErrorMessage(_NODE + "Argument shapes are inconsistent.", "openvino.{node}-1"),
-    ErrorMessage(
-        "Input shape dimension equal <#> cannot be broadcasted (numpy mode) to <#>.",
-        about="A Broadcast in numpy mode failed.",
-    ),
-    ErrorMessage(
-        "Broadcast incorrect target shape. Expecting either 1 or <#>. Got <#>",
-        about="A Broadcast in bidirectional mode failed.",
-    ),
-    ErrorMessage(
-        "Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>", about="A Broadcast in explicit mode failed."
-    ),
-    ErrorMessage(
-        "Broadcast target_shape has smaller rank <...> than arg shape ",
-        about="Broadcast can't remove axes: its input has more axes than the target shape.",
-    ),
-    ErrorMessage(
-        "[CPU] <node> node with name '<...>' <...>Eltwise shape infer input shapes dim index: ", "openvino.{node}-1"
-    ),
-    ErrorMessage(
-        _NODE + "Incompatible MatMul <...> dimension",
-        about="A MatMul failed: its matrices, or its stacks of matrices, do not fit each other.",
     ),
 )

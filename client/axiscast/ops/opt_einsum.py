@@ -4,7 +4,7 @@ from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .einsum import Einsum, skipped_zeros, without_leading_zeros
 from .equation import Dialect
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .framework import Framework
 
 FRAMEWORK = Framework(order=145, reference=("opt_einsum", "3.4.0"), preamble="", transpose="", reshape="")
@@ -32,10 +32,9 @@ def _without_zeros_before_ones(sizes: Shape) -> Shape:
     return without_leading_zeros(sizes) if {*sizes} <= {0, 1} else sizes
 
 
-MESSAGES = (
-    ErrorMessage(
-        "Size of label '<...>' for operand <...> (<#>) does not match previous terms (<#>).",
-        "opt_einsum.contract",
-        about="An einsum failed: the same letter has different sizes.",
-    ),
+MESSAGES = error_messages(
+    """
+    opt_einsum.contract | Size of label '<...>' for operand <...> (<#>) does not match previous terms (<#>).
+        # An einsum failed: the same letter has different sizes.
+    """
 )

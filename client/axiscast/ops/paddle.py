@@ -17,7 +17,7 @@ from ..wire.shapes import as_list
 from .aliases import aliases
 from .einsum import Einsum
 from .equation import ELLIPSIS, Dialect, OutputEllipsis, ParsedEquation
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import (
     COPIES,
     Choice,
@@ -201,49 +201,28 @@ ALIASES = {
     **aliases(tile, "tile", "paddle.Tensor"),
 }
 
-MESSAGES = (
-    ErrorMessage(
-        "Same label have different shapes for label: `<...>` [Hint: Expected (*labelshape)[c] == op_dim[dim_ptr], but "
-        "received (*labelshape)[c]:<#> != op_dim[dim_ptr]:<#>",
-        "paddle.einsum",
-        about="An einsum failed: the same letter has different sizes.",
-    ),
-    ErrorMessage(
-        "Operands could not be broadcast together with the shape of X = <0> and the shape of Y = <1>", "paddle.add"
-    ),
-    ErrorMessage("The shape of tensor a <0>:<...> must match shape of tensor b <1>:", "paddle.add"),
-    ErrorMessage(
-        "The shape of tensor assigned value must match the shape of target shape: <0>, but now shape is <=shape>",
-        "paddle.expand",
-    ),
-    ErrorMessage(
-        "The shape of broadcast output <0> is different from that of inplace tensor <=shape> in the Inplace operation",
-        "paddle.expand",
-    ),
-    ErrorMessage(
-        "The value (<#>) of the non-singleton dimension does not match the corresponding value (<#>) in shape for "
-        "expand_v2 op",
-        about="An expand failed: a size of the tensor is neither 1 nor the size of the target.",
-    ),
-    ErrorMessage(
-        "The value (<#0>) of the non-singleton dimension does not match the corresponding value (<#1>) in shape for "
-        "expand_as_v2 op",
-        "paddle.expand_as",
-    ),
-    ErrorMessage(
-        "BroadcastTensorsOp inputs does not satisfy bcast semantics, <...>dim_size[<#>] != target_dim_size[<#>]",
-        "paddle.broadcast_tensors",
-    ),
-    ErrorMessage(
-        "In operator matmul, the <...> dimension of Input(X) must be equal to <...>dimension of Input(X) is [<#0>], "
-        "and the <...> dimension of Input(Y) is [<#1>]",
-        "paddle.matmul",
-    ),
-    ErrorMessage(
-        "but received X_broadcast's shape[<...>] = [<#0>]received Y_broadcast's shape[<...>] = [<#1>]", "paddle.matmul"
-    ),
-    ErrorMessage(
-        "The number of elements (<...>) of 'shape' for expand_v2 op must be greater than or equal to the rank",
-        about="An expand can't remove axes: the tensor has more axes than the requested shape.",
-    ),
+MESSAGES = error_messages(
+    """
+    paddle.einsum | Same label have different shapes for label: `<...>` [Hint: Expected (*labelshape)[c] ==
+        op_dim[dim_ptr], but received (*labelshape)[c]:<#> != op_dim[dim_ptr]:<#>
+        # An einsum failed: the same letter has different sizes.
+    paddle.add | Operands could not be broadcast together with the shape of X = <0> and the shape of Y = <1>
+    paddle.add | The shape of tensor a <0>:<...> must match shape of tensor b <1>:
+    paddle.expand | The shape of tensor assigned value must match the shape of target shape: <0>, but now shape is
+        <=shape>
+    paddle.expand | The shape of broadcast output <0> is different from that of inplace tensor <=shape> in the
+        Inplace operation
+    | The value (<#>) of the non-singleton dimension does not match the corresponding value (<#>) in shape for
+        expand_v2 op
+        # An expand failed: a size of the tensor is neither 1 nor the size of the target.
+    paddle.expand_as | The value (<#0>) of the non-singleton dimension does not match the corresponding value (<#1>)
+        in shape for expand_as_v2 op
+    paddle.broadcast_tensors | BroadcastTensorsOp inputs does not satisfy bcast semantics, <...>dim_size[<#>] !=
+        target_dim_size[<#>]
+    paddle.matmul | In operator matmul, the <...> dimension of Input(X) must be equal to <...>dimension of Input(X)
+        is [<#0>], and the <...> dimension of Input(Y) is [<#1>]
+    paddle.matmul | but received X_broadcast's shape[<...>] = [<#0>]received Y_broadcast's shape[<...>] = [<#1>]
+    | The number of elements (<...>) of 'shape' for expand_v2 op must be greater than or equal to the rank
+        # An expand can't remove axes: the tensor has more axes than the requested shape.
+    """
 )

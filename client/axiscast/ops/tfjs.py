@@ -15,7 +15,7 @@ from ..plan.alignment import Conflict, align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
-from .error_messages import ErrorMessage
+from .error_messages import ErrorMessage, error_messages
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework, Language
 
@@ -112,14 +112,18 @@ ALIASES = {
 }
 
 MESSAGES = (
-    ErrorMessage("Operands could not be broadcast together with shapes <0,> and <1,>.", "tfjs.add"),
-    ErrorMessage("broadcastTo(): <0> cannot be broadcast to <=shape>.", "tfjs.broadcastTo"),
-    ErrorMessage("broadcastTo(): shape.length=<...> < input.rank=", "tfjs.broadcastTo"),
+    *error_messages(
+        """
+        tfjs.add | Operands could not be broadcast together with shapes <0,> and <1,>.
+        tfjs.broadcastTo | broadcastTo(): <0> cannot be broadcast to <=shape>.
+        tfjs.broadcastTo | broadcastTo(): shape.length=<...> < input.rank=
+        """
+    ),
     *(
         ErrorMessage(
             "Error in matMul: inner shapes (<...>) and (<...>) of Tensors with shapes <0,> and <1,> and "
             f"transposeA={json.dumps(a)} and transposeB={json.dumps(b)} must match",
-            "tfjs.matMul",
+            ("tfjs.matMul",),
             attributes={"transposeA": a, "transposeB": b},
         )
         for a, b in product((False, True), repeat=2)

@@ -8,7 +8,7 @@ from ..plan.alignment import Alignment, Conflict, align_padding, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.shapes import as_list
 from .aliases import aliases
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import Choice, Elementwise, LenientUnidirectionalKeeping, MatrixProduct
 from .framework import Framework
 
@@ -72,8 +72,10 @@ ALIASES = {
     **aliases(expand, "expand", "tinygrad.Tensor"),
 }
 
-MESSAGES = (
-    ErrorMessage("objects cannot be broadcast to a single shape (<*>)", ("tinygrad.add", "tinygrad.where")),
-    ErrorMessage("cannot broadcast <0> to new_shape=<=shape>", "tinygrad.expand"),
-    ErrorMessage("cannot dot <0> and <1>", "tinygrad.matmul"),
+MESSAGES = error_messages(
+    """
+    tinygrad.add, tinygrad.where | objects cannot be broadcast to a single shape (<*>)
+    tinygrad.expand | cannot broadcast <0> to new_shape=<=shape>
+    tinygrad.matmul | cannot dot <0> and <1>
+    """
 )

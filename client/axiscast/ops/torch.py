@@ -18,7 +18,7 @@ from .aliases import aliases
 from .base import Op
 from .einsum import Einsum
 from .equation import Dialect
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .families import COPIES, Elementwise, LenientTile, MatrixProduct, Multidirectional, UnidirectionalLike
 from .framework import Framework
 
@@ -177,41 +177,28 @@ ALIASES = {
     **aliases(repeat, "repeat", "torch.Tensor"),
 }
 
-MESSAGES = (
-    ErrorMessage(
-        "einsum(): subscript <...> has size <#1> for operand <...> which does not broadcast with previously seen size "
-        "<#0>",
-        "torch.einsum",
-        about="An einsum failed: the same letter has different sizes.",
-    ),
-    ErrorMessage("The size of tensor a (<#0>) must match the size of tensor b (<#1>) at non-singleton dimension <@>"),
-    ErrorMessage(
-        "The expanded size of the tensor (<...>) must match the existing size (<...>) at non-singleton dimension "
-        "<...>. Target sizes: <=size>. Tensor sizes: <0>",
-        "torch.expand",
-    ),
-    ErrorMessage("expand(torch.<...>{<0>}, size=<=size>): the number of sizes provided", "torch.expand"),
-    ErrorMessage("output with shape <=size> doesn't match the broadcast shape <0>", "torch.expand"),
-    ErrorMessage("value tensor of shape <0> cannot be broadcast to indexing result of shape <=size>", "torch.expand"),
-    ErrorMessage(
-        "indexing tensors could not be broadcast together with shapes <*>",
-        "torch.broadcast_tensors",
-        about="The index tensors are broadcast against each other before they select elements.",
-    ),
-    ErrorMessage(
-        "Attempting to broadcast a dimension of length <...> at <...>! Mismatching argument at index <...> had <1>; "
-        "but expected shape should be broadcastable to <0>",
-        "torch.broadcast_tensors",
-    ),
-    ErrorMessage(
-        "Using a target size (<1>) that is different to the input size (<0>). This will likely lead to incorrect "
-        "results",
-        "torch.broadcast_tensors",
-        about="The loss broadcasts its input and target against each other, which is wrong unless you want all pairs.",
-    ),
-    ErrorMessage("shapes cannot be multiplied (<0x> and <1x>)", "torch.matmul"),
-    ErrorMessage("a and b must have same reduction dim, but got <0> X <1>", "torch.matmul"),
-    ErrorMessage("Value is not broadcastable with batch_shape+event_shape: <0> vs <1>", "torch.broadcast_tensors"),
-    ErrorMessage("multi_dot(): tensors <...> with shapes <0> and <1> cannot be multiplied", "torch.matmul"),
-    ErrorMessage("size mismatch, got input (<...>), mat (<0x>), vec (<1x>)", "torch.matmul"),
+MESSAGES = error_messages(
+    """
+    torch.einsum | einsum(): subscript <...> has size <#1> for operand <...> which does not broadcast with
+        previously seen size <#0>
+        # An einsum failed: the same letter has different sizes.
+    | The size of tensor a (<#0>) must match the size of tensor b (<#1>) at non-singleton dimension <@>
+    torch.expand | The expanded size of the tensor (<...>) must match the existing size (<...>) at non-singleton
+        dimension <...>. Target sizes: <=size>. Tensor sizes: <0>
+    torch.expand | expand(torch.<...>{<0>}, size=<=size>): the number of sizes provided
+    torch.expand | output with shape <=size> doesn't match the broadcast shape <0>
+    torch.expand | value tensor of shape <0> cannot be broadcast to indexing result of shape <=size>
+    torch.broadcast_tensors | indexing tensors could not be broadcast together with shapes <*>
+        # The index tensors are broadcast against each other before they select elements.
+    torch.broadcast_tensors | Attempting to broadcast a dimension of length <...> at <...>! Mismatching argument at
+        index <...> had <1>; but expected shape should be broadcastable to <0>
+    torch.broadcast_tensors | Using a target size (<1>) that is different to the input size (<0>). This will likely
+        lead to incorrect results
+        # The loss broadcasts its input and target against each other, which is wrong unless you want all pairs.
+    torch.matmul | shapes cannot be multiplied (<0x> and <1x>)
+    torch.matmul | a and b must have same reduction dim, but got <0> X <1>
+    torch.broadcast_tensors | Value is not broadcastable with batch_shape+event_shape: <0> vs <1>
+    torch.matmul | multi_dot(): tensors <...> with shapes <0> and <1> cannot be multiplied
+    torch.matmul | size mismatch, got input (<...>), mat (<0x>), vec (<1x>)
+    """
 )

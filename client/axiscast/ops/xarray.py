@@ -18,7 +18,7 @@ from ..plan.resolution import resolve
 from ..wire.shapes import StopAtFirstError, format_shape, in_order, shorten
 from .aliases import aliases
 from .base import Op
-from .error_messages import ErrorMessage
+from .error_messages import error_messages
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -229,17 +229,13 @@ ALIASES = {
     **aliases(broadcast, "where", "xarray", inputs=3, outputs="1"),
 }
 
-MESSAGES = (
-    ErrorMessage(
-        "cannot reindex or align along dimension '<...>' because of conflicting dimension sizes: {<#>, <#>}",
-        about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
-    ),
-    ErrorMessage(
-        "conflicting sizes for dimension '<...>': length <#0> on <...> and length <#1> on",
-        about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
-    ),
-    ErrorMessage(
-        "operands cannot be broadcast together with mismatched lengths for dimension '<...>': (<#0>, <#1>)",
-        about="Dimensions of the same name must have the same size: xarray does not expand dimensions.",
-    ),
+MESSAGES = error_messages(
+    """
+    | cannot reindex or align along dimension '<...>' because of conflicting dimension sizes: {<#>, <#>}
+        # Dimensions of the same name must have the same size: xarray does not expand dimensions.
+    | conflicting sizes for dimension '<...>': length <#0> on <...> and length <#1> on
+        # Dimensions of the same name must have the same size: xarray does not expand dimensions.
+    | operands cannot be broadcast together with mismatched lengths for dimension '<...>': (<#0>, <#1>)
+        # Dimensions of the same name must have the same size: xarray does not expand dimensions.
+    """
 )
