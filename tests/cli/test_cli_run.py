@@ -53,6 +53,15 @@ def test_an_unrelated_error_is_unchanged(tmp_path: Path) -> None:
     assert (status, printed.splitlines()[-1]) == (1, "KeyError: 'key'")
 
 
+def test_an_error_in_a_thread_is_explained(tmp_path: Path) -> None:
+    code = "import threading, numpy as np\nx, y = np.ones((4, 6)), np.ones(4)\n"
+    code += "threading.Thread(target=lambda: x * y).start()\n"
+    (tmp_path / "script.py").write_text(code)
+    status, _, printed = axiscast_run_of(tmp_path)
+    assert status == 0
+    assert "axiscast: x * y: x (4, 6) float64, y (4,) float64. Reshape y to (4, 1), y[:, None]." in printed
+
+
 def test_a_missing_script_exits_with_2(tmp_path: Path) -> None:
     status, _, printed = axiscast(tmp_path, "missing.py")
     assert status == 2

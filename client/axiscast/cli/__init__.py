@@ -10,24 +10,33 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import click
 
 from .. import __version__
-from .broadcast import broadcast_command
-from .check import check_command
-from .compare import compare_command
-from .failures import OUTPUT_FAILED, CommandFailure, report_failures
-from .ops import ops_command
-from .run import run_command
-from .serve import serve_command
-from .translate import translate_command
-from .why import why_command
+from .exit_statuses import OUTPUT_FAILED, CommandFailure
+from .failures import report_failures
+
+COMMANDS = ("broadcast", "check", "compare", "ops", "run", "serve", "translate", "why")
+"""The names of the commands. The module of a command has the same name, and is imported if the command is used."""
 
 
 class CommandGroup(click.Group):
     """The group of all commands. Unlike in click, interrupts and write errors have their own exit statuses."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f".{name}", __name__), f"{name}_command")
+        assert command.callback is not None
+        if not hasattr(command.callback, "__wrapped__"):
+            command.callback = report_failures()(command.callback)
+        return command
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _exit_statuses():
@@ -60,10 +69,3 @@ def main() -> None:
     For completion in bash, run eval "$(_AXISCAST_COMPLETE=bash_source axiscast)". For zsh, use zsh_source. For fish,
     run _AXISCAST_COMPLETE=fish_source axiscast | source.
     """
-
-
-_COMMANDS = (serve_command, check_command, broadcast_command, compare_command, translate_command, why_command)
-for command in (*_COMMANDS, run_command, ops_command):
-    assert command.callback is not None
-    command.callback = report_failures()(command.callback)
-    main.add_command(command)

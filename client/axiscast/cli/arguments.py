@@ -19,6 +19,7 @@ from ..messages.validation import M, validate
 from ..ops import ALIASES, OPS, op_class
 from ..wire.shapes import parse_shape
 from ..wire.wording import close_matches, did_you_mean
+from .exit_statuses import SERVICE_URL
 
 if TYPE_CHECKING:
     from ..client.client import Client
@@ -28,8 +29,6 @@ T = TypeVar("T")
 
 API_KEY = "axiscast.api_key"
 """The key under which click's context stores the value of --api-key."""
-SERVICE_URL = "axiscast.url"
-"""The key under which click's context stores the URL of the service."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
 """The pattern of command-line arguments that look like file names."""
 UNSET_VARIABLE_HINT = ". Is a shell variable unset?"

@@ -21,7 +21,7 @@ from ..ops import Op
 from ..wire.shapes import format_shape
 from .arguments import client_for, op_from_options, op_options, option_name, service_options, validated_request
 from .backend import backend_for, run_check
-from .failures import OUTPUT_FAILED, CommandFailure
+from .exit_statuses import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, color_answer
 
 if TYPE_CHECKING:

@@ -9,18 +9,7 @@ from contextlib import contextmanager
 import click
 
 from ..wire.problems import Problem
-from .arguments import SERVICE_URL, CommandNotation
-
-OUTPUT_FAILED = 2
-"""The exit status of a command whose output can't be written."""
-
-
-class CommandFailure(click.ClickException):
-    """A failure that wrong arguments did not cause. It has its own exit status."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.exit_code = status  # type: ignore[misc]  # click declares `exit_code` as a class variable
+from .exit_statuses import SERVICE_URL, CommandFailure
 
 
 @contextmanager
@@ -56,6 +45,8 @@ def _in_command_line_notation(detail: str, pointer: str | None) -> str:
 
     A message begins with a field name if, for example, a service has sent the message.
     """
+    from .arguments import CommandNotation
+
     location = (pointer or "")[1:]
     if not location or not detail.startswith(f"{location}: "):
         return detail

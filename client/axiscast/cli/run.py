@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import builtins
 import sys
-import traceback
+import threading
 from contextlib import AbstractContextManager, nullcontext
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -27,25 +29,42 @@ def run_command(script: str, arguments: tuple[str, ...], watch: bool) -> None:
 
     The exit status is that of the script.
     """
+    path = Path(script).absolute()
     module = ModuleType("__main__")
-    module.__file__ = script
+    module.__dict__.update(
+        __annotations__={},
+        __builtins__=builtins,
+        __cached__=None,
+        __file__=str(path),
+        __loader__=SourceFileLoader("__main__", str(path)),
+    )
     sys.modules["__main__"] = module
     sys.argv = [script, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
-    with open(script, "rb") as file:
-        source = file.read()
-    watching = _watching(watch)
-    try:
-        with watching:
-            exec(compile(source, script, "exec"), module.__dict__)
-    except Exception as error:
-        from ..explanation.exceptions import add_why
+    sys.path[0] = str(path.resolve().parent)
+    print_thread_error = threading.excepthook
 
-        own = error.__traceback__
-        error.__traceback__ = own.tb_next if own is not None else None  # leave out the frame of this file
+    def explain_thread_error(error: threading.ExceptHookArgs) -> None:
+        _explain(error.exc_value)
+        print_thread_error(error)
+
+    threading.excepthook = explain_thread_error
+    with _watching(watch):
+        try:
+            exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), module.__dict__)
+        except (Exception, KeyboardInterrupt) as error:
+            own = error.__traceback__
+            error.__traceback__ = own.tb_next if own is not None else None  # leave out the frame of this file
+            _explain(error)
+            sys.excepthook(type(error), error, error.__traceback__)
+            sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _explain(error: BaseException | None) -> None:
+    """Add the explanation to an exception. It is loaded here, because most scripts do not fail."""
+    from ..explanation.exceptions import add_why
+
+    if isinstance(error, Exception):
         add_why(error)
-        traceback.print_exception(error)
-        sys.exit(1)
 
 
 def _watching(watch: bool) -> AbstractContextManager[object]:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ..messages import CheckAnswer
-from .failures import OUTPUT_FAILED, CommandFailure
+from .exit_statuses import OUTPUT_FAILED, CommandFailure
 
 _COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}
 """The color for each kind of output line. The key is the first word of the line."""

@@ -17,6 +17,8 @@ from .frame_values import FRAMEWORK_PACKAGES, module_name
 from .static_shapes import operation
 
 _MAX_CAUSES = 10
+_MAX_TEXT = 2**15
+"""The number of characters that are searched at the start and at the end of a message."""
 _ONE_HOT = {
     "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
     "jax": "use jax.nn.one_hot({labels}, {classes})",
@@ -87,9 +89,11 @@ def _text(error: BaseException) -> str:
     """Return the message of an exception. Only code of known frameworks may run to compute the message."""
     package = module_name(type(error)).partition(".")[0]
     if package in FRAMEWORK_PACKAGES:
-        return str(error)
-    arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
-    return "\n".join(argument for argument in arguments if type(argument) is str)
+        text = str(error)
+    else:
+        arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
+        text = "\n".join(argument for argument in arguments if type(argument) is str)
+    return text if len(text) <= 2 * _MAX_TEXT else f"{text[:_MAX_TEXT]}\n{text[-_MAX_TEXT:]}"
 
 
 def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
