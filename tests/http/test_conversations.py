@@ -13,7 +13,7 @@ from axiscast_service.http.hooks import Hooks
 from axiscast_service.http.limits import Connections
 from axiscast_service.http.protocol import HTTPProtocol
 
-SEEDS = range(8)
+SEEDS = range(4)
 CONVERSATIONS = 150
 """The number of conversations for each seed."""
 
