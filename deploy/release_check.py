@@ -58,7 +58,7 @@ def check_changelog(root: Path, version: str, today: date) -> Iterator[str]:
     dates = {heading[1]: heading[2] for heading in headings if heading[1] != "Unreleased"}
     newest = next(iter(dates), None)
     if re.search(r"^[-*#]", sections.pop("Unreleased", ""), re.MULTILINE):
-        yield f"fix CHANGELOG.md: move the changes of [Unreleased] to [{version}]"
+        yield f"owner: CHANGELOG.md: move the changes of [Unreleased] to [{version}]"
     elif newest != version:
         yield f"fix CHANGELOG.md: the newest release is [{newest}], but pyproject.toml has {version!r}"
     for name, written in dates.items():
