@@ -60,8 +60,7 @@ gc.disable()  # while tests are found, little is garbage, and looking for it tak
 def pytest_collection_finish() -> None:
     """Exempt all objects that exist after collection from garbage collection."""
     gc.enable()
-    gc.collect()
-    gc.freeze()
+    collect_new()
 
 
 # --- processes ------------------------------------------------------------------------------------
@@ -276,9 +275,15 @@ def _wait_until_ready(url: str, process: Service, verify: ssl.SSLContext) -> Non
         assert wait_for(ready), "the service did not become ready"
 
 
+def collect_new() -> None:
+    """Collect garbage, and exempt what is left. The next collection then looks only at newer objects."""
+    gc.collect()
+    gc.freeze()
+
+
 def taken(work: Callable[[], Any]) -> int:
     """Return the peak of the memory in bytes that Python and NumPy allocate during a call."""
-    gc.collect()
+    collect_new()
     tracemalloc.start()
     try:
         work()
@@ -292,7 +297,7 @@ def taken(work: Callable[[], Any]) -> int:
 
 def kept(work: Callable[[], Any]) -> int:
     """Return the memory in bytes that Python and NumPy still hold after a call."""
-    gc.collect()
+    collect_new()
     tracemalloc.start()
     try:
         work()
