@@ -4,7 +4,9 @@
 
 Two services run with their defaults. Honest callers send requests to the first service. In the control, the attack is
 aimed at the second service, so the machine is equally busy. In the measurement, the attack is aimed at the first. The
-table shows, for each kind of honest request, the share that was answered with 200, and the time of a response.
+table shows, in the control and in the measurement, the largest memory of the attacked service with its socket buffers.
+It then shows, for each kind of honest request, the share that was answered with 200, and the 99th percentile of the
+time.
 `--source` measures the service of another working tree, for figures from before a change.
 
 All traffic goes to loopback. The attacks and the honest callers run in processes of their own.
@@ -23,11 +25,11 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from harness import destination, free_port
@@ -52,6 +54,8 @@ LONG_STREAM = post(
 )
 SHORT_STREAM = LONG_STREAM.replace(b"67108864", b" 1048576")
 COMPARE = post("/v1/compare", b'{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}')
+SYMBOLIC = post("/v1/compare", json.dumps({"inputs": [[f"N{number}"] for number in range(15)]}).encode())
+HALF_UPLOAD = post("/v1/broadcast", bytes(8 * MIB))[: 4 * MIB]
 UPLOAD = post("/v1/check", b'{"inputs": [[3]]}'.ljust(4 * MIB))
 HONEST = {
     "livez": get("/livez"),
@@ -87,11 +91,6 @@ def service(source: Path | None, **settings: str) -> Iterator[subprocess.Popen[b
     finally:
         process.kill()
         process.communicate()
-
-
-def processor_seconds(process: subprocess.Popen[bytes]) -> float:
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(process: subprocess.Popen[bytes]) -> int:
@@ -213,6 +212,28 @@ async def grown_window(port: int) -> None:
         await asyncio.sleep(3600)
 
 
+async def half_upload(port: int) -> None:
+    """Upload the first half of 8 MiB."""
+    async with connected(port) as connection:
+        await asyncio.get_running_loop().sock_sendall(connection, HALF_UPLOAD)
+        await asyncio.sleep(3600)
+
+
+async def unread_pipeline(port: int) -> None:
+    """Pipeline requests and read nothing. Every twentieth connection holds the first half of an upload instead."""
+    global opened
+    opened += 1
+    if opened % 20 == 0:
+        await half_upload(port)
+    loop = asyncio.get_running_loop()
+    async with connected(port) as connection:
+        await loop.sock_sendall(connection, get("/v1/ops") * (MIB // len(get("/v1/ops"))))
+        await asyncio.sleep(3600)
+
+
+opened = 0
+
+
 async def idle_connections(port: int, per_second: int = 100) -> None:
     """Open this many connections in each second, and send nothing. All of them stay open."""
     kept = []
@@ -248,6 +269,22 @@ async def pipeline(port: int) -> None:
             await one_response(reader)
 
 
+async def symbolic_compare(port: int) -> None:
+    """Compare shapes with 15 names on one axis, one request after another."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    while True:
+        writer.write(SYMBOLIC)
+        await one_response(reader)
+
+
+async def log_lines(port: int) -> None:
+    """Send checks, each of which is logged, one after another."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    while True:
+        writer.write(HONEST["check"])
+        await one_response(reader)
+
+
 async def again_and_again(attack: Callable[[int], Awaitable[None]], port: int) -> None:
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -265,22 +302,38 @@ def attacker(attack: Callable[[int], Awaitable[None]], count: int, port: int, se
 
 
 CALLERS = ["livez", "check", "page", "stream"]
-KINDS: dict[str, tuple[Callable[[int], Awaitable[None]], int, list[str], int]] = {
-    # name: the attack, how many run at the same time, the honest requests, and how many honest connections are kept
-    "slow-readers": (slow_reader, 64, CALLERS, 0),
-    "many-slow-readers": (slow_reader, 300, CALLERS, 0),
-    "windows": (grown_window, 100, ["livez", "check"], 0),
-    "churn": (idle_connections, 8, ["livez", "check"], 160),
-    "abandoned": (abandoned_compare, 18, ["livez", "compare"], 0),
-    "pipelines": (pipeline, 200, ["livez", "compare"], 0),
+
+
+class Kind(NamedTuple):
+    """An attack, the number of tasks that run it, and what the honest callers send meanwhile."""
+
+    attack: Callable[[int], Awaitable[None]]
+    count: int
+    callers: list[str]
+    kept: int = 0
+    """The number of honest connections that stay open."""
+    settings: Mapping[str, str] = {}
+
+
+KINDS = {
+    "slow-readers": Kind(slow_reader, 64, CALLERS),
+    "many-slow-readers": Kind(slow_reader, 300, CALLERS),
+    "windows": Kind(grown_window, 100, ["livez", "check"]),
+    "unread": Kind(unread_pipeline, 900, ["livez", "check"]),
+    "churn": Kind(idle_connections, 8, ["livez", "check"], kept=160),
+    "abandoned": Kind(abandoned_compare, 18, ["livez", "compare"]),
+    "pipelines": Kind(pipeline, 200, ["livez", "compare"]),
+    "symbolic": Kind(symbolic_compare, 8, ["livez", "compare"]),
+    # Nobody reads the log of a service. The honest callers are probes, which are not logged.
+    "stalled-log": Kind(log_lines, 2, ["livez"], settings={"access_log": "true"}),
 }
 
 
 def measured(kind: str, seconds: float, source: Path | None = None, scale: float = 1) -> dict[str, Any]:
     """Return what honest callers see in the control and under the attack, and the largest memory under attack."""
-    attack, count, callers, kept = KINDS[kind]
+    attack, count, callers, kept, settings = KINDS[kind]
     context, rows = get_context("spawn"), {}
-    with service(source) as first, service(source) as second:
+    with service(source, **settings) as first, service(source, **settings) as second:
         for name, target in (("control", second), ("attack", first)):
             results = context.Queue()
             processes = [
@@ -301,49 +354,21 @@ def measured(kind: str, seconds: float, source: Path | None = None, scale: float
     return rows
 
 
-def symbolic(source: Path | None = None) -> dict[str, float]:
-    """Return the processor milliseconds of the service for requests with names on one axis."""
-    figures = {}
-    with service(source) as running:
-        for count in (2, 6, 10, 15, 20):
-            inputs = [[f"N{number}"] for number in range(count)]
-            rows = {"requests": [{"inputs": [[f"N{row}x{number}"] for number in range(15)]} for row in range(400)]}
-            for path, value in (("compare", {"inputs": inputs}), ("check", {"inputs": inputs}), ("check/batch", rows)):
-                if path == "check/batch" and count != 15:
-                    continue
-                request = post(f"/v1/{path}", json.dumps(value).encode())
-                asyncio.run(call(running.port, request))
-                calls = 1 if path == "check/batch" else 10
-                start = processor_seconds(running)
-                for _ in range(calls):
-                    asyncio.run(call(running.port, request))
-                spent = 1000 * (processor_seconds(running) - start) / calls
-                figures[f"{path}, {count} names"] = round(spent, 1)
-    return figures
-
-
-def stalled_log(source: Path | None = None, requests: int = 20_000) -> dict[str, Any]:
-    """Return how many of these requests, and whether probes, are answered while nobody reads the log."""
-    with (
-        service(source, access_log="true", log_format="json") as running,
-        socket.create_connection((HOST, running.port)) as connection,
-    ):
-        connection.settimeout(5)
-        answered = 0
-        with suppress(TimeoutError):
-            for _ in range(requests):
-                connection.sendall(HONEST["check"])
-                answered += connection.recv(2**16).startswith(b"HTTP/1.1 200")
-        try:
-            status = asyncio.run(asyncio.wait_for(call(running.port, get("/readyz")), 5))
-        except TimeoutError:
-            status = 0
-        return {"requests": requests, "answered": answered, "readyz": status}
+def table(kind: str, rows: dict[str, Any]) -> str:
+    """Return the figures as lines: the share of answered calls and the 99th percentile, in the control and attacked."""
+    lines = [f"{kind}: {rows['control: MiB with socket buffers']} and {rows['attack: MiB with socket buffers']} MiB"]
+    for name in rows["control"]:
+        figures = [
+            f"{row['answered']:7.1%} of {row['calls']:4} in {row['p99_ms']:6.0f} ms"
+            for row in (rows["control"][name], rows["attack"][name])
+        ]
+        lines.append(f"  {name:16}{figures[0]} | {figures[1]}  {rows['attack'][name]['others'] or ''}")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinds", nargs="*", choices=[*KINDS, "symbolic", "stalled-log"])
+    parser.add_argument("--kinds", nargs="*", choices=KINDS)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--source", type=Path, help="a working tree, whose service is measured")
     parser.add_argument("-o", "--output", type=destination)
@@ -352,14 +377,9 @@ def main() -> None:
     with ExitStack() as stack:
         if options.output:
             stack.callback(lambda: options.output.write_text(json.dumps(found, indent=1) + "\n"))
-        for kind in options.kinds or [*KINDS, "symbolic", "stalled-log"]:
-            if kind == "symbolic":
-                found[kind] = symbolic(options.source)
-            elif kind == "stalled-log":
-                found[kind] = stalled_log(options.source)
-            else:
-                found[kind] = measured(kind, options.seconds, options.source)
-            print(kind, json.dumps(found[kind], indent=1), flush=True)
+        for kind in options.kinds or KINDS:
+            found[kind] = measured(kind, options.seconds, options.source)
+            print(table(kind, found[kind]), flush=True)
 
 
 if __name__ == "__main__":
