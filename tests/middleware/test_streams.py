@@ -5,30 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from conversation import Unhurried
 
 from axiscast.wire.problems import Problem
-from axiscast_service.middleware import streams
 from axiscast_service.middleware.admission import AdmissionMiddleware
-from axiscast_service.middleware.streams import SCARCE_BYTES_PER_SECOND, Stream, Streams
+from axiscast_service.middleware.streams import MIN_SECONDS, SCARCE_BYTES_PER_SECOND, Stream, Streams
 from axiscast_service.runtime.budget import MemoryBudget
 from axiscast_service.runtime.work_queue import WorkQueue
 
 FAST, SLOW = 2 * SCARCE_BYTES_PER_SECOND, SCARCE_BYTES_PER_SECOND // 2
 
 
-class Clock:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
-        monkeypatch.setattr(streams, "monotonic", lambda: self.now)
-
-
 class Reader:
     """A client that reads at a constant rate from now on."""
 
-    def __init__(self, clock: Clock, peer: str, rate: float, nbytes: int = 0) -> None:
+    def __init__(self, clock: Unhurried, peer: str, rate: float, nbytes: int = 0) -> None:
         start = clock.now
         self.cut_for = ""
         self.stream = Stream(peer, nbytes, lambda: int((clock.now - start) * rate), self._cut)
@@ -37,12 +32,19 @@ class Reader:
         self.cut_for = reason
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    return Clock(monkeypatch)
+def in_loop(test: Callable[[Unhurried], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Return a test that runs in an event loop, which is also its clock."""
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=Unhurried) as runner:
+            loop = runner.get_loop()
+            assert isinstance(loop, Unhurried)
+            runner.run(test(loop))
+
+    return run
 
 
-def fill(clock: Clock, every: Streams, *readers: tuple[str, float]) -> list[Reader]:
+def fill(clock: Unhurried, every: Streams, *readers: tuple[str, float]) -> list[Reader]:
     found = [Reader(clock, *reader) for reader in readers]
     for reader in found:
         every.begin(reader.stream)
@@ -50,7 +52,7 @@ def fill(clock: Clock, every: Streams, *readers: tuple[str, float]) -> list[Read
     return found
 
 
-def begin(clock: Clock, every: Streams, peer: str, nbytes: int = 0) -> Reader:
+def begin(clock: Unhurried, every: Streams, peer: str, nbytes: int = 0) -> Reader:
     newcomer = Reader(clock, peer, FAST, nbytes)
     every.begin(newcomer.stream)
     return newcomer
@@ -60,8 +62,9 @@ def cut(readers: list[Reader]) -> list[int]:
     return [number for number, reader in enumerate(readers) if reader.cut_for]
 
 
-def test_a_client_that_reads_slowly_is_cut_for_a_new_response(clock: Clock) -> None:
-    every = Streams(0, limit=3)
+@in_loop
+async def test_a_client_that_reads_slowly_is_cut_for_a_new_response(clock: Unhurried) -> None:
+    every = Streams(0, limit=3, clock=clock.time)
     readers = fill(clock, every, ("a", FAST), ("a", SLOW), ("a", 2 * SLOW - 1))
     begin(clock, every, "a")
     assert cut(readers) == [1]
@@ -72,8 +75,9 @@ def test_a_client_that_reads_slowly_is_cut_for_a_new_response(clock: Clock) -> N
     assert cut(readers) == [1, 2]
 
 
-def test_one_peer_may_use_all_streams_until_another_peer_needs_one(clock: Clock) -> None:
-    every = Streams(0, limit=4)
+@in_loop
+async def test_one_peer_may_use_all_streams_until_another_peer_needs_one(clock: Unhurried) -> None:
+    every = Streams(0, limit=4, clock=clock.time)
     greedy = fill(clock, every, *[("a", FAST)] * 4)
     begin(clock, every, "b")
     begin(clock, every, "b")
@@ -84,20 +88,22 @@ def test_one_peer_may_use_all_streams_until_another_peer_needs_one(clock: Clock)
     assert len(every._streams) == 4
 
 
-def test_a_slow_client_is_not_cut_while_there_is_room(clock: Clock) -> None:
-    every = Streams(0, limit=3)
+@in_loop
+async def test_a_slow_client_is_not_cut_while_there_is_room(clock: Unhurried) -> None:
+    every = Streams(0, limit=3, clock=clock.time)
     readers = fill(clock, every, ("a", 0), ("a", 0))
     clock.now += 3600
     begin(clock, every, "a")
     assert cut(readers) == []
 
 
-def test_a_client_that_was_fast_once_and_stalls_is_slow(clock: Clock) -> None:
-    every = Streams(0, limit=1)
+@in_loop
+async def test_a_client_that_was_fast_once_and_stalls_is_slow(clock: Unhurried) -> None:
+    every = Streams(0, limit=1, clock=clock.time)
     took = 2**30
     reader = Reader(clock, "a", 0)
-    reader.stream.taken = lambda: took
     every.begin(reader.stream)
+    reader.stream.taken = lambda: took
     clock.now += 1.5
     assert reader.stream.rate(clock.now) > FAST
     clock.now += 1
@@ -105,8 +111,9 @@ def test_a_client_that_was_fast_once_and_stalls_is_slow(clock: Clock) -> None:
     assert reader.cut_for == "stalled-reader"
 
 
-def test_slow_readers_hold_at_most_their_share_of_the_memory(clock: Clock) -> None:
-    every = Streams(4000, limit=100)
+@in_loop
+async def test_slow_readers_hold_at_most_their_share_of_the_memory(clock: Unhurried) -> None:
+    every = Streams(4000, limit=100, clock=clock.time)
     slow = [Reader(clock, "a", SLOW, 1000) for _ in range(3)]
     for reader in slow:
         every.begin(reader.stream)
@@ -121,8 +128,39 @@ def test_slow_readers_hold_at_most_their_share_of_the_memory(clock: Clock) -> No
     assert newcomer.cut_for == ""
 
 
-def test_streams_that_end_leave_nothing_behind(clock: Clock) -> None:
-    every = Streams(1000, limit=2)
+@in_loop
+async def test_slow_clients_are_cut_while_streams_are_scarce(clock: Unhurried) -> None:
+    every = Streams(0, limit=4, clock=clock.time)
+    readers = fill(clock, every, ("a", SLOW), ("b", SLOW - 1))
+    await asyncio.sleep(60)
+    assert cut(readers) == []
+    readers += fill(clock, every, ("c", FAST))
+    await asyncio.sleep(2 * MIN_SECONDS)
+    assert cut(readers) == [1]  # two of four are not scarce
+    readers += fill(clock, every, ("d", FAST), ("e", FAST))
+    await asyncio.sleep(2 * MIN_SECONDS)
+    assert cut(readers) == [0, 1]
+    await asyncio.sleep(60)
+    assert cut(readers) == [0, 1]
+    for reader in readers[2:]:
+        every.end(reader.stream)
+    await asyncio.sleep(2 * MIN_SECONDS)
+    assert not every._is_checking
+
+
+@in_loop
+async def test_slow_clients_are_cut_while_memory_is_scarce(clock: Unhurried) -> None:
+    every = Streams(4000, limit=100, clock=clock.time)
+    slow = [Reader(clock, "a", SLOW, 1000) for _ in range(3)]  # 3000 bytes are the share of streams
+    for reader in slow:
+        every.begin(reader.stream)
+    await asyncio.sleep(2 * MIN_SECONDS)
+    assert len(cut(slow)) == 1
+
+
+@in_loop
+async def test_streams_that_end_leave_nothing_behind(clock: Unhurried) -> None:
+    every = Streams(1000, limit=2, clock=clock.time)
     readers = fill(clock, every, ("a", SLOW), ("b", SLOW))
     begin(clock, every, "c", 500)
     for reader in readers:
