@@ -25,7 +25,6 @@ from .log_writer import LOG_WRITER
 from .middleware.client_facts import ClientFacts
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .runtime.memory_limit import memory_limit, memory_warning
-from .runtime.metrics_directory import lock_directory, metrics_directory
 from .settings import NO_PROMETHEUS, Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
@@ -100,7 +99,7 @@ def serve(settings: Settings) -> None:
         logging.getLogger("uvicorn.error").addFilter(_is_not_too_early)
     with ExitStack() as stack:
         if _needs_metrics_directory(settings):
-            os.environ[METRICS_DIRECTORY] = stack.enter_context(metrics_directory())
+            os.environ[METRICS_DIRECTORY] = stack.enter_context(tempfile.TemporaryDirectory(prefix="axiscast-metrics-"))
         uvicorn.run(
             "axiscast_service.serve:create_worker_app" if settings.workers > 1 else "axiscast_service.app:create_app",
             factory=True,
@@ -148,8 +147,6 @@ def create_worker_app() -> FastAPI:
     """
     from .app import create_app
 
-    if directory := os.environ.get(METRICS_DIRECTORY):
-        lock_directory(directory)
     threading.Thread(target=_shut_down_after_supervisor, name="axiscast-supervisor", daemon=True).start()
     return create_app()
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from conftest import run
 from uvicorn.server import ServerState
 
@@ -23,14 +22,6 @@ def test_the_installed_uvicorn_is_a_tested_release() -> None:
     verify_uvicorn()
 
 
-def test_a_uvicorn_without_a_setting_is_refused_with_the_versions_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_loop(app: Any, *, factory: bool = False, host: str = "", http: str = "") -> None: ...
-
-    monkeypatch.setattr(uvicorn, "run", without_loop)
-    with pytest.raises(ValueError, match=r"uvicorn [\d.]+ has no setting port or .*loop.*from 0\.36 to 0\.54"):
-        verify_uvicorn()
-
-
 def test_a_uvicorn_with_an_unknown_server_state_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Another(ServerState):
         def __init__(self) -> None:
@@ -38,7 +29,7 @@ def test_a_uvicorn_with_an_unknown_server_state_is_refused(monkeypatch: pytest.M
             del self.tasks
 
     monkeypatch.setattr(uvicorn_interface, "ServerState", Another)
-    with pytest.raises(ValueError, match="has no tasks in its server state"):
+    with pytest.raises(ValueError, match=r"uvicorn [\d.]+ has no tasks in its server state.*from 0\.36 to 0\.54"):
         verify_uvicorn()
 
 

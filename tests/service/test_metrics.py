@@ -207,36 +207,6 @@ def test_each_worker_reports_all_workers_and_cleans_up(tmp_path: Path, monkeypat
     assert not list(tmp_path.glob("axiscast-metrics-*"))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
-def test_a_start_removes_the_directories_of_killed_services_but_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def directories() -> set[Path]:
-        return set(tmp_path.glob("axiscast-metrics-*"))
-
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    from_user = tmp_path / "axiscast-metrics-shared"
-    from_user.mkdir()
-    of_another = tmp_path / "axiscast-metrics-root"
-    of_another.mkdir()
-    (of_another / "lock").symlink_to(from_user)
-    with served(workers=2) as kept:
-        (used,) = directories() - {from_user, of_another}
-        with served(workers=2, finish_seconds=200, request_seconds=200) as killed:
-            (left,) = directories() - {from_user, of_another, used}
-            with stream(killed.url, 2**33):  # a worker without a supervisor goes on sending it
-                killed.process.send_signal(signal.SIGKILL)
-                killed.process.wait()
-                with served(workers=2):
-                    assert directories() >= {from_user, of_another, used, left}
-        assert left in directories()  # its workers have ended too
-        with served(workers=2):
-            assert left not in directories()
-            assert directories() >= {from_user, of_another, used}
-        assert directories() == {from_user, of_another, used}
-        assert told(kept.url, ACTIVE) == {("GET",): 1}
-
-
 # --- where they are not wanted --------------------------------------------------------------------
 
 

@@ -40,14 +40,6 @@ class ShortRequestHandler(Protocol):
         """
 
 
-def _ignore_refusal(problem: Problem, peer: Peer, request: HeaderFields, response: HeaderFields) -> None:
-    """Do nothing. This function is the default for a callback."""
-
-
-def _ignore(reason: str) -> None:
-    """Ignore the reason. This function is the default for callbacks."""
-
-
 @dataclass(slots=True)
 class Hooks:
     """Settings, memory and callbacks for all connections of one application."""
@@ -58,14 +50,14 @@ class Hooks:
     request_seconds: float = 30
     max_body_bytes: int = 64 * 2**20
     budget: MemoryBudget = field(default_factory=lambda: MemoryBudget(2**27))
-    refused: Callable[[str], None] = _ignore
+    refused: Callable[[str], None] = lambda reason: None
     """A callback for each refused or aborted connection. The argument is a problem code or a reason in metrics.py."""
-    problem_sent: Callable[[str], None] = _ignore
+    problem_sent: Callable[[str], None] = lambda reason: None
     """A callback for each problem response that the connection sends, and not the application.
 
     The argument is the problem code.
     """
-    log_refusal: Callable[[Problem, Peer, HeaderFields, HeaderFields], None] = _ignore_refusal
+    log_refusal: Callable[[Problem, Peer, HeaderFields, HeaderFields], None] = lambda *_: None
     """A callback for each problem response to a request that the application did not receive. The arguments are the
     problem, the other end of the connection, and the headers of the request and of the response."""
     fast_path: ShortRequestHandler | None = None

@@ -35,9 +35,6 @@ else:
 
 ACCEPTS = 64
 """The maximum number of connections that are accepted per loop iteration. Accepting them takes about 5 ms."""
-SHARED_ACCEPTS = 1
-"""The maximum number of accepted connections per loop iteration if other processes listen on the same socket. The low
-number lets idle processes accept connections too."""
 PAUSE_SECONDS = 0.05
 """The time before the next attempt to accept, after the system has refused a file descriptor."""
 MAX_QUEUED = 4096
@@ -74,12 +71,12 @@ class Loop(Base):
     ) -> Listener:
         """Return a listener on this host and port, or on the address of `sock` if several workers share an address."""
         if sock is None:
-            return Listener(self, await self._bind(host, port, backlog), make, ssl, ACCEPTS)
+            return Listener(self, await self._bind(host, port, backlog), make, ssl)
         linux = sys.platform == "linux"
         if not linux:
             sock.listen(backlog)
         shared = _reuseport_socket(sock, backlog) if linux else sock
-        listener = Listener(self, [shared], make, ssl, ACCEPTS if linux else SHARED_ACCEPTS)
+        listener = Listener(self, [shared], make, ssl)
         name, number = sock.getsockname()[:2]
         scheme, shown = "https" if ssl else "http", f"[{name}]" if ":" in name else name
         logger.info("running on %s://%s:%d (worker %d)", scheme, shown, number, os.getpid())
@@ -152,13 +149,11 @@ class Listener:
         sockets: list[socket.socket],
         make: Callable[[], HTTPProtocol],
         context: ssl.SSLContext | None,
-        accepts: int,
     ) -> None:
         self.loop = loop
         self.sockets = sockets
         self.protocol_factory = make
         self.context = context
-        self.accepts = accepts
         self.opening: dict[asyncio.Task[None], Handshake] = {}
         """Accepted connections before the call of `connection_made`."""
         self.accepted_late: list[HTTPProtocol] = []
@@ -182,7 +177,7 @@ class Listener:
         """
         self.closing = True
         for sock in self.sockets:
-            for _ in range(MAX_QUEUED // self.accepts):
+            for _ in range(MAX_QUEUED // ACCEPTS):
                 if not self._accept(sock):
                     break
             self.loop.remove_reader(sock)
@@ -206,7 +201,7 @@ class Listener:
 
     def _accept(self, sock: socket.socket) -> bool:
         """Accept waiting connections up to the limit per iteration. Return whether more connections may be waiting."""
-        for taken in range(self.accepts):
+        for taken in range(ACCEPTS):
             try:
                 connection, _address = sock.accept()
             except BlockingIOError:

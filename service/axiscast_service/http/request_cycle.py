@@ -24,8 +24,6 @@ JOINED_BYTES = 16 * 2**10
 """The maximum size, in bytes, of a body that is copied and sent together with the headers."""
 STATUS_LINES = {int(status): b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _BODILESS = (204, 304)
-_FAILURE = b"Internal Server Error"
-_FAILURE_FIELDS = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(_FAILURE))]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -125,13 +123,8 @@ class RequestCycle:
             await app(self.scope, self.receive, self.send)
         except asyncio.CancelledError:
             if not (self.complete or self.disconnected):
-                self._connection.refuse(
-                    Problem("shutting-down", "the service shut down before the response was complete: send it again")
-                    if self._connection.shutting_down
-                    else Problem(
-                        "internal", "the request was cancelled before its response was complete: send it again"
-                    )
-                )
+                code = "shutting-down" if self._connection.shutting_down else "internal"
+                self._connection.refuse(Problem(code, "the request was cancelled before its response: send it again"))
             raise
         except Exception:
             logger.exception("the application failed")
@@ -139,10 +132,8 @@ class RequestCycle:
             return
         if self.started:
             self._connection.closing.close()  # clients then report an incomplete body
-            return
-        self.keep_alive = False
-        await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE_FIELDS})
-        await self.send({"type": "http.response.body", "body": _FAILURE})
+        else:
+            self._connection.refuse(Problem("internal", "the application sent no response"))
 
     # --- the request
 

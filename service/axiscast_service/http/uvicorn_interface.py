@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import version
-from inspect import signature
 from typing import TypeVar
 
 import uvicorn
@@ -14,11 +13,6 @@ from uvicorn.supervisors import Multiprocess
 TESTED_RELEASES = "0.36 to 0.54"
 """The uvicorn releases with which the test suite has passed. Other releases may work."""
 
-SETTINGS = (
-    *("app", "factory", "host", "port", "ssl_certfile", "ssl_keyfile", "workers", "loop", "http", "ws", "access_log"),
-    *("log_config", "server_header", "headers", "proxy_headers", "timeout_keep_alive", "timeout_graceful_shutdown"),
-)
-"""The required parameters of `uvicorn.run`. The values of `loop` and `http` are names of classes in this package."""
 STATE = ("connections", "default_headers", "tasks", "total_requests")
 """The required attributes of `server_state`, which uvicorn passes to each connection. On shutdown, uvicorn calls the
 method `shutdown` of all `connections`, waits until this set is empty, and cancels the remaining `tasks`."""
@@ -38,9 +32,6 @@ def unusable(what: str) -> ValueError:
 
 def verify_uvicorn() -> None:
     """Raise ValueError if uvicorn does not support a required feature. See also `verify_connection`."""
-    settings = signature(uvicorn.run).parameters
-    if missing := [name for name in SETTINGS if name not in settings]:
-        raise unusable(f"has no setting {' or '.join(missing)}")
     state = ServerState()
     if missing := [name for name in STATE if not hasattr(state, name)]:
         raise unusable(f"has no {' or '.join(missing)} in its server state")
