@@ -253,7 +253,10 @@ FAST_PATH = {
     "backprop, a long gradient",
     *(f"backprop{said}" for said in ("", ", a shape that is lent", ", in JSON", ", dense", ", strided")),
     "backprop, replicated",
+    *("translate", "why"),
     # Those that are refused.
+    *("GET, no query", "GET, with a body", "POST, a query alone", "POST, a query besides", "rows, no list"),
+    *("broadcast, a query besides", "translate, to nothing"),
     *(f"GET, {said}" for said in ("an unknown warning", "nothing acceptable", "no input", "a bad shape")),
     *(f"GET, {said}" for said in ("an unknown op", "wide characters", "a semicolon", "two formats")),
     *("GET, nothing acceptable, as text", "GET, a bad shape in MessagePack"),

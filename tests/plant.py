@@ -34,7 +34,7 @@ from conftest import run, started
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = [f"client/axiscast/{name}" for name in ("plan", "ops", "answers", "client")]
 HOUR = 3600.0
-FOLDERS += [f"service/axiscast_service/{name}" for name in ("http", "fastpath", "runtime", "engine")]
+FOLDERS += [f"service/axiscast_service/{name}" for name in ("http", "middleware", "endpoints", "runtime")]
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,19 +14,18 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from axiscast import __version__
+from axiscast.messages.catalogue import Catalogue
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
 
 from .components import Components
+from .dispatcher import Dispatcher
 from .endpoints import backprop, batch, broadcast, check, columns, compare, ops, pages, translate, why
-from .fastpath.fast_path import FastPath
-from .middleware.admission import AdmissionMiddleware
+from .endpoints.api_route import ApiRoute
 from .middleware.caching import StaticContent
-from .middleware.dispatch import DispatchMiddleware
-from .middleware.problems import GuardMiddleware, response_of
-from .middleware.request_id_middleware import RequestIdMiddleware
-from .middleware.telemetry import MONITORING_PATHS, TelemetryMiddleware
+from .middleware.problems import response_of
+from .middleware.telemetry import MONITORING_PATHS
 from .openapi import DESCRIPTION, describe
 from .settings import Settings
 
@@ -37,6 +36,7 @@ logger = logging.getLogger("axiscast")
 
 _API_RESOURCES = (check, batch, columns, broadcast, backprop, compare, translate, why)
 """The API resources that accept shapes or tensors."""
+_API_ROUTES = [route for resource in _API_RESOURCES for route in resource.router.routes if isinstance(route, ApiRoute)]
 _TELEMETRY: TelemetryConfig = {
     "auto_configure": True,
     "metrics": False,
@@ -52,6 +52,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the ASGI application. If `settings` is None, the settings are read from the environment."""
     settings = Settings.from_environment() if settings is None else settings
     components = Components.of(settings)
+    dispatcher = Dispatcher(components, _API_ROUTES)
     app = FastAPI(
         title="axiscast",
         version=__version__,
@@ -63,7 +64,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=components.lifespan,
         generate_unique_id_function=_operation_id,
         redirect_slashes=False,
-        middleware=_middleware(components),
+        middleware=[Middleware(dispatcher.around)],
+        separate_input_output_schemas=False,
         telemetry=_TELEMETRY,
         exception_handlers=_HANDLERS,
     )
@@ -74,55 +76,19 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.connections = components.connections
     app.state.refusals = components.refusals
     app.state.budget = components.budget
-    app.state.fast_path = _fast_path(components)
+    app.state.dispatcher = dispatcher
     app.state.document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
     for resource in (*_API_RESOURCES, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
-    describe(app, asks_for_keys=components.keys is not None, asks_for_names=bool(components.host_names))
+    described = [route for route in _API_ROUTES if route.include_in_schema]
+    models = [model for route in described for model in (route.model, route.response_model) if model is not None]
+    describe(app, [*models, Catalogue], components.keys is not None, bool(components.host_names))
     return app
 
 
 def _operation_id(route: APIRoute) -> str:
     """Return the operation id of a route, which code generators use as a function name."""
     return route.name.removeprefix("post_").removeprefix("get_")
-
-
-def _middleware(components: Components) -> list[Middleware]:
-    """Return the middleware, beginning with the outermost."""
-    metrics, log, guards, facts = components.metrics, components.log, components.guards, components.client_facts
-    api_routes = [route for resource in _API_RESOURCES for route in resource.router.routes]
-    return [
-        *([Middleware(TelemetryMiddleware, metrics=metrics, log=log, client_facts=facts)] if metrics or log else []),
-        Middleware(RequestIdMiddleware, drain=components.drain),
-        *([Middleware(GuardMiddleware, guards=guards)] if guards else []),
-        Middleware(
-            AdmissionMiddleware,
-            limit=components.settings.max_concurrent_requests,
-            budget=components.budget,
-            queue=components.queue,
-            address_of=components.client_facts.address_of,
-        ),
-        Middleware(DispatchMiddleware, routes=api_routes, handlers=_HANDLERS),
-    ]
-
-
-def _fast_path(components: Components) -> FastPath:
-    """Return the fast path, which makes the same checks as the middleware."""
-    settings = components.settings
-    return FastPath(
-        components.drain,
-        components.metrics,
-        components.log,
-        components.client_facts,
-        components.host_names,
-        components.keys,
-        settings.max_body_bytes,
-        {
-            "/v1/check": check.short_check,
-            "/v1/broadcast": partial(broadcast.short_broadcast, settings.max_output_bytes),
-            "/v1/backprop": partial(backprop.short_backprop, settings.max_output_bytes),
-        },
-    )
 
 
 async def _problem(request: Request, problem: Exception) -> Response:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from starlette.types import Scope
 
 from axiscast.wire.problems import Problem
 
@@ -21,9 +19,9 @@ from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
 from .log_writer import LOG_WRITER
 from .logs import RateLimitedLog, access_log
-from .middleware.authentication import ApiKeys, authenticate
+from .middleware.authentication import ApiKeys
 from .middleware.client_facts import ClientFacts, joined_fields
-from .middleware.host_check import parse_hosts, require_allowed_host
+from .middleware.host_check import parse_hosts
 from .middleware.problems import problem_response
 from .middleware.telemetry import Log
 from .runtime.budget import MemoryBudget
@@ -48,7 +46,7 @@ class Components:
     metrics: Metrics | None
     log: Log | None
     client_facts: ClientFacts
-    host_names: Collection[str]
+    host_names: frozenset[str]
     keys: ApiKeys | None
     certificate: Certificate | None
     queue: WorkQueue = field(default_factory=WorkQueue)
@@ -80,14 +78,6 @@ class Components:
             keys=ApiKeys(settings.api_keys_file) if settings.api_keys_file else None,
             certificate=(Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None),
         )
-
-    @property
-    def guards(self) -> list[Callable[[Scope], None]]:
-        """The checks that a request must pass before it is processed."""
-        guards: list[Callable[[Scope], None]] = (
-            [partial(require_allowed_host, self.host_names)] if self.host_names else []
-        )
-        return [*guards, partial(authenticate, self.keys)] if self.keys else guards
 
     def refused(self, reason: str) -> None:
         """Count a refused or aborted connection."""
@@ -124,7 +114,7 @@ class Components:
             budget=self.budget,
             refused=self.refused,
             log_refusal=self.log_refusal,
-            fast_path=app.state.fast_path,
+            fast_path=app.state.dispatcher,
             certificate=self.certificate,
             connections=self.connections,
         )

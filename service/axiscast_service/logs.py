@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any
 
-from starlette.types import Scope
-
 from .log_writer import LOG_WRITER
 
 try:
@@ -120,13 +118,12 @@ class RateLimitedLog:
         self._logged, self._left_out = now, 0
 
 
-def trace_ids_of(scope: Scope) -> dict[str, str]:
+def trace_ids_of(fields: Mapping[bytes, bytes]) -> dict[str, str]:
     """Return the ids of the request's span or, if there is no span, the trace id in the `traceparent` header."""
     if ids := _span_ids():
         return ids
-    fields = [value for name, value in scope["headers"] if name == b"traceparent"]
-    trace_id = trace_id_in(fields[0]) if len(fields) == 1 else None
-    return {"trace_id": trace_id} if trace_id else {}
+    matched = _TRACEPARENT.fullmatch(fields.get(b"traceparent", b""))
+    return {"trace_id": matched[1].decode()} if matched else {}
 
 
 def _span_ids() -> dict[str, str]:
@@ -136,18 +133,10 @@ def _span_ids() -> dict[str, str]:
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
-def trace_id_in(traceparent: bytes) -> str | None:
-    """Return the trace id in a `traceparent` header, or None if the header is invalid."""
-    matched = _TRACEPARENT.fullmatch(traceparent)
-    return matched[1].decode() if matched else None
-
-
-def set_span_attributes(attributes: Mapping[str, Any], name: str | None = None) -> None:
-    """Set attributes of the current span, and optionally the span's name. If there is no span, do nothing."""
+def set_span_attributes(attributes: Mapping[str, Any]) -> None:
+    """Set attributes of the current span. If there is no span, do nothing."""
     if get_current_span is not None and (span := get_current_span()).is_recording():
         span.set_attributes(attributes)
-        if name is not None:
-            span.update_name(name)
 
 
 def is_tracing() -> bool:

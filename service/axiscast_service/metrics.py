@@ -132,13 +132,12 @@ class Metrics:
         """Count a request that has begun as in flight."""
         self._active(method).inc()
 
-    def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Record the end of a request. The status is 0 if no response was started."""
+    def ended(self, method: str) -> None:
+        """Count a request that has ended as no longer in flight."""
         self._active(method).dec()
-        self.answered(method, route, status, seconds)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a response, and record the duration of its request in seconds."""
+        """Count a response, and record the duration of its request in seconds. The status is 0 without a response."""
         self._duration(method, route, status or "").observe(seconds)
 
     def problem(self, code: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
+from collections.abc import Iterable
 from copy import deepcopy
 from functools import cache
 from importlib.resources import files
@@ -13,19 +15,18 @@ from typing import Any, get_args
 from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from axiscast.catalogue import example_request
-from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest
+from axiscast.messages import ProblemDetails
 from axiscast.messages.check_request import WarningKind
-from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
-from axiscast.messages.why import WhyRequest
 from axiscast.ops import OPS
 from axiscast.wire.codec import Encoding
 from axiscast.wire.problems import PROBLEM_KINDS
 
 _REF = "#/components/schemas/{model}"
 _ANY_OP = _REF.format(model="Op")
-_PARSED = (
+PARSED = (
     "malformed-body",
     "not-acceptable",
     "request-timeout",
@@ -34,63 +35,16 @@ _PARSED = (
     "invalid-request",
     "overloaded",
 )
+"""The problems of every resource that reads a message."""
 
 _PACKAGE = files(__package__)
 DESCRIPTION = _PACKAGE.joinpath("openapi.md").read_text("utf-8")
-_MODELS = (
-    CheckRequest,
-    CheckBatchRequest,
-    CheckColumnsRequest,
-    BroadcastRequest,
-    BackpropRequest,
-    CompareRequest,
-    TranslateRequest,
-    WhyRequest,
-)
-_REQUESTS = json.loads(_PACKAGE.joinpath("example_requests.json").read_bytes())
-EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {model: _REQUESTS[model.__name__] for model in _MODELS}
-EXAMPLES[CheckRequest] |= {name: example_request(name) for name in OPS}
-"""The examples in /docs, keyed by request model and name. The examples of checks include every op."""
-_ANSWERS: dict[type[BaseModel], None] = {}
-"""The response models, in the order in which the routes declare them."""
+EXAMPLES: dict[str, dict[str, Any]] = json.loads(_PACKAGE.joinpath("example_requests.json").read_bytes())
+EXAMPLES["CheckRequest"] |= {name: example_request(name) for name in OPS}
+"""The examples in /docs, keyed by the name of the request model and a name. The examples of checks include every op."""
 
 
-def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
-    """Return the arguments of a route decorator for a request model and a response model.
-
-    @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
-    """
-    return {"openapi_extra": request_body(request), "responses": responses(answer)}
-
-
-def request_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI description of a request body in both encodings."""
-    schema = {"$ref": _REF.format(model=model.__name__)}
-    named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {
-                Encoding.JSON.value: {"schema": schema, "examples": named},
-                Encoding.MSGPACK.value: {"schema": schema},
-            },
-        }
-    }
-
-
-def responses(
-    model: type[BaseModel], others: tuple[str, ...] = (), problems: tuple[str, ...] | None = None
-) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of a route's responses: the result in both encodings, and the problems."""
-    _ANSWERS[model] = None
-    schema = {"$ref": _REF.format(model=model.__name__)}
-    content: dict[str, Any] = {Encoding.JSON.value: {"schema": schema}, Encoding.MSGPACK.value: {"schema": schema}}
-    content |= {media_type: {"schema": {"type": "string"}} for media_type in others}
-    responses: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": content}}
-    return responses | _refusals(*(_PARSED if problems is None else (*problems, "not-acceptable", "overloaded")))
-
-
-def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
+def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI description of the responses for these problem codes."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
     content = {"application/problem+json": problem, Encoding.MSGPACK.value: problem}
@@ -291,38 +245,54 @@ def _share(schemas: dict[str, Any], parameters: list[dict[str, Any]]) -> None:
                 value["$ref"] = _REF.format(model=title)
 
 
-def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
-    """Extend the OpenAPI document of an application: add schemas, and authentication if it is required."""
+def describe(app: FastAPI, models: Iterable[type[BaseModel]], asks_for_keys: bool, asks_for_names: bool) -> None:
+    """Extend the OpenAPI document of an application by what FastAPI does not derive from the signatures of handlers.
+
+    `models` are the models of all requests and responses.
+    """
     generate = app.openapi
-    models: tuple[type[BaseModel], ...] = (*EXAMPLES, *_ANSWERS, ProblemDetails)
+    models = (*models, ProblemDetails)
     for model in (*models, *OPS.values()):
         model.model_rebuild()  # the models are built now, because otherwise the first request would be slow
-    modes: list[Any] = [(model, "validation") for model in models]
 
     @cache
     def openapi() -> dict[str, Any]:
-        document = deepcopy(generate())  # the routes of other applications share its parts
-        _, definitions = models_json_schema(modes, ref_template=_REF)
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas.update(_simplified(definitions["$defs"]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)  # as FastAPI does for models built early
+            document = deepcopy(generate())  # the routes of other applications share its parts
+        # FastAPI writes the bounds of integers as floats, so the schemas are generated again.
+        _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
+        components = document["components"]
+        schemas = components["schemas"] = _simplified(definitions["$defs"])
         operations = [operation for path in document["paths"].values() for operation in path.values()]
         _share(schemas, [parameter for operation in operations for parameter in operation.get("parameters", [])])
-        # FastAPI adds a 422 response for an invalid `name` in the path, but no name causes such a response.
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        for operation in document["paths"]["/v1/ops/{name}"].values():
-            operation["responses"].pop("422", None)
         if asks_for_keys:
-            document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"key": []}]
         codes = ["unauthenticated"] * asks_for_keys + ["misdirected-request"] * asks_for_names
         examples = json.loads(_PACKAGE.joinpath("openapi_examples.json").read_bytes())
-        for path, operations in document["paths"].items():
-            for method, operation in operations.items():
-                operation["responses"] |= _refusals(*codes)
-                operation["responses"]["200"]["content"][Encoding.JSON.value]["example"] = examples.get(
-                    f"{method} {path}"
-                )
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                _describe_operation(operation, examples.get(f"{method} {path}"))
+                operation["responses"] |= refusals(*codes)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _describe_operation(operation: dict[str, Any], example: Any) -> None:
+    """Add MessagePack, the examples and the names that the tests and the clients use."""
+    responses = operation["responses"]
+    if "HTTPValidationError" in json.dumps(responses.get("422", "")):
+        del responses["422"]
+    responses["200"]["description"] = "The answer."
+    content = responses["200"]["content"]
+    content[Encoding.JSON.value].pop("title", None)
+    content[Encoding.MSGPACK.value] = dict(content[Encoding.JSON.value])
+    content[Encoding.JSON.value]["example"] = example
+    if "requestBody" in operation:
+        content = operation["requestBody"]["content"]
+        schema = content[Encoding.JSON.value]["schema"]
+        content[Encoding.MSGPACK.value] = {"schema": schema}
+        named = EXAMPLES[schema["$ref"].rpartition("/")[2]]
+        content[Encoding.JSON.value]["examples"] = {name: {"value": value} for name, value in named.items()}

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from conftest import Served
 from http_requests import JSON, MSGPACK, pack
+from short_requests import short_answer
 from test_cli import run
 from test_warnings import small_requests, squares_and_stretches
 
@@ -20,8 +21,6 @@ from axiscast import AsyncClient, Client
 from axiscast.messages import CheckRequest
 from axiscast.messages.check_request import WarningKind
 from axiscast.models.intent import FindingKind
-from axiscast.wire.codec import Encoding
-from axiscast_service.endpoints.check import short_check, short_check_in_url
 
 BOTH = ["mutual-stretch", "rank-promotion"]
 EVERYDAY: list[tuple[list[tuple[int, ...]], list[str]]] = [
@@ -53,14 +52,14 @@ class Way:
 
     def fast_path(self, shapes: Any, warn: Any) -> list[str]:
         body = json.dumps(self.body(shapes, warn)).encode()
-        found = short_check(body, Encoding.JSON.value, "")
+        found = short_answer("/v1/check", body)
         assert found is not None
-        return codes(json.loads(found[0])["warnings"])
+        return codes(json.loads(found.content)["warnings"])
 
     def fast_path_in_a_url(self, shapes: Any, warn: Any) -> list[str]:
-        found = short_check_in_url(self.query(shapes, warn), "")
+        found = short_answer(f"/v1/check?{self.query(shapes, warn)}")
         assert found is not None
-        return codes(json.loads(found[0])["warnings"])
+        return codes(json.loads(found.content)["warnings"])
 
     def json(self, shapes: Any, warn: Any) -> list[str]:
         return codes(self.http.post("/v1/check", json=self.body(shapes, warn)).json()["warnings"])

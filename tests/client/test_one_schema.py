@@ -18,7 +18,6 @@ from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBa
 from axiscast.messages.why import WhyRequest
 from axiscast.ops import OPS
 from axiscast.wire.codec import Encoding, decode
-from axiscast_service import openapi
 from axiscast_service.app import create_app
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -167,9 +166,7 @@ def schemas() -> dict[str, Any]:
 
 
 def test_openapi_describes_the_models(schemas: dict[str, Any]) -> None:
-    models = [*openapi.EXAMPLES, *openapi._ANSWERS, openapi.ProblemDetails]
-    assert set(MODELS.values()) <= set(models)
-    for model in models:
+    for model in MODELS.values():
         own = model.model_json_schema()
         assert plain(schemas[model.__name__], schemas) == plain(own, own.get("$defs", {})), model
 

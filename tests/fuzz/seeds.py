@@ -74,9 +74,7 @@ def made(target: str) -> list[bytes]:
 
 def _requests() -> list[tuple[int, Any]]:
     """Yield the endpoint and the request of each documented example, and of a vector for each op and outcome."""
-    found = [
-        (_ENDPOINTS.index(model.__name__), value) for model, values in EXAMPLES.items() for value in values.values()
-    ]
+    found = [(_ENDPOINTS.index(model), value) for model, values in EXAMPLES.items() for value in values.values()]
     seen = set()
     for path in sorted(VECTORS.glob("*.jsonl")):
         for line in path.read_text().splitlines():

@@ -16,6 +16,8 @@ from uvicorn.server import ServerState
 
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
+from axiscast_service.endpoints.api_route import ApiRoute
+from axiscast_service.endpoints.request_context import RequestContext
 from axiscast_service.http.grammar import read_short_request
 from axiscast_service.http.hooks import HOOKS
 from axiscast_service.http.limits import Connections
@@ -23,8 +25,8 @@ from axiscast_service.http.listener import Handshake, Listener
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.http.upload import LONG_BYTES, borrow, new_buffer
+from axiscast_service.middleware.answer import Answer
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
-from axiscast_service.settings import Settings
 
 
 @pytest.mark.parametrize("leaving", [False, True])
@@ -176,18 +178,14 @@ def test_the_buffer_of_a_body_is_cached_once_nothing_refers_to_it() -> None:
     asyncio.run(run())
 
 
-def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
-    fast_path = create_app(Settings(allowed_hosts="there")).state.fast_path
-    fast_path.responders = {"/v1/check": lambda body, sent, accept: (bytes(int(body)), "application/json")}
-    for nbytes, host, answers in (
-        (10, b"there", True),
-        (10, b"elsewhere", False),
-        (FREE_BYTES, b"there", True),
-        (FREE_BYTES + 1, b"there", False),
-    ):
-        body = b"%d" % nbytes
-        head = b"POST /v1/check HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (host, len(body))
-        assert (fast_path.answer(head + body, [], None) is not None) == answers
+@pytest.mark.parametrize(("nbytes", "answers"), [(10, True), (FREE_BYTES, True), (FREE_BYTES + 1, False)])
+def test_the_fast_path_gives_short_responses(nbytes: int, answers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def respond(route: ApiRoute, context: RequestContext) -> Answer:
+        return Answer(bytes(nbytes), "application/json")
+
+    monkeypatch.setattr(ApiRoute, "respond", respond)
+    request = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+    assert (create_app().state.dispatcher.answer(request, [], None) is not None) == answers
 
 
 def test_the_fast_path_does_not_answer_an_incomplete_post() -> None:

@@ -22,7 +22,7 @@ class InMemoryTransport(SyncTransport):
 
     def __init__(self) -> None:
         super().__init__(None)
-        self._fast_path = create_app(Settings(metrics=False)).state.fast_path
+        self._fast_path = create_app(Settings(metrics=False)).state.dispatcher
         self._scratch = memoryview(bytearray(2**16))
         self.counts: Counter[bool] = Counter()
         """The number of requests that the fast path has declined and answered."""

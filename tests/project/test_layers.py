@@ -44,8 +44,8 @@ LAYERS = [
     "axiscast_service.http",
     "axiscast_service.middleware",
     "axiscast_service.endpoints",
-    "axiscast_service.fastpath",
     "axiscast_service.components",
+    "axiscast_service.dispatcher",
     "axiscast_service.app",
     "axiscast_service.serve",
 ]

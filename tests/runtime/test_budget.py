@@ -23,7 +23,7 @@ from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
-from axiscast_service.endpoints import request_context
+from axiscast_service.endpoints import api_route
 from axiscast_service.http import upload
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
@@ -187,7 +187,7 @@ def test_a_client_that_disconnects_while_it_waits_for_its_turn_holds_nothing(mon
         go_on.wait(PATIENCE)
         raise Problem("invalid-request", "enough")
 
-    monkeypatch.setattr(request_context, "parse_message", parse)
+    monkeypatch.setattr(api_route, "parse_message", parse)
     with app_served(request_seconds=10 * PATIENCE) as (url, budget):
         callers = [connect(url) for _ in range(2)]
         for number, caller in enumerate(callers):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import kept, taken
+from short_requests import short_answer
 
 from axiscast.checks.batch_columns import answer_columns
 from axiscast.checks.batch_rows import check_rows
@@ -25,8 +26,8 @@ from axiscast.translation.translate import answer_translate
 from axiscast.wire import dtypes, prescan
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import Tensor, json_parts
-from axiscast_service.endpoints.backprop import _gradients, short_backprop
-from axiscast_service.endpoints.broadcast import outputs, request_size_of, short_broadcast
+from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.endpoints.tensor_response import Outgoing, OutgoingArray
 from axiscast_service.runtime.budget import MemoryBudget, MemoryReservation
 
@@ -337,13 +338,13 @@ def test_a_gathered_window_needs_at_most_the_reserved_memory(dtype: str) -> None
 
 
 TEXT = {"dtype": "str<500>", "shape": [1], "data": ["a"]}
-AT_ONCE: dict[str, tuple[Any, Any]] = {
+AT_ONCE: dict[str, tuple[str, Any]] = {
     "lists of wide elements": (
-        short_broadcast, {"inputs": [{"dtype": "str<262144>", "shape": [1000], "data": [""] * 1000}]},
+        "/v1/broadcast", {"inputs": [{"dtype": "str<262144>", "shape": [1000], "data": [""] * 1000}]},
     ),
-    "long texts": (short_broadcast, {"inputs": [TEXT], "op": {"name": "numpy.broadcast_to", "shape": [400]}}),
+    "long texts": ("/v1/broadcast", {"inputs": [TEXT], "op": {"name": "numpy.broadcast_to", "shape": [400]}}),
     "a gradient that is put together": (
-        short_backprop,
+        "/v1/backprop",
         {
             "op": {"name": "einops.repeat", "pattern": "(a b) -> a b", "axes_lengths": {"a": 1024}},
             "inputs": [[2**20]],
@@ -354,12 +355,13 @@ AT_ONCE: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("respond", "question"), AT_ONCE.values(), ids=AT_ONCE)
-def test_responses_without_a_reservation_need_little_memory(respond: Any, question: Any) -> None:
+@pytest.mark.parametrize(("path", "question"), AT_ONCE.values(), ids=AT_ONCE)
+def test_responses_without_a_reservation_need_little_memory(path: str, question: Any) -> None:
     body = encode(question, JSON)
     assert len(body) < 4096
     answers: list[object] = []
-    assert taken(lambda: answers.append(respond(2**40, body, JSON.value, ""))) < MiB
+    short_answer(path, b"")  # this creates the service
+    assert taken(lambda: answers.append(short_answer(path, body))) < MiB
     assert answers == [None]
 
 

@@ -38,7 +38,7 @@ from axiscast.wire.dimensions import Symbol
 from axiscast.wire.json_lists import list_to_array
 from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.app import create_app
-from axiscast_service.endpoints import compare
+from axiscast_service.endpoints import api_route
 from axiscast_service.runtime import threads
 from axiscast_service.runtime.threads import infrequent_collections
 from axiscast_service.settings import Settings
@@ -283,7 +283,7 @@ def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.M
         lengths.append(len(content))
         return content
 
-    monkeypatch.setattr(compare, "encode", noting)
+    monkeypatch.setattr(api_route, "encode_check", noting)
 
     async def ask() -> bytes:
         transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))

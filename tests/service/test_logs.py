@@ -19,7 +19,7 @@ from conftest import PATIENCE, Served, served, wait_for
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import check
 from axiscast_service.logs import Formatter, RateLimitedLog, text_line, trace_ids_of
-from axiscast_service.middleware.client_facts import ClientFacts
+from axiscast_service.middleware.client_facts import ClientFacts, joined_fields
 from axiscast_service.serve import verify_settings
 from axiscast_service.settings import Settings
 
@@ -216,9 +216,9 @@ TRACEPARENTS = {
 @pytest.mark.parametrize(("header", "trace_id"), TRACEPARENTS.items())
 def test_a_trace_id_is_read_only_from_a_valid_traceparent(header: str, trace_id: str | None) -> None:
     headers = [(b"host", b"x"), (b"traceparent", header.encode())]
-    assert trace_ids_of({"headers": headers}) == ({"trace_id": trace_id} if trace_id else {})
-    assert trace_ids_of({"headers": [*headers, headers[1]]}) == {}
-    assert trace_ids_of({"headers": []}) == {}
+    assert trace_ids_of(joined_fields(headers)) == ({"trace_id": trace_id} if trace_id else {})
+    assert trace_ids_of(joined_fields([*headers, headers[1]])) == {}
+    assert trace_ids_of({}) == {}
 
 
 def test_the_log_has_one_of_two_formats() -> None:

@@ -219,13 +219,11 @@ def ask(**settings: Any) -> httpx.Response:
     return asyncio.run(get())
 
 
-def test_disabled_or_missing_metrics_respond_404_at_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_or_missing_metrics_respond_404(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask().status_code == 200
     answer = ask(metrics=False)
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
     assert "the setting AXISCAST_METRICS disables them" in answer.json()["detail"]
-    wanted = len(application.create_app(Settings()).user_middleware)
-    assert len(application.create_app(Settings(metrics=False)).user_middleware) == wanted - 1
     monkeypatch.setattr(components, "find_spec", lambda name: None)
     assert "pip install prometheus-client" in ask().json()["detail"]
 

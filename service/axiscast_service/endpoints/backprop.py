@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import compress
 from math import prod
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from axiscast.checks.estimates import SUMMED_ELEMENT_MS, memory_estimate, time_estimate
 from axiscast.checks.limits import (
@@ -21,25 +21,24 @@ from axiscast.checks.tensor_checks import validate_gradients
 from axiscast.engine.views import gradient_bytes, gradient_elements, input_gradients, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
 from axiscast.plan.plan import Plan
-from axiscast.wire.codec import ENCODINGS, Encoding
+from axiscast.wire.codec import Encoding
 from axiscast.wire.tensors import Array, replicated_axes
 
-from ..openapi import request_and_response
+from ..middleware.answer import Answer
 from ..runtime.threads import LOOP_MILLISECONDS
-from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
-from .tensor_response import OutgoingArray, lists_in, short_tensor_response, tensor_response
+from .api_route import ApiRoute
+from .request_context import Context
+from .tensor_response import OutgoingArray, lists_in, tensor_response
 
-router = APIRouter()
+router = APIRouter(route_class=ApiRoute)
 
 
-@router.post("/v1/backprop", summary="Gradients of the inputs", **request_and_response(BackpropRequest, BackpropAnswer))
-async def post_backprop(request: Request) -> Response:
+@router.post("/v1/backprop", summary="Gradients of the inputs", response_model=BackpropAnswer)
+async def post_backprop(message: BackpropRequest, context: Context) -> Answer | Response:
     """Return the gradients of the inputs: the gradients of the outputs, summed over the broadcast axes."""
-    context = await receive(request, BackpropRequest)
-    message = context.message
     request_size = validate_request(message.op, tuple(message.inputs))
     milliseconds = time_estimate(request_size)
-    max_output_bytes = request.app.state.settings.max_output_bytes
+    max_output_bytes = context.settings.max_output_bytes
 
     def prepare() -> tuple[Callable[[], list[OutgoingArray]], int]:
         context.reserve(memory_estimate(request_size, message.gradients))
@@ -53,31 +52,6 @@ async def post_backprop(request: Request) -> Response:
         context.compute(sums) if SUMMED_ELEMENT_MS * elements > LOOP_MILLISECONDS else context.run(milliseconds, sums)
     )
     return await tensor_response(context, {"gradients": results}, message.json_data)
-
-
-def short_backprop(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
-    """Return the response to a short backprop request and its media type, or None if the request is not short.
-
-    Raises Problem if the request is not valid.
-    """
-    found = receive_short(body, content_type, accept, BackpropRequest)
-    if found is None:
-        return None
-    message, media_type, milliseconds = found
-    request_size = validate_request(message.op, tuple(message.inputs))
-    milliseconds += 2 * time_estimate(request_size)
-    if milliseconds > LOOP_MILLISECONDS or memory_estimate(request_size, message.gradients) > MAX_UNRESERVED_BYTES:
-        return None
-    media = ENCODINGS[media_type]
-    plan, gradients = _gradients(message, request_size)
-    dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
-    if SUMMED_ELEMENT_MS * gradient_elements(gradients) > LOOP_MILLISECONDS:
-        return None
-    if gradient_bytes(plan, gradients) > MAX_UNRESERVED_BYTES:
-        return None
-    fields = {"gradients": _outgoing(input_gradients(plan, gradients), dense, message.layout)}
-    content = short_tensor_response(fields, media, message.json_data, milliseconds)
-    return None if content is None else (content, media_type)
 
 
 def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> list[OutgoingArray]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from time import monotonic, thread_time
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter
 
 from axiscast.checks.batch_rows import check_rows
 from axiscast.checks.estimates import row_time_estimate
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from axiscast.wire.codec import map_of_lists
 
-from ..openapi import request_and_response
+from ..middleware.answer import Answer
 from ..runtime.threads import LOOP_MILLISECONDS
+from .api_route import ApiRoute
 from .check_codec import encode_check
-from .request_context import receive, response_with
+from .request_context import Context
 
-router = APIRouter()
+router = APIRouter(route_class=ApiRoute)
 
 TURN_SECONDS = 0.02
 """The time, in seconds, for which the thread checks rows before it serves other requests. This time is called a
@@ -25,15 +26,12 @@ FEW_ROWS = 50
 """The maximum number of rows in a batch that may be estimated and checked on the event loop."""
 
 
-@router.post(
-    "/v1/check/batch", summary="Check many shapes", **request_and_response(CheckBatchRequest, CheckBatchAnswer)
-)
-async def post_check_batch(request: Request) -> Response:
+@router.post("/v1/check/batch", summary="Check many shapes", response_model=CheckBatchAnswer)
+async def post_check_batch(message: CheckBatchRequest, context: Context) -> Answer:
     """Run many checks in one request. Each check has its own op, and an invalid check does not affect the others."""
     # A batch of a few short rows is checked on the event loop. Any other batch is checked on a thread, in several turns
     # of TURN_SECONDS, so that other requests can use the thread between two turns.
-    context = await receive(request, CheckBatchRequest)
-    requests, spent = context.message.requests, 0.0
+    requests, spent = message.requests, 0.0
     rows = check_rows(requests, context.reserve, lambda: spent)
     answers: list[bytes] = []
 
@@ -51,4 +49,4 @@ async def post_check_batch(request: Request) -> Response:
         turn(LOOP_MILLISECONDS / 1000)
     while len(answers) < len(requests):
         await context.run(1000 * TURN_SECONDS, turn, TURN_SECONDS)
-    return response_with(map_of_lists({"results": answers}, context.media), context.media_type)
+    return Answer(map_of_lists({"results": answers}, context.media), context.media_type)

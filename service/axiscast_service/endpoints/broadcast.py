@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from axiscast.checks.estimates import memory_estimate, time_estimate
 from axiscast.checks.limits import MAX_LOOKUPS, RequestSize, validate_request
@@ -11,55 +11,32 @@ from axiscast.engine.gather import Gathered
 from axiscast.engine.views import Window, merged_output_view, output_view
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from axiscast.plan.plan import Placement, Shape
-from axiscast.wire.codec import ENCODINGS
 from axiscast.wire.tensors import Array
 
-from ..openapi import request_and_response
-from ..runtime.threads import LOOP_MILLISECONDS
-from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
-from .tensor_response import Outgoing, OutgoingArray, OutgoingBox, short_tensor_response, tensor_response
+from ..middleware.answer import Answer
+from .api_route import ApiRoute
+from .request_context import Context
+from .tensor_response import Outgoing, OutgoingArray, OutgoingBox, tensor_response
 
-router = APIRouter()
+router = APIRouter(route_class=ApiRoute)
 
 
-@router.post("/v1/broadcast", summary="Broadcast tensors", **request_and_response(BroadcastRequest, BroadcastAnswer))
-async def post_broadcast(request: Request) -> Response:
+@router.post("/v1/broadcast", summary="Broadcast tensors", response_model=BroadcastAnswer)
+async def post_broadcast(message: BroadcastRequest, context: Context) -> Answer | Response:
     """Return the broadcast tensors, or a window of each tensor.
 
     A dense response contains every element. A strided response is only as large as the inputs. Dense responses in
     MessagePack are streamed in constant memory, with a known Content-Length.
     """
-    context = await receive(request, BroadcastRequest)
-    message = context.message
     request_size = request_size_of(message)
 
     def work() -> list[Outgoing]:
         context.reserve(memory_estimate(request_size, message.inputs))
-        return outputs(message, request_size, request.app.state.settings.max_output_bytes)
+        return outputs(message, request_size, context.settings.max_output_bytes)
 
     tensors = await context.run(time_estimate(request_size), work)
-    request.state.layout = message.layout
+    context.state["layout"] = message.layout
     return await tensor_response(context, {"broadcast_inputs": tensors}, message.json_data)
-
-
-def short_broadcast(
-    max_output_bytes: int, body: bytes, content_type: str, accept: str
-) -> tuple[bytes, str, str] | None:
-    """Return the response to a short broadcast request, its media type and its layout. Return None for other requests.
-
-    Raises Problem if the request is not valid.
-    """
-    found = receive_short(body, content_type, accept, BroadcastRequest)
-    if found is None:
-        return None
-    message, media_type, milliseconds = found
-    request_size = request_size_of(message)
-    milliseconds += time_estimate(request_size)
-    if milliseconds > LOOP_MILLISECONDS or memory_estimate(request_size, message.inputs) > MAX_UNRESERVED_BYTES:
-        return None
-    fields = {"broadcast_inputs": outputs(message, request_size, max_output_bytes)}
-    content = short_tensor_response(fields, ENCODINGS[media_type], message.json_data, milliseconds)
-    return None if content is None else (content, media_type, message.layout)
 
 
 def request_size_of(message: BroadcastRequest) -> RequestSize:

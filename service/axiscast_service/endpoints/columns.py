@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from axiscast.checks.batch_columns import answer_columns
 from axiscast.checks.estimates import columns_time_estimate
 from axiscast.messages.tensors import CheckColumnsAnswer, CheckColumnsRequest
 
-from ..openapi import request_and_response
-from .request_context import receive
+from ..middleware.answer import Answer
+from .api_route import ApiRoute
+from .request_context import Context
 from .tensor_response import Outgoing, OutgoingArray, tensor_response
 
-router = APIRouter()
+router = APIRouter(route_class=ApiRoute)
 
 
-@router.post(
-    "/v1/check/columns",
-    summary="Check many shapes of one op",
-    **request_and_response(CheckColumnsRequest, CheckColumnsAnswer),
-)
-async def post_check_columns(request: Request) -> Response:
+@router.post("/v1/check/columns", summary="Check many shapes of one op", response_model=CheckColumnsAnswer)
+async def post_check_columns(message: CheckColumnsRequest, context: Context) -> Answer | Response:
     """Check one op many times. Each input is an int64 tensor of shape (n, rank), and its row r is the shape in check r.
 
     A million checks take a few hundredths of a second.
     """
-    context = await receive(request, CheckColumnsRequest)
-    message = context.message
     checked = await context.run(columns_time_estimate(message.inputs), answer_columns, message, context.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {}
     for name, arrays in zip(CheckColumnsAnswer.model_fields, checked, strict=True):  # `shape` is None without an output

@@ -15,11 +15,11 @@ from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
 from ..middleware.caching import StaticContent
-from ..middleware.negotiation import response_type
-from ..openapi import query_parameter, responses
+from ..middleware.negotiation import best_offer
+from ..openapi import query_parameter, refusals
 from ..runtime.threads import threads_of
+from .api_route import encoded
 from .parameters import read_parameters
-from .request_context import encoded
 
 router = APIRouter()
 
@@ -35,7 +35,8 @@ _FRAMEWORK = query_parameter(
     "/v1/ops",
     summary="Every op",
     openapi_extra={"parameters": [_FRAMEWORK]},
-    responses=responses(Catalogue, problems=("invalid-request",)),
+    response_model=Catalogue,
+    responses=refusals("invalid-request", "not-acceptable", "overloaded"),
 )
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
@@ -45,9 +46,13 @@ async def get_ops(request: Request) -> Response:
         framework = None if name is None else framework_named(name)
     except ValueError as error:
         raise Problem("invalid-request", f"framework: {error}", parameter="framework") from None
-    media_type = response_type(request, Encoding.JSON)
+    media_type = _media_type(request)
     content = await threads_of(request.app.state).run_aside(partial(_catalogue, media_type, framework))
     return content.respond(request)
+
+
+def _media_type(request: Request) -> str:
+    return best_offer(",".join(request.headers.getlist("accept")), Encoding.JSON)
 
 
 @cache
@@ -58,7 +63,12 @@ def _catalogue(media_type: str, framework: str | None) -> StaticContent:
     return StaticContent(content, media_type, {"Vary": "Accept, Accept-Encoding"})
 
 
-@router.get("/v1/ops/{name}", summary="One op", responses=responses(OpEntry, problems=("not-found",)))
+@router.get(
+    "/v1/ops/{name}",
+    summary="One op",
+    response_model=OpEntry,
+    responses=refusals("not-found", "not-acceptable", "overloaded"),
+)
 @router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: Name) -> Response:
     """Return one op from the catalogue."""
@@ -67,4 +77,4 @@ async def get_op(request: Request, name: Name) -> Response:
     if kind is None:
         raise Problem("not-found", unknown_op_problem(name, "").detail)
     entry = next(entry for entry in list_ops().ops if entry.name == kind.model_fields["name"].default)
-    return encoded(entry.model_dump(exclude_none=True), response_type(request, Encoding.JSON))
+    return encoded(entry, _media_type(request)).as_response()

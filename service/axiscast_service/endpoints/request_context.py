@@ -1,24 +1,21 @@
-"""The context of a request: the parsed message, and functions that compute and encode the response."""
+"""The context of a request: what a handler needs besides the message, and where the handler's work runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from fastapi import Depends, Request
 from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.responses import Response
 
-from axiscast.checks.estimates import body_time_estimate
 from axiscast.messages.validation import validate
-from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
+from axiscast.wire.codec import ENCODINGS, Encoding, decode
 from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, no_limit
 
-from ..middleware.negotiation import best_offer, encoding_of_type, request_encoding, response_type
-from ..runtime.budget import MemoryReservation
-from ..runtime.threads import LOOP_MILLISECONDS, threads_of
-from .parameters import read_parameters
+from ..middleware.client_facts import joined_fields
+from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads, threads_of
+from ..settings import Settings
 from .request_body import read_body
 
 M = TypeVar("M", bound=BaseModel)
@@ -29,32 +26,70 @@ MAX_UNRESERVED_BYTES = 2**19
 path computes only one response at a time."""
 
 
-@dataclass(frozen=True)
-class RequestContext(Generic[M]):
-    """A valid request, with functions that compute the response and reserve memory for it."""
+class NotShort(Exception):
+    """The exception that ends a handler on the fast path, because the normal path must respond."""
 
-    message: M
-    media_type: str
-    milliseconds: float
-    """The estimated time for parsing and validating the body. Any other processing of all values takes about as
-    long."""
+
+@dataclass
+class RequestContext:
+    """The context of a request on the normal path."""
+
     request: Request
+
+    def __post_init__(self) -> None:
+        scope = self.request.scope
+        self.settings: Settings = self.request.app.state.settings
+        self.query: bytes = scope["query_string"]
+        self.fields = joined_fields(scope["headers"])
+        """The header fields by lower-case name."""
+        self.state: dict[str, Any] = scope["state"]
+        """What the metrics and the log contain about the request. See Telemetry.record."""
+        self.milliseconds = 0.0
+        """The estimated time for parsing and validating the body. Any other processing of all values takes about as
+        long."""
+        self.media_type = ""
+        """The media type of the response."""
 
     @property
     def media(self) -> Encoding:
         """The encoding of the response: JSON or MessagePack."""
         return ENCODINGS[self.media_type]
 
+    @property
+    def threads(self) -> WorkerThreads:
+        """The worker threads. On the fast path, there are none."""
+        return threads_of(self.request.app.state)
+
+    async def body(self, media: Encoding) -> Buffer:
+        """Receive the body, and count the request as in flight. Raises Problem if the body is too long."""
+        announced = self.fields.get(b"content-length", b"")
+        if media is Encoding.JSON and announced.isdigit():
+            check_json_bytes(int(announced))  # these headers are checked before the body arrives
+        body = await read_body(self.request, self.settings.max_body_bytes, self.state["memory"])
+        if not self.state.get("body_complete", True):
+            self.state["slot"].take()  # a request counts as in flight only after its whole body has arrived
+        return body
+
+    def release(self, nbytes: int) -> None:
+        """Release the memory of a body of this many bytes."""
+        self.state["memory"].release(nbytes)
+
+    def reserve_values(self, nbytes: int) -> None:
+        """Reserve memory for the values of the body. Raises Problem if the memory is unavailable."""
+        self.state["memory"].reserve(nbytes)
+
     def reserve(self, nbytes: int) -> None:
         """Reserve memory for the response before allocating it. Raises Problem if the memory is unavailable."""
-        self.request.state.memory.reserve_response(nbytes)
+        self.state["memory"].reserve_response(nbytes)
 
     async def respond(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
         """Return the result of `work(*arguments)`, whose estimated time is `milliseconds`.
 
-        The work must not process all values of the body.
+        The work must not process all values of the body. See WorkerThreads.run_python.
         """
-        return await run_python(self.request, milliseconds, work, *arguments)
+        return await self.threads.run_python(
+            milliseconds, self.request.receive, work, *arguments, caller=self.state["caller"]
+        )
 
     async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
         """Like `respond`, for work that processes the values of the body."""
@@ -62,65 +97,54 @@ class RequestContext(Generic[M]):
 
     async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work(*arguments)` on a thread and return its result. Most of its time must be spent in NumPy."""
-        return await threads_of(self.request.app.state).run_numpy(self.request.receive, work, *arguments)
+        return await self.threads.run_numpy(self.request.receive, work, *arguments)
 
 
-async def run_python(request: Request, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of `work(*arguments)` for a request. See WorkerThreads.run_python."""
-    threads, caller = threads_of(request.app.state), request.state.caller
-    return await threads.run_python(milliseconds, request.receive, work, *arguments, caller=caller)
+class ShortContext(RequestContext):
+    """The context of a request on the fast path, where all work of a handler takes at most LOOP_MILLISECONDS."""
+
+    def __init__(
+        self, settings: Settings, fields: Mapping[bytes, bytes], query: bytes, state: dict[str, Any], body: bytes
+    ) -> None:
+        self.settings, self.fields, self.query, self.state = settings, fields, query, state  # type: ignore[assignment]
+        self.milliseconds, self.media_type = 0.0, ""
+        self._body = body
+        self._nbytes, self._spent = 0, 0.0
+
+    @property
+    def threads(self) -> WorkerThreads:
+        raise NotShort
+
+    async def body(self, media: Encoding) -> Buffer:
+        if len(self._body) > self.settings.max_body_bytes:
+            raise NotShort
+        return self._body
+
+    def release(self, nbytes: int) -> None:
+        pass
+
+    def reserve_values(self, nbytes: int) -> None:
+        pass
+
+    def reserve(self, nbytes: int) -> None:
+        self._nbytes += nbytes
+        if self._nbytes > MAX_UNRESERVED_BYTES:
+            raise NotShort
+
+    async def respond(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+        self._spent += milliseconds
+        if self._spent > LOOP_MILLISECONDS:
+            raise NotShort
+        return work(*arguments)
+
+    async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+        return await self.respond(milliseconds, work, *arguments)  # the time for parsing is already counted
 
 
-def encoded(value: Any, media_type: str) -> Response:
-    """Return a response whose body is this value, encoded as the response's media type."""
-    return response_with(encode(value, ENCODINGS[media_type]), media_type)
-
-
-def response_with(content: bytes | memoryview, media_type: str) -> Response:
-    """Return a response with this content as its body."""
-    return Response(content, media_type=media_type, headers={"Vary": "Accept"})
-
-
-async def receive(
-    request: Request, model: type[M], media_type: str | None = None, parameters: Sequence[str] = ()
-) -> RequestContext[M]:
-    """Receive the body as a message of this type and return the context. Raises Problem if the body is not valid.
-
-    `media_type` is the media type of the response, if it is not one of ENCODINGS that the Accept header prefers.
-    `parameters` are the query parameters that the resource accepts.
-    """
-    read_parameters(request.scope["query_string"], parameters, request.scope["path"])
-    media = request_encoding(request)
-    media_type = media_type or response_type(request, media)
-    memory: MemoryReservation = request.state.memory
-    announced = request.headers.get("content-length", "")
-    if media is Encoding.JSON and announced.isdecimal():
-        check_json_bytes(int(announced))  # these headers are checked before the body arrives
-    body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
-    if not request.scope["state"].get("body_complete", True):
-        request.state.slot.take()  # a request counts as in flight only after its whole body has arrived
-    nbytes = len(body)
-    milliseconds = body_time_estimate(body, media)
-    message = await run_python(request, milliseconds, parse_message, body, media, model, memory.reserve)
-    if media is Encoding.JSON:  # values decoded from MessagePack may refer to the body's memory
-        del body
-        memory.release(nbytes)
-    return RequestContext(message, media_type, milliseconds, request)
+Context = Annotated[RequestContext, Depends(RequestContext)]
+"""The context as a parameter of a handler that streams, or whose work has several steps."""
 
 
 def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = no_limit) -> M:
     """Return the message that a body contains. Raises Problem if the body is not valid."""
     return validate(model, decode(body, media, reserve))
-
-
-def receive_short(body: bytes, content_type: str, accept: str, model: type[M]) -> tuple[M, str, float] | None:
-    """Return the message in a complete body, the media type of the response, and the estimated milliseconds of parsing.
-
-    Return None if parsing would take longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
-    """
-    media = encoding_of_type(content_type)
-    media_type = best_offer(accept, media)
-    milliseconds = body_time_estimate(body, media)
-    if milliseconds > LOOP_MILLISECONDS:
-        return None
-    return parse_message(body, media, model), media_type, milliseconds

@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 from math import prod
 from operator import mul
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgpack
 import numpy as np
@@ -45,8 +45,9 @@ from axiscast.wire.tensors import (
     to_little_endian,
 )
 
-from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads, threads_of
-from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with
+from ..middleware.answer import Answer
+from ..runtime.threads import WhileConnected, WorkerThreads
+from .request_context import RequestContext
 
 COALESCED_BYTES = 64 * 2**10
 """The size, in bytes, below which parts are joined before sending. The event loop copies at most this many bytes at
@@ -157,10 +158,10 @@ Outgoing = OutgoingArray | OutgoingBox
 TensorFields = Mapping[str, Outgoing | Sequence[Outgoing]]
 
 
-async def tensor_response(context: RequestContext[Any], fields: TensorFields, json_data: str) -> Response:
+async def tensor_response(context: RequestContext, fields: TensorFields, json_data: str) -> Answer | Response:
     """Return a response that maps each field to a tensor or a list of tensors."""
     tensors = _tensors(fields)
-    milliseconds = OUTPUT_MS * len(tensors)
+    milliseconds = OUTPUT_MS / 2 * len(tensors)  # half of the time for the sizes, and half for the content
     if context.media is Encoding.JSON:
         return await _in_json(context, fields, tensors, milliseconds, json_data == "base64")
     copied, lookups = await context.respond(milliseconds, _copied_and_looked_up, tensors)
@@ -182,19 +183,20 @@ def _tensors(fields: TensorFields) -> list[Outgoing]:
     ]
 
 
-def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Sequence[Outgoing]) -> Response:
+def _in_msgpack(context: RequestContext, fields: TensorFields, tensors: Sequence[Outgoing]) -> Answer | Response:
     """Return a response in MessagePack, which is streamed if it is long."""
     parts = _parts(fields)
     context.reserve(max(part.held for part in parts))  # only one part is sent at a time
     length = sum(part.length for part in parts)
     pieces = chain.from_iterable(part.pieces for part in parts)
     if length <= COALESCED_BYTES:
-        return response_with(b"".join(pieces), context.media_type)
+        return Answer(b"".join(pieces), context.media_type)
+    threads = context.threads  # the fast path sends no longer response
     if length <= ONE_GO_BYTES:
         context.reserve(length)
-        return response_with(_joined(pieces, length), context.media_type)
+        return Answer(_joined(pieces, length), context.media_type)
     is_fast = all(tensor.is_fast_to_chunk for tensor in tensors)
-    return Streamed(coalesced(pieces), length, context.media_type, is_fast, threads_of(context.request.app.state))
+    return Streamed(coalesced(pieces), length, context.media_type, is_fast, threads)
 
 
 def _joined(pieces: Iterable[bytes | memoryview], length: int) -> memoryview:
@@ -314,17 +316,13 @@ def lists_in(shape: Shape) -> int:
 
 
 async def _in_json(
-    context: RequestContext[Any],
-    fields: TensorFields,
-    tensors: Sequence[Outgoing],
-    milliseconds: float,
-    as_base64: bool,
-) -> Response:
+    context: RequestContext, fields: TensorFields, tensors: Sequence[Outgoing], milliseconds: float, as_base64: bool
+) -> Answer:
     writing, nbytes = await context.respond(milliseconds, _json_extent, tensors, as_base64)
     context.reserve(nbytes)
 
-    def build() -> Response:
-        return response_with(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
+    def build() -> Answer:
+        return Answer(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
 
     return await context.respond(milliseconds + writing, build)
 
@@ -337,30 +335,6 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[float, i
     validate_json_size(elements, nested, nbytes)
     elements += nested
     return json_time_estimate(distinct, elements), json_memory_estimate(distinct, elements, nbytes)
-
-
-def short_tensor_response(fields: TensorFields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
-    """Return the encoded body of a short response, or None if the response is not short.
-
-    `milliseconds` is the estimated time of the request before encoding. A response is short if the total time is at
-    most LOOP_MILLISECONDS. Its size must be at most COALESCED_BYTES in MessagePack, and its memory at most
-    MAX_UNRESERVED_BYTES in JSON.
-    """
-    tensors = _tensors(fields)
-    milliseconds += OUTPUT_MS * len(tensors)
-    if milliseconds > LOOP_MILLISECONDS:
-        return None
-    if media is Encoding.JSON:
-        writing, nbytes = _json_extent(tensors, json_data == "base64")
-        if milliseconds + writing > LOOP_MILLISECONDS or nbytes > MAX_UNRESERVED_BYTES:
-            return None
-        return b"".join(_json_pieces(fields, json_data == "base64"))
-    if sum(_copied_and_looked_up(tensors)) > COALESCED_BYTES:
-        return None
-    parts = _parts(fields)
-    if sum(part.length for part in parts) > COALESCED_BYTES:
-        return None
-    return b"".join(chain.from_iterable(part.pieces for part in parts))
 
 
 def _json_pieces(fields: TensorFields, as_base64: bool) -> Iterator[bytes]:

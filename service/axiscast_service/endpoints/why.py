@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Any
+
+from fastapi import APIRouter
 
 from axiscast.checks.estimates import REQUEST_MS, memory_estimate, time_estimate, why_time_estimate
 from axiscast.checks.limits import RequestSize, validate_request
@@ -10,35 +12,34 @@ from axiscast.explanation.diagnosis import Diagnosis, diagnose, why_as_text, why
 from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
 
-from ..middleware.negotiation import TEXT, request_encoding, response_type
-from ..openapi import request_body, responses
-from .request_context import encoded, receive, response_with
+from ..middleware.answer import Answer
+from ..middleware.negotiation import TEXT
+from .api_route import ApiRoute, encoded
+from .request_context import Context
 
-router = APIRouter()
+router = APIRouter(route_class=ApiRoute)
 
 
 @router.post(
     "/v1/why",
     summary="Explain an error",
-    openapi_extra=request_body(WhyRequest),
-    responses=responses(WhyAnswer, (TEXT,)),
+    response_model=WhyAnswer,
+    responses={200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
 )
-async def post_why(request: Request) -> Response:
+async def post_why(message: WhyRequest, context: Context) -> Any:
     """Return the op and shapes in an error message and the check of these shapes, or explain the error.
 
     With `Accept: text/plain`, the response is the explanation as text.
     """
-    context = await receive(request, WhyRequest, response_type(request, request_encoding(request), (TEXT,)))
-    text = context.message.text
-    diagnosis = await context.run(why_time_estimate(len(text)), diagnose, text)
+    diagnosis = await context.run(why_time_estimate(len(message.text)), diagnose, message.text)
     size = _size_of_check(diagnosis)
 
-    def work() -> Response:
+    def work() -> Answer:
         if size is not None:
             context.reserve(memory_estimate(size))
         answer = why_to_dict(diagnosis)
         if context.media_type == TEXT:
-            return response_with(why_as_text(WhyAnswer.model_validate(answer)).encode() + b"\n", TEXT)
+            return Answer(why_as_text(WhyAnswer.model_validate(answer)).encode() + b"\n", TEXT)
         return encoded(answer, context.media_type)
 
     return await context.run(REQUEST_MS if size is None else time_estimate(size), work)

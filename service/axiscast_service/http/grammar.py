@@ -66,10 +66,7 @@ _EMPTY_LINES = re.compile(rb"(?:\r\n)*+")
 # The beginning of an incomplete header block.
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)*+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
 # These expressions match requests to which the fast path may respond, and the header fields that it reads.
-_SHORT_LINE = re.compile(
-    rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
-    rb" HTTP/1\.1(?=\r)"
-)
+_SHORT_LINE = re.compile(rb"(GET|POST) (/v1/[a-z/]++)(?:\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+))?+ HTTP/1\.1(?=\r)")
 _SHORT = re.compile(rb"\r\n" + _FIELDS)
 _NOT_SHORT = (b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 _SHORT_FIELDS = re.compile(
@@ -202,10 +199,9 @@ def _length_of(head: bytes, fields: bytes) -> int | None:
 class ShortRequest(NamedTuple):
     """A short request to which the fast path may respond."""
 
-    query: bytes | None
-    """The query of a GET request, or None for a POST request."""
-    path: bytes | None
-    """The path of a POST request, or None for a GET request."""
+    method: str
+    path: bytes
+    query: bytes
     fields: Mapping[bytes, bytes]
     """The header fields that the fast path reads, keyed by lower-case name."""
     body: bytes
@@ -222,8 +218,8 @@ def read_short_request(data: bytes) -> ShortRequest | None:
     end = data.find(b"\r\n\r\n")
     if line is None or end < 0:
         return None
-    query = line[1]
-    if query is not None and len(query) > QUERY_PAIRS and query.count(b"&") >= QUERY_PAIRS:
+    method, path, query = line.groups(b"")
+    if len(query) > QUERY_PAIRS and query.count(b"&") >= QUERY_PAIRS:
         return None
     lines = data[line.end() : end + 2]
     found = _recent_fields(lines) if len(lines) <= _RECENT_BYTES else _short_fields(lines)
@@ -232,7 +228,7 @@ def read_short_request(data: bytes) -> ShortRequest | None:
     body = data[end + 4 : end + 4 + found[1]]
     if len(body) != found[1]:
         return None
-    return ShortRequest(query, line[2], found[0], body, end + 4 + len(body))
+    return ShortRequest(method.decode(), path, query, found[0], body, end + 4 + len(body))
 
 
 def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:

@@ -8,8 +8,6 @@ from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
 
-from starlette.types import Scope
-
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
 from ..static_files import PARTS
@@ -66,11 +64,6 @@ class ApiKeys:
                 found = name
         return found
 
-    def name_in_header(self, authorization: bytes) -> str | None:
-        """Return the name for the API key in an Authorization header, or None if the header has no known key."""
-        scheme, _, key = authorization.partition(b" ")
-        return self.name_of(key.strip()) if scheme.lower() == b"bearer" else None
-
 
 def _line_error(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
     """Return the reason why a line of the key file is invalid, or an empty string if the line is valid."""
@@ -85,13 +78,17 @@ def _line_error(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> 
     return ""
 
 
-def authenticate(keys: ApiKeys, scope: Scope) -> None:
-    """Raise Problem (unauthenticated) if the path requires an API key and the request has none of these keys."""
-    if scope["path"] in OPEN_PATHS:
-        return
-    fields = [value for name, value in scope["headers"] if name == b"authorization"]
-    name = keys.name_in_header(fields[0]) if len(fields) == 1 else None
+def authenticate(keys: ApiKeys, path: str, fields: Mapping[bytes, bytes]) -> str | None:
+    """Return the name of the client, or None if the path requires no API key.
+
+    Raises Problem (unauthenticated) if the path requires an API key and the request has none of these keys.
+    """
+    if path in OPEN_PATHS:
+        return None
+    authorization = fields.get(b"authorization")
+    scheme, _, key = (authorization or b"").partition(b" ")
+    name = keys.name_of(key.strip()) if scheme.lower() == b"bearer" else None
     if name is None:
-        why = "the API key is unknown" if fields else "this service requires an API key"
+        why = "this service requires an API key" if authorization is None else "the API key is unknown"
         raise Problem("unauthenticated", f"{why}: send the header Authorization: Bearer KEY")
-    scope["state"]["key_name"] = name  # the access log contains this name
+    return name

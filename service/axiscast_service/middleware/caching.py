@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from gzip import compress
 from hashlib import blake2b
 
 from fastapi import Request, Response
+
+from .answer import Answer
+from .client_facts import joined_fields
 
 _NO_CACHE = {"Cache-Control": "no-cache"}
 """The Cache-Control header of pages. Browsers must revalidate each file before use, because all files of a page must
@@ -24,9 +28,9 @@ class StaticContent:
 
     def respond(self, request: Request) -> Response:
         """Return the content, compressed if the client accepts gzip, or a 304 response if the client has cached it."""
-        if _accepts_gzip(request):
-            return _unless_cached(request, self._gzip, self.media_type, self._gzip_headers)
-        return _unless_cached(request, self.content, self.media_type, self.headers)
+        content, headers = (self._gzip, self._gzip_headers) if _accepts_gzip(request) else (self.content, self.headers)
+        answer = Answer(content, self.media_type, headers)
+        return _unless_cached(answer, joined_fields(request.headers.raw)).as_response()
 
 
 def _accepts_gzip(request: Request) -> bool:
@@ -36,33 +40,28 @@ def _accepts_gzip(request: Request) -> bool:
     return bool(qualities.get("gzip", "0").strip("0.")) or qualities.get("gzip") == ""
 
 
-def cacheable_response(
-    request: Request, content: bytes, media_type: str, headers: dict[str, str] | None = None
-) -> Response:
-    """Return a 200 response with the content and its ETag, or a 304 response if the client has cached the content.
+def cacheable(answer: Answer, fields: Mapping[bytes, bytes], keyed: bool) -> Answer:
+    """Return a response with its ETag, or a 304 response if the client has cached the content.
 
-    Caches may keep the response for an hour, because the response depends only on the request and the release. If the
-    request had an API key, only private caches may keep the response.
+    Caches may keep the response for an hour, because the response depends only on the request and the release. If
+    `keyed` is true, the request had an API key, and only private caches may keep the response.
     """
-    headers = cache_headers(hasattr(request.state, "key_name")) | {"ETag": etag_of(content)} | (headers or {})
-    return _unless_cached(request, content, media_type, headers)
+    headers = _CACHE_HEADERS[keyed] | {"ETag": etag_of(answer.content)}
+    return _unless_cached(answer._replace(headers={**answer.headers, **headers}), fields)
 
 
-def cache_headers(keyed: bool) -> dict[str, str]:
-    """Return the headers of a cacheable response, except ETag. `keyed` is true if the request had an API key."""
-    return {
-        "Vary": "Accept, Authorization" if keyed else "Accept",
-        "Cache-Control": f"{'private' if keyed else 'public'}, max-age=3600",
-    }
+_CACHE_HEADERS = {
+    True: {"Vary": "Accept, Authorization", "Cache-Control": "private, max-age=3600"},
+    False: {"Vary": "Accept", "Cache-Control": "public, max-age=3600"},
+}
 
 
-def etag_of(content: bytes) -> str:
+def etag_of(content: bytes | memoryview) -> str:
     """Return the ETag for this content, which is a digest of its bytes."""
     return f'"{blake2b(content, digest_size=12).hexdigest()}"'
 
 
-def _unless_cached(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
-    tags = ",".join(request.headers.getlist("if-none-match"))
-    if headers["ETag"] in tags or tags.strip() == "*":
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=media_type, headers=headers)
+def _unless_cached(answer: Answer, fields: Mapping[bytes, bytes]) -> Answer:
+    tags = fields.get(b"if-none-match", b"").decode("latin-1")
+    is_cached = answer.headers["ETag"] in tags or tags.strip() == "*"
+    return answer._replace(content=b"", status=304, media_type=None) if is_cached else answer

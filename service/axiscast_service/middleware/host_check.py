@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
-
-from starlette.types import Scope
 
 from axiscast.wire.problems import Problem
 
@@ -59,19 +58,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def matches_host(names: Collection[str], host: bytes) -> bool:
+@lru_cache(64)
+def _matches_host(names: frozenset[str], host: bytes) -> bool:
     """Return whether a Host header contains one of these names. The port and surrounding spaces are ignored."""
     matched = _HOST.fullmatch(host.decode("latin-1").strip(" \t").lower())
     return matched is not None and matched[1] in names
 
 
-def require_allowed_host(names: Collection[str], scope: Scope) -> None:
+def require_allowed_host(names: frozenset[str], path: str, fields: Mapping[bytes, bytes]) -> None:
     """Raise Problem (misdirected-request) if the Host header contains none of these names.
 
     Monitoring paths are exempt, because probes send an IP address as the Host.
     """
-    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-    if scope["path"] not in MONITORING_PATHS and not matches_host(names, host):
+    host = fields.get(b"host", b"")
+    if not _matches_host(names, host) and path not in MONITORING_PATHS:
         raise Problem(
             "misdirected-request",
             f"the Host {host.decode('latin-1')[:_SHOWN]!r} is not allowed: use a name in AXISCAST_ALLOWED_HOSTS, or "

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from starlette.requests import Request
-
 from axiscast.wire.codec import ENCODINGS, Encoding
 from axiscast.wire.problems import Problem
 
@@ -16,13 +14,6 @@ SVG = "image/svg+xml"
 _PLACES = {TEXT: "Only GET /v1/check and /v1/why return text", SVG: "Only /v1/check returns pictures"}
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _PROBLEM_JSON = "application/problem+json"
-
-
-def request_encoding(request: Request) -> Encoding:
-    """Return the encoding of a request body. Raises Problem (unsupported-media-type) for other content types."""
-    return encoding_of_type(
-        request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding"))
-    )
 
 
 @lru_cache(16)
@@ -43,19 +34,14 @@ def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
     return ENCODINGS[name]
 
 
-def response_type(request: Request, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
+@lru_cache(16)
+def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
     """Return the media type of the response that the Accept header prefers, or `otherwise` if any type is acceptable.
 
     `others` are the media types that the resource offers in addition to the types in ENCODINGS.
 
     Raises Problem (not-acceptable) if the Accept header allows no supported media type.
     """
-    return best_offer(",".join(request.headers.getlist("accept")), otherwise, others)
-
-
-@lru_cache(16)
-def best_offer(accept: str, otherwise: Encoding, others: tuple[str, ...] = ()) -> str:
-    """Return the media type of the response for this value of the Accept header. See response_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value

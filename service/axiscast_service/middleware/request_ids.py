@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 
 _VALID_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
-
-
-def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the request id in these headers if the id is valid, otherwise a new request id."""
-    return request_id_in(next((value for name, value in fields if name == b"x-request-id"), None))
 
 
 def request_id_in(field: bytes | None) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
-
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from axiscast.wire.problems import PROBLEM_KINDS
 
 from ..logs import trace_ids_of
-from .client_facts import ClientFacts, joined_fields
+from .client_facts import ClientFacts
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
@@ -30,67 +26,45 @@ logged.
 
 
 @dataclass(eq=False)
-class TelemetryMiddleware:
-    """The outermost ASGI middleware, which measures each request until the last byte of the response is sent."""
+class Telemetry:
+    """The metrics and the access log of one application. Either may be None."""
 
-    app: ASGIApp
     metrics: Metrics | None
     log: Log | None
     client_facts: ClientFacts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        status = sent = 0
-        complete = False
+    def record(
+        self,
+        method: str,
+        route: str,
+        status: int,
+        nbytes: int,
+        seconds: float,
+        state: Mapping[str, Any],
+        fields: Mapping[bytes, bytes],
+        peer: tuple[str, int] | None,
+        complete: bool = True,
+    ) -> None:
+        """Count and log a request whose response has ended.
 
-        def send_counted(message: Message) -> Awaitable[None]:
-            nonlocal status, sent, complete
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            else:
-                sent += len(message.get("body", b""))
-                complete = not message.get("more_body", False)
-            return send(message)
-
-        method = scope["method"] if scope["method"] in KNOWN_METHODS else OTHER_METHOD
-        start = perf_counter()
-        if self.metrics is not None:
-            self.metrics.began(method)
-
-        def record() -> None:
-            self._record(scope, method, status, sent, complete, perf_counter() - start)
-
-        try:
-            await self.app(scope, receive, send_counted)
-        finally:
-            if complete:
-                record()
-            else:  # wait until the connection has refused the request, if the application was cancelled
-                asyncio.get_running_loop().call_soon(record)
-
-    def _record(self, scope: Scope, method: str, status: int, sent: int, complete: bool, seconds: float) -> None:
-        """Count and log a request that has ended."""
-        # The router and other middleware have stored the route, the problem and the layout in this ASGI scope.
-        route, state = getattr(scope.get("route"), "path", ""), scope["state"]
-        code, layout = state.get("problem"), state.get("layout")
-        refusal = state.get("refusal")  # the code of a problem that the connection has sent and counted
+        `state` contains what the handler and the connection have stored: `request_id`, `key_name`, `layout`, `problem`
+        (the code of a problem response), and `refusal` (the code of one that the connection has sent and counted).
+        """
+        code, refusal = state.get("problem"), state.get("refusal")
         if refusal is not None:
             status = PROBLEM_KINDS[refusal].status
         if (metrics := self.metrics) is not None:
-            metrics.ended(method, route, status, seconds)
+            metrics.answered(method, route, status, seconds)
             if code is not None:
                 metrics.problem(code)
-            if layout is not None:
-                metrics.output(layout, sent)
+            if (layout := state.get("layout")) is not None:
+                metrics.output(layout, nbytes)
             if not (complete or refusal):
                 metrics.unfinished()
         if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
             facts = {"method": method, "route": route, "status": status, "code": refusal or code}
-            facts |= {"bytes": None if refusal else 0 if method == "HEAD" else sent, "seconds": round(seconds, 6)}
-            facts |= {"request_id": state.get("request_id")} | trace_ids_of(scope)
-            facts["key"] = state.get("key_name")
-            facts |= self.client_facts(scope["client"], joined_fields(scope["headers"]))
+            facts |= {"bytes": None if refusal else 0 if method == "HEAD" else nbytes, "seconds": round(seconds, 6)}
+            facts |= {"request_id": state.get("request_id")} | trace_ids_of(fields)
+            facts |= {"key": state.get("key_name")} | self.client_facts(peer, fields)
             level = "WARNING" if status >= 500 else "INFO"
             self.log(level, "answered" if complete or refusal else "incomplete response", facts)

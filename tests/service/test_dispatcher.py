@@ -18,10 +18,9 @@ from conftest import PATIENCE, wait_for
 from fast_path_requests import FAST_PATH, JSON, QUERY, REQUESTS, SHAPES, get, post, request
 
 from axiscast_service.app import create_app
-from axiscast_service.fastpath.fast_path import FastPath
+from axiscast_service.dispatcher import Dispatcher
 from axiscast_service.http.grammar import header_fields, read_head, read_short_request
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.middleware.dispatch import DispatchMiddleware
 from axiscast_service.settings import Settings
 
 KEY = "0123456789abcdef0123"
@@ -34,10 +33,7 @@ class Running:
     def __init__(self, short: bool, settings: Settings) -> None:
         self.app = create_app(settings)
         if not short:
-            kept = [middleware for middleware in self.app.user_middleware if middleware.cls is not DispatchMiddleware]
-            assert len(kept) == len(self.app.user_middleware) - 1
-            self.app.user_middleware = kept
-            self.app.state.fast_path = None
+            self.app.state.dispatcher.answer = lambda *arguments: None
         config = uvicorn.Config(
             self.app, port=0, http=HTTPProtocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
         )
@@ -146,14 +142,14 @@ def test_every_response_and_count_is_the_same_without_the_fast_path() -> None:
 def on_fast_path(service: Running, asked: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Return the names of the requests that take the fast path."""
     taken = []
-    ordinary = FastPath.answer
+    ordinary = Dispatcher.answer
 
     def answer(*arguments: Any) -> tuple[bytes, int] | None:
         answered = ordinary(*arguments)
         taken.append(answered is not None)
         return answered
 
-    monkeypatch.setattr(FastPath, "answer", answer)
+    monkeypatch.setattr(Dispatcher, "answer", answer)
     names = set()
     for name, one in asked.items():
         taken.clear()
@@ -217,7 +213,7 @@ def test_a_plain_header_block_is_parsed_like_any_other() -> None:
 
 
 def test_no_traced_request_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axiscast_service.fastpath.fast_path.is_tracing", lambda: True)
+    monkeypatch.setattr("axiscast_service.dispatcher.is_tracing", lambda: True)
     with running() as service:
         assert on_fast_path(service, REQUESTS, monkeypatch) == set()
 

@@ -1,1 +1,0 @@
-"""The fast path, which handles short requests without ASGI."""
