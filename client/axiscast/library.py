@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
+from pydantic import ValidationError
+
 from .checks.check import check_to_dict
-from .checks.plain_check import PlainCheck, as_plain_check, read_plain_op
 from .drawing.pictures import BatchAnswers, Comparisons, Picture
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
@@ -29,9 +30,9 @@ from .messages.value_arguments import (
     read_sizes,
 )
 from .messages.why import WhyAnswer
-from .ops import OPS, Op, numpy
+from .ops import OPS, Op, numpy, read_op
 from .wire.problems import Problem
-from .wire.shapes import json_type_name
+from .wire.shapes import MAX_SIZE, json_type_name
 
 if TYPE_CHECKING:  # these modules import NumPy
     from .arrays.array_libraries import Like
@@ -131,7 +132,7 @@ def check(
     >>> axiscast.check("torch.expand", ("N",), size=(2, -1)).shape
     (2, 'N')
     """
-    request: PlainCheck | CheckRequest | None = None
+    request: CheckRequest | None = None
     has_options = dtype is not None or explain is not False or assume or warn != () or attributes
     if not has_options:  # most checks take this fast path
         request = _plain_request(op_and_shapes)
@@ -141,21 +142,33 @@ def check(
     return drawn_by(Picture(request), _answer(check_to_dict(request)))
 
 
-def _plain_request(op_and_shapes: Sequence[Any]) -> PlainCheck | CheckRequest | None:
-    """Return the request of a call if it needs no validation, or None."""
+_DEFAULT_OP: Op = CheckRequest.model_fields["op"].default
+
+
+def _plain_request(op_and_shapes: Sequence[Any]) -> CheckRequest | None:
+    """Return the request of a call with integer sizes, which needs no validation. For other calls, return None."""
     first, *shapes = op_and_shapes or (None,)
     if isinstance(first, CheckRequest) and not shapes:
         return first
-    if type(first) is tuple:
-        return as_plain_check(op_and_shapes)
-    op = _plain(first)
-    return None if op is None else as_plain_check(shapes, op)
+    op, inputs = (_DEFAULT_OP, op_and_shapes) if type(first) is tuple else (_plain(first), shapes)
+    if op is None:
+        return None
+    for shape in inputs:
+        if type(shape) is not tuple and type(shape) is not list:
+            return None
+        for size in shape:
+            if type(size) is not int or not 0 <= size <= MAX_SIZE:
+                return None
+    return CheckRequest.model_construct(inputs=[*map(tuple, inputs)], op=op)
 
 
 def _plain(op: Any) -> Op | None:
     """Return an op object unchanged, or the op with this name if it needs no attributes. Otherwise, return None."""
     if type(op) is str:
-        return read_plain_op(op)
+        try:
+            return read_op({"name": op})
+        except ValidationError:
+            return None
     return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
 
 

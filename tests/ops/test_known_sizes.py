@@ -18,10 +18,9 @@ from test_vectors import FILES, OP, vectors
 
 from axiscast.checks.batch_columns import checked
 from axiscast.checks.check import check_to_dict
-from axiscast.checks.plain_check import PlainCheck
 from axiscast.checks.symbolic.symbolic import lower_symbolic
 from axiscast.comparison import compare as comparison
-from axiscast.messages import CompareRequest
+from axiscast.messages import CheckRequest, CompareRequest
 from axiscast.ops import OPS, Op, lower
 from axiscast.ops.families import Unidirectional
 from axiscast.plan.alignment import Alignment, ShapeMismatch, align_mapped, are_integers
@@ -240,7 +239,7 @@ def test_an_op_that_needs_integers_without_declaring_it_is_found() -> None:
     assert any(said.startswith("columns") for said in differences(op, TILED, "shape"))
     assert any(said.startswith("symbols") for said in differences(op, TILED, "shape"))
     assert check_to_dict(
-        PlainCheck((("N", 3),), op.model_copy(update={"shape": (4, 6)}))
+        CheckRequest.model_construct(inputs=(("N", 3),), op=op.model_copy(update={"shape": (4, 6)}))
     )  # the op still returns a result
 
 
@@ -253,7 +252,7 @@ def test_columns_are_refused_if_an_op_compares_them_without_declaring_it() -> No
 
 def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes() -> None:
     op = Careful(shape=(4, 6))
-    assert check_to_dict(PlainCheck(TILED, op))["compatible"] is True
+    assert check_to_dict(CheckRequest.model_construct(inputs=TILED, op=op))["compatible"] is True
     with pytest.raises(Problem) as raised:
         in_columns(op, rows(op, TILED, None), None)
     assert (raised.value.code, raised.value.pointer) == ("invalid-request", "/op")
@@ -269,7 +268,7 @@ def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes()
         symbolic = [tuple(Symbol(size) if isinstance(size, str) else size for size in shape) for shape in shapes]
         target = tuple(Symbol(size) if isinstance(size, str) else size for size in target)  # type: ignore[misc]
         with pytest.raises(Problem) as raised:
-            check_to_dict(PlainCheck(symbolic, op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
+            check_to_dict(CheckRequest.model_construct(inputs=symbolic, op=op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
         assert raised.value.pointer == pointer
         assert raised.value.detail == (
             "numpy.compared supports integer sizes only, because its rule compares them: replace each name, range "

@@ -16,7 +16,6 @@ from axiscast.checks.batch_rows import check_rows
 from axiscast.checks.check import answer_check, check_to_dict
 from axiscast.checks.estimates import compare_memory_estimate, json_memory_estimate, memory_estimate
 from axiscast.checks.limits import validate_request
-from axiscast.checks.plain_check import PlainCheck
 from axiscast.comparison.compare import answer_compare
 from axiscast.engine.views import gradient_bytes, input_gradients
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
@@ -197,7 +196,7 @@ def test_an_answer_needs_at_most_the_reserved_memory(work: Any, model: Any, ques
 def test_checks_of_many_inputs_free_all_memory() -> None:
     def work() -> None:
         for row in range(8):
-            check_to_dict(PlainCheck([*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
+            check_to_dict(CheckRequest(inputs=[*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
 
     assert kept(work) < SLACK
 

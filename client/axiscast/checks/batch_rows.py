@@ -14,17 +14,22 @@ from ..wire.problems import Problem
 from .check import check_to_dict
 from .estimates import HINTS_BYTES, memory_estimate, time_estimate
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, MAX_SYMBOLIC_MILLISECONDS, RequestSize, validate_request
-from .plain_check import read_plain_check
 
 
 def check_rows(
-    requests: Sequence[Any], reserve: ReserveMemory = no_limit, seconds: Callable[[], float] = lambda: 0
-) -> Iterator[dict[str, Any]]:
+    requests: Sequence[Any],
+    reserve: ReserveMemory = no_limit,
+    seconds: Callable[[], float] = lambda: 0,
+    plain: Callable[[Any], bytes | None] = lambda request: None,
+    start: int = 0,
+) -> Iterator[dict[str, Any] | bytes]:
     """Yield the response to each request as plain values: the result of the check, or {"error": problem}.
 
     The response is an error if the request is invalid, or if the previous rows took too long. `reserve` is called with
     the memory for each row before the row is checked. `seconds` returns the time that the batch has used so far. Raises
     Problem (overloaded) if there is not enough memory for a row: send the whole batch again later.
+
+    `plain` may return the encoded response to a request instead. `start` is the number of the first row to check.
     """
     MAX_BATCH_ROWS.check(len(requests))
     symbolic = 0.0
@@ -35,8 +40,10 @@ def check_rows(
             symbolic += time_estimate(request_size)
             MAX_SYMBOLIC_MILLISECONDS.check(ceil(symbolic))
 
-    for number, request in enumerate(requests):
-        yield check_row(number, request, reserve, seconds() > MAX_BATCH_SECONDS, validate_size=count_symbolic)
+    for number in range(start, len(requests)):
+        request, is_late = requests[number], seconds() > MAX_BATCH_SECONDS
+        content = None if is_late else plain(request)
+        yield content or check_row(number, request, reserve, is_late, validate_size=count_symbolic)
 
 
 def check_row(
@@ -56,7 +63,7 @@ def check_row(
             raise Problem(
                 "work-too-large", f"the rows before this took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
+        question = validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))
         validate_size(request_size)
         reserve(memory_estimate(request_size))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from math import inf, prod
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING
 
 from ..ops import OPS
 from ..plan.plan import Shape
@@ -20,16 +20,7 @@ from ..wire.dimensions import Symbol
 from ..wire.prescan import Buffer, prescan_msgpack
 from ..wire.problems import Problem
 from .hints.hints import MAX_SYMBOLIC_HINT_TRIES
-from .limits import (
-    MAX_COLUMN_SIZES,
-    MAX_CONDITIONS,
-    MAX_LISTED_AXES,
-    MAX_RANK,
-    MIN_COUNTED_AXES,
-    RequestSize,
-    validate_request,
-)
-from .plain_check import read_plain_check
+from .limits import MAX_COLUMN_SIZES, MAX_CONDITIONS, MAX_LISTED_AXES, MAX_RANK, MIN_COUNTED_AXES, RequestSize
 
 if TYPE_CHECKING:  # this module imports NumPy
     from ..wire.tensors import Tensor
@@ -188,20 +179,6 @@ def body_time_estimate(body: Buffer, media: Encoding) -> float:
         except Problem:
             pass  # the body is invalid or contains too many values
     return parse_time_estimate(len(body), media)
-
-
-def row_time_estimate(row: Any) -> float:
-    """Return the estimated time, in milliseconds, of checking a batch row with integer shapes and possibly an op.
-
-    For any other row, return infinity.
-    """
-    request = read_plain_check(row)
-    if request is None:
-        return inf
-    try:
-        return time_estimate(validate_request(request.op, tuple(request.inputs), all_static=True))
-    except Problem:
-        return REQUEST_MS
 
 
 def columns_time_estimate(inputs: Sequence[Tensor]) -> float:

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 from ..checks.check import check_to_dict
 from ..checks.estimates import compare_time_estimate
 from ..checks.limits import MAX_SYMBOLIC_MILLISECONDS
-from ..checks.plain_check import PlainCheck
 from ..checks.symbolic.symbolic import shared_plans
-from ..messages import CompareAnswer, CompareRequest
+from ..messages import CheckRequest, CompareAnswer, CompareRequest
 from ..ops import OPS, Op
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
@@ -45,7 +44,7 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
         if is_symbolic and op.needs_integers():
             continue
         checkpoint()
-        question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
+        question = CheckRequest.model_construct(inputs=request.inputs, op=op, assume=request.assume, warn=request.warn)
         # A matrix product is a different operation, so it is listed only if the shapes fit or the user requests it by
         # name.
         is_listed = op.has_common_output_axes or op.name in request.ops

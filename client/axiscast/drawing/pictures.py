@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..checks.limits import MAX_RANK, validate_request
-from ..checks.plain_check import PlainCheck
 from ..checks.symbolic.symbolic import lower_symbolic
 from ..messages import CheckAnswer, CheckRequest, CompareAnswer, Comparison, SkippedOp, TranslateAnswer
 from ..messages.base import drawn_by
@@ -41,7 +40,7 @@ _MAX_LISTED = 20
 class Picture(NamedTuple):
     """The drawing that shows the answer to `request`. The request may be a map with the fields of a CheckRequest."""
 
-    request: CheckRequest | PlainCheck | Mapping[str, Any] | None = None
+    request: CheckRequest | Mapping[str, Any] | None = None
 
     def text(self, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
         """Return the drawing and the sentences of an answer as text for a terminal."""
@@ -111,7 +110,7 @@ def _fixes(answer: CheckAnswer | Comparison) -> list[Part]:
     return [Paragraph(f"Fix: {hint.message}", "fix") for hint in hints if hint is not None]
 
 
-def _outcome(request: CheckRequest | PlainCheck, is_symbolic: bool) -> Any:
+def _outcome(request: CheckRequest, is_symbolic: bool) -> Any:
     """Return the plan or the conflict of a request."""
     shapes = tuple(request.inputs)
     try:

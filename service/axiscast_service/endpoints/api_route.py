@@ -20,8 +20,8 @@ from ..middleware.caching import cacheable
 from ..middleware.negotiation import best_offer, encoding_of_type
 from ..middleware.problems import problem_answer
 from ..openapi import PARSED, refusals
-from .check_codec import encode_check
 from .parameters import read_parameters
+from .plain_checks import encode_check
 from .request_context import RequestContext, parse_message
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,11 +93,9 @@ class ApiRoute(APIRoute):
         """Return the response to a request on the fast path or on the normal path."""
         is_query = self.model is None
         try:
-            if is_query:
-                answer = await self._answer(await self._read_query(context), context)
-                return cacheable(answer, context.fields, "key_name" in context.state)
-            message = await self._read_body(context)
-            return message if isinstance(message, Answer) else await self._answer(message, context)
+            found = await (self._read_query(context) if is_query else self._read_body(context))
+            answer: Answer = found if isinstance(found, Answer) else await self._answer(found, context)
+            return cacheable(answer, context.fields, "key_name" in context.state) if is_query else answer
         except Problem as problem:
             context.state["problem"] = problem.code
             return problem_answer(problem, context.fields, is_query)

@@ -15,13 +15,14 @@ from axiscast.drawing.drawing import drawing_to_dict
 from axiscast.drawing.pictures import Picture
 from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
-from axiscast.wire.codec import Encoding
+from axiscast.wire.codec import ENCODINGS, Encoding
 
 from ..middleware.answer import Answer
 from ..middleware.negotiation import SVG, TEXT, best_offer
 from ..openapi import example_queries, query_parameter
 from .api_route import ApiRoute, Form, encoded, takes
 from .parameters import check_in_query
+from .plain_checks import answer_body, answer_fields, fields_in_query
 from .request_context import Context
 
 router = APIRouter(route_class=ApiRoute)
@@ -67,7 +68,7 @@ _FORMS = {"text": Form(TEXT, _as_text), "svg": _PICTURE, "drawing": Form(DRAWING
     openapi_extra={"parameters": [query_parameter("format", {"const": "svg"}, "svg: the response is a picture.")]},
     responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
 )
-@takes(_milliseconds, _nbytes, {"svg": _PICTURE})
+@takes(_milliseconds, _nbytes, {"svg": _PICTURE}, answer_body)
 def post_check(message: CheckRequest) -> dict[str, Any]:
     """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent.
 
@@ -76,14 +77,18 @@ def post_check(message: CheckRequest) -> dict[str, Any]:
     return check_to_dict(message)
 
 
-async def _check_in_query(context: Context) -> CheckRequest:
-    """Return the check that the query describes."""
+async def _check_in_query(context: Context) -> CheckRequest | Answer:
+    """Return the check that the query describes, or already the response to a plain check."""
+    negotiated = partial(best_offer, context.fields.get(b"accept", b"").decode("latin-1"), Encoding.JSON, (TEXT, SVG))
+    if (fields := fields_in_query(context.query)) is not None:
+        context.media_type = negotiated()
+        if (content := answer_fields(fields, ENCODINGS.get(context.media_type))) is not None:
+            return Answer(content, context.media_type)
     text = context.query.decode("latin-1")
     context.milliseconds = parse_time_estimate(len(text), Encoding.JSON)
     query = await context.respond(context.milliseconds, partial(parse_qsl, text, keep_blank_values=True))
     wanted = next((form.media_type for name, form in _FORMS.items() if ("format", name) in query), None)
-    accept = context.fields.get(b"accept", b"").decode("latin-1")
-    context.media_type = wanted or best_offer(accept, Encoding.JSON, (TEXT, SVG))
+    context.media_type = wanted or negotiated()
     return await context.run(0, check_in_query, query, context.media_type in (TEXT, DRAWING))
 
 

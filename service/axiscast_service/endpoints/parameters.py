@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from axiscast.checks.plain_check import DEFAULT_OP
 from axiscast.messages import CheckRequest
 from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
 from axiscast.messages.corrections import op_in
@@ -75,7 +74,7 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
 def _plain_op(given: Mapping[str, str]) -> dict[str, Any]:
     """Return the op as a map with its name and attributes. Raises Problem if a parameter is unknown."""
     # The default name is an alias, because the response then includes the full name of the op.
-    name = given.get("op", "np.broadcast_to" if "shape" in given else DEFAULT_OP.name)
+    name = given.get("op", "np.broadcast_to" if "shape" in given else "numpy.broadcast_shapes")
     op: dict[str, Any] = {"name": name}
     kind = op_class(name)
     if kind is None:

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import struct
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,13 +14,16 @@ from pydantic_core import to_json
 
 pytest.importorskip("msgspec")
 
-from axiscast.checks.plain_check import PlainCheck
+from short_requests import ShortAnswer, short_answer
+
+from axiscast.checks.check import check_to_dict
+from axiscast.messages import CheckRequest
+from axiscast.messages.validation import validate
+from axiscast.ops import ALIASES
+from axiscast.ops import OPS as OP_NAMES
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.dimensions import Symbol
-from axiscast.wire.problems import Problem
-from axiscast_service.endpoints import check as endpoint
-from axiscast_service.endpoints import check_codec
-from axiscast_service.endpoints.check import short_check, short_check_in_url
+from axiscast_service.endpoints import check, plain_checks
 
 COUNT = 100_000 if os.environ.get("AXISCAST_FULL") else 6_000
 SIZES = (0, 1, 1, 1, 2, 3, 5, 8, 127, 128, 255, 256, 65535, 65536, 2**31, 2**32, 2**63 - 1)
@@ -205,41 +209,24 @@ def damaged(rng: random.Random, body: bytes) -> bytes:
     return body
 
 
-def outcome(body: bytes, content_type: str, accept: str) -> Any:
-    """Return the bytes of the response, or the problem document."""
-    try:
-        return short_check(body, content_type, accept)
-    except Problem as problem:
-        return problem.document()
+def outcome(body: bytes, content_type: str, accept: str) -> ShortAnswer | None:
+    return short_answer("/v1/check", body, content_type, accept)
 
 
 @pytest.fixture
 def outcome_of_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return `outcome` without the fast codec."""
+    """Return `outcome` without the responses to plain checks."""
 
     def slow(*arguments: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(check_codec, "plain_check_in_body", lambda body, encoding: None)
-            patch.setattr(check_codec, "read_plain_check", lambda value: None)
-            patch.setattr(endpoint, "encode_check", encode)
+            patch.setattr(plain_checks, "answer_fields", lambda fields, encoding: None)
             return outcome(*arguments)
 
     return slow
 
 
-@pytest.fixture(params=[True, False], ids=["msgspec", "no msgspec"])
-def codecs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the codecs with msgspec, or the codecs without msgspec."""
-    if not request.param:
-        monkeypatch.setattr(check_codec, "_DECODERS", {})
-        monkeypatch.setattr(check_codec, "_ENCODERS", {Encoding.JSON: to_json})
-
-
-@pytest.mark.usefixtures("codecs")
 @pytest.mark.parametrize("media", list(Encoding))
-def test_odd_requests_get_the_same_bytes_with_and_without_the_fast_codec(
-    media: Encoding, outcome_of_schema: Any
-) -> None:
+def test_odd_requests_get_the_same_bytes_as_by_the_general_way(media: Encoding, outcome_of_schema: Any) -> None:
     rng = random.Random(20261122 + len(media.value))
     plain = refused = 0
     for _ in range(COUNT // 2):
@@ -248,17 +235,33 @@ def test_odd_requests_get_the_same_bytes_with_and_without_the_fast_codec(
         accept = rng.choice(["", Encoding.JSON.value, Encoding.MSGPACK.value])
         slow = outcome_of_schema(body, media.value, accept)
         assert outcome(body, media.value, accept) == slow, body
-        plain += isinstance(slow, tuple) and isinstance(check_codec.check_in_body(body, media), PlainCheck)
-        refused += isinstance(slow, dict)
+        plain += plain_checks.answer_body(body, media, Encoding.JSON.value) is not None
+        refused += slow is not None and slow.status >= 400
     assert plain > COUNT // 20
     assert refused > COUNT // 10
 
 
-@pytest.mark.usefixtures("codecs")
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_a_plain_check_of_any_op_has_the_bytes_of_the_general_way(encoding: Encoding) -> None:
+    rng = random.Random(36)
+    plain: Counter[str] = Counter()
+    for name in [*OP_NAMES, *ALIASES] * (COUNT // 2000):
+        common = [rng.choice(SIZES[:10]) for _ in range(rng.randrange(5))]
+        inputs = [
+            [size if rng.random() < 0.6 else 1 for size in common[rng.randrange(len(common) + 1) :]]
+            for _ in range(rng.randint(1, 4))
+        ]
+        fields = {"op": name, "inputs": inputs}
+        content = plain_checks.answer_fields(fields, encoding)
+        if content is not None:
+            assert content == encode(check_to_dict(validate(CheckRequest, fields)), encoding), fields
+            plain[name] += 1
+    assert len(plain) > 200
+    assert {"numpy.broadcast_shapes", "numpy.add", "torch.broadcast_tensors", "onnx.Max"} <= plain.keys()
+
+
 @pytest.mark.parametrize("media", list(Encoding))
-def test_a_field_that_is_repeated_is_refused_with_and_without_the_fast_codec(
-    media: Encoding, outcome_of_schema: Any
-) -> None:
+def test_a_field_that_is_repeated_is_refused(media: Encoding) -> None:
     rng = random.Random(1)
     lengths = Pairs([("b", 2), ("b", 2)])
     op = Pairs([("name", "einops.repeat"), ("pattern", "a -> a b"), ("axes_lengths", lengths)])
@@ -269,61 +272,46 @@ def test_a_field_that_is_repeated_is_refused_with_and_without_the_fast_codec(
     ]
     for value in twice:
         body = as_json(rng, value) if media is Encoding.JSON else as_msgpack(rng, value)
-        assert check_codec.plain_check_in_body(body, media) is None
-        assert outcome(body, media.value, "") == outcome_of_schema(body, media.value, "")
-        assert outcome(body, media.value, "")["status"] == 400
+        assert plain_checks.answer_body(body, media, Encoding.JSON.value) is None
+        answer = outcome(body, media.value, "")
+        assert answer is not None
+        assert answer.status == 400
 
 
-def test_the_fast_codec_reads_sizes_that_are_not_in_their_shortest_form() -> None:
-    op = b"\xa2op\xb6numpy.broadcast_arrays"
-    inputs = b"\xa6inputs\x92\x91\xce\x00\x00\x00\x03\x91\xcd\x00\x01"  # [[3], [1]] as uint32 and uint16
-    for body in (b"\x81" + inputs, b"\x82" + op + inputs):
-        plain = check_codec.plain_check_in_body(body, Encoding.MSGPACK)
-        assert plain is not None
-        assert plain.inputs == [(3,), (1,)]
-
-
-@pytest.mark.usefixtures("codecs")
 @pytest.mark.parametrize("media", list(Encoding))
-def test_a_value_that_is_nested_too_deeply_is_refused_with_and_without_the_fast_codec(
-    media: Encoding, outcome_of_schema: Any
-) -> None:
+def test_a_value_that_is_nested_too_deeply_is_refused(media: Encoding) -> None:
     deep = b"[" * 900 + b"]" * 900 if media is Encoding.JSON else b"\x91" * 1500 + b"\x90"
     hollow: Any = {"inputs": [[3]], "op": {"name": "numpy.broadcast_to", "shape": "deep"}}
     body = encode(hollow, media).replace(encode("deep", media), deep)
-    assert "nested too deep" in outcome(body, media.value, "")["detail"]
-    assert outcome(body, media.value, "") == outcome_of_schema(body, media.value, "")
+    answer = outcome(body, media.value, Encoding.JSON.value)
+    assert answer is not None
+    assert b"nested too deep" in answer.content
 
 
-@pytest.mark.usefixtures("codecs")
-def test_a_query_is_the_same_request_with_and_without_the_fast_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_has_the_same_response_as_by_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     plain = 0
     for _ in range(COUNT // 20):
         shapes = [
-            "".join(
-                rng.choice([*"0123456789xx,," * 9, *"[]-+%i&", f"{2**63 - 1:020}"]) for _ in range(rng.randrange(12))
-            )
+            "".join(rng.choice([*"0123456789xx,," * 9, *"[]-+i", f"{2**63 - 1:020}"]) for _ in range(rng.randrange(12)))
             for _ in range(rng.randrange(4))
         ]
-        query = "&".join(
-            f"{'input' if rng.random() < 0.97 else rng.choice(['inputs', 'op', ''])}={shape}" for shape in shapes
-        )
-        said = []
-        for read in (check_codec.plain_check_in_query, lambda query: None):
-            monkeypatch.setattr(endpoint, "plain_check_in_query", read)
-            try:
-                said.append(short_check_in_url(query, ""))
-            except Problem as problem:
-                said.append(problem.document())  # type: ignore[arg-type]
-        assert said[0] == said[1], query
-        plain += check_codec.plain_check_in_query(query) is not None
-    assert plain > COUNT // 200 or not check_codec._DECODERS
+        names = ["input" if rng.random() < 0.97 else rng.choice(["inputs", "op", ""]) for _ in shapes]
+        query = "&".join(f"{name}={shape}" for name, shape in zip(names, shapes, strict=True))
+        found = short_answer(f"/v1/check?{query}")
+        with monkeypatch.context() as patch:
+            patch.setattr(check, "fields_in_query", lambda query: None)
+            assert short_answer(f"/v1/check?{query}") == found, query
+        plain += plain_checks.fields_in_query(query.encode()) is not None
+    assert plain > COUNT // 200
 
 
-@pytest.mark.usefixtures("codecs")
-def test_a_response_has_the_same_bytes_as_those_of_the_general_codec() -> None:
+@pytest.mark.parametrize("encoders", [plain_checks._ENCODERS, {Encoding.JSON: to_json}], ids=["msgspec", "no msgspec"])
+def test_a_response_has_the_same_bytes_as_those_of_the_general_codec(
+    encoders: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_checks, "_ENCODERS", encoders)
     for text in (*ODD_TEXTS, "".join(map(chr, range(127))), "\u2028", "</script>", Symbol("N"), Symbol("2..4")):
         for media in Encoding:
             response = {"a": [text, 2**63, -1, None]}
-            assert check_codec.encode_check(response, media) == encode(response, media)
+            assert plain_checks.encode_check(response, media) == encode(response, media)
