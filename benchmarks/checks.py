@@ -39,11 +39,10 @@ FOLDER = Path(__file__).parent
 CHECK = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "axiscast"
-LOGGED, PURE = "axiscast, access log", "axiscast, no msgspec"
-KNOW_ALL = (BARE, OURS, PURE)
+LOGGED = "axiscast, access log"
+KNOW_ALL = (BARE, OURS)
 """The kinds of requests that only axiscast can answer."""
-CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, PURE, "node http", "Go net/http"]
-WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from axiscast.cli import main; main()"
+CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, "node http", "Go net/http"]
 
 
 class Kind(NamedTuple):
@@ -88,7 +87,6 @@ def servers(folder: Path) -> dict[str, list[str]]:
         ORDINARY: [*uvicorn, "ordinary:app"],
         OURS: ours,
         LOGGED: [*ours, "--access-log", "true"],
-        PURE: [sys.executable, "-c", WITHOUT_MSGSPEC, *ours[3:]],
     }
     if node := shutil.which("node"):
         commands["node http"] = [node, str(others / "server.mjs"), "PORT"]
@@ -162,7 +160,7 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
         for _ in range(rounds):
             for kind, (name, (port, process)) in product(map(KINDS.__getitem__, kinds), running.items()):
                 if (name != LOGGED or kind.asked == "post") and (name in KNOW_ALL or kind.asked in PLAIN):
-                    json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED, PURE)
+                    json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED)
                     asked = kind._replace(asked="post") if json_alone else kind
                     if name == BARE:
                         asked = asked._replace(status=200)

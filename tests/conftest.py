@@ -347,7 +347,7 @@ SECONDS, SLOTS = 2, 8
 """The requests that admission receives, and the number in flight."""
 
 
-@pytest.fixture(scope="module", params=["", "httptools msgspec uvloop"], ids=["accelerated", "plain"])
+@pytest.fixture(scope="module", params=["", "httptools uvloop"], ids=["accelerated", "plain"])
 def absent(request: pytest.FixtureRequest) -> str:
     """Return the packages that are treated as not installed."""
     return str(request.param)

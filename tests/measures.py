@@ -178,7 +178,7 @@ def said(code: str, work: Callable[[], object]) -> str | None:
 
 
 TWENTY = [[f"N{number}"] for number in range(20)]
-QUESTION = b'{"inputs": [[3]]}'
+QUESTION = b'{"inputs": [[3]], "dtype": "int8"}'  # not a plain check
 TORCH = "torch.broadcast_tensors"
 SPLIT = {"name": "einops.repeat", "pattern": "(a b) -> a b c", "axes_lengths": {"a": 2, "c": 2}}
 REPEATED = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 2}}

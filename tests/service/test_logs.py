@@ -174,7 +174,7 @@ def test_the_cause_of_a_failure_is_only_in_the_log(log_format: str, monkeypatch:
     def fail(*arguments: Any) -> None:
         raise RuntimeError("the cause\nINFO: not a line of its own")
 
-    monkeypatch.setattr(check, "check_to_dict", fail)
+    monkeypatch.setattr(check, "answer_fields", fail)
     handler = logging.StreamHandler(io.StringIO())
     handler.setFormatter(Formatter(log_format))
     logger = logging.getLogger("axiscast")

@@ -15,7 +15,7 @@ from conftest import PATIENCE, free_port, served, started, unhurried, wait_for
 from http_requests import JSON
 from raw_http import BROADCAST
 
-from axiscast_service.http.protocol import PARTIAL_REQUEST_SECONDS
+from axiscast_service.http.timeouts import PARTIAL_REQUEST_SECONDS
 
 
 def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:

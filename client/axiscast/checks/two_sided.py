@@ -14,12 +14,8 @@ Code that runs inside other programs imports this module, so it imports only a f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
-
-MAX_CACHED_INPUTS = 8
-"""The maximum number of inputs in a request whose axes are cached. The limit keeps the caches below 10 kB."""
 
 
 class TwoSidedBroadcast(NamedTuple):
@@ -121,12 +117,7 @@ def _find_square(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
 
 
 def _find_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
-    """Return a two-sided broadcast, or None if there is none. The results for requests with few inputs are cached."""
-    find = _uncached_mutual_stretch if len(masks) > MAX_CACHED_INPUTS else _cached_mutual_stretch
-    return find(masks, rank)
-
-
-def _uncached_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
+    """Return a two-sided broadcast, or None if there is none."""
     # In ascending order, a mask can only include masks before it, because a mask that includes another is larger.
     # If each mask includes the mask before it, there is no two-sided broadcast.
     for one, other in pairwise(sorted(masks)):
@@ -135,6 +126,3 @@ def _uncached_mutual_stretch(masks: tuple[int, ...], rank: int) -> TwoSidedBroad
             axes = rank - only_other.bit_length(), rank - only_one.bit_length()
             return TwoSidedBroadcast("mutual-stretch", (masks.index(one), masks.index(other)), axes)
     return None
-
-
-_cached_mutual_stretch = lru_cache(256)(_uncached_mutual_stretch)
