@@ -145,7 +145,6 @@ def test_the_library_and_the_client_raise_the_same_exception(code: str, client: 
         (lambda ways: ways.check("numpy.broadcast_arrays", (2**63,)), ValueError),
         (lambda ways: ways.check({"op": "numpy.broadcast_arrays"}, (2,)), TypeError),
         (lambda ways: ways.compare((True,)), TypeError),
-        (lambda ways: ways.translate("numpy.broadcast_arrays", ("N",), to="torch.expand"), TypeError),
         (lambda ways: ways.check_columns("numpy.broadcast_arrays", [[1.0]]), ValueError),
         (lambda ways: ways.check_batch([{"op": 3, "inputs": []}]), TypeError),
     ],

@@ -118,8 +118,8 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
      Asked(CHECK, {"inputs": [["batch_size", 3]]})),
     (Asked(CHECK, {"inputs": [["*", 3]]}), 422, "/inputs/0/0", 'not "*": write "?"',
      Asked(CHECK, {"inputs": [["?", 3]]})),
-    (Asked(TRANSLATE, {"inputs": [["N"]], "op": TO, "to": "torch.expand"}), 422, "/inputs/0/0",
-     "only check and compare accept names and ?", Asked(TRANSLATE, {"inputs": [[3]], "op": TO, "to": "torch.expand"})),
+    (Asked(TRANSLATE, {"inputs": [["N", "2.."]], "to": "torch.expand"}), 422, "/inputs/0",
+     "2.. is a size without a name", Asked(TRANSLATE, {"inputs": [["N", "M"]], "to": "torch.expand"})),
     (Asked(BATCH, {"requests": ONE}), 422, "/requests", 'not a map: write "requests": [{"inputs": [[3]]}]',
      Asked(BATCH, {"requests": [ONE]})),
     # --- ops

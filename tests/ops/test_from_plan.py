@@ -99,7 +99,6 @@ def test_the_op_of_every_vector_can_express_its_plan(name: str) -> None:
         meant = lower(op, shapes)
         again = from_plan(type(op), meant)
         if not op.snippets:
-            assert again is None, vector["id"]
             continue
         assert again is not None, vector["id"]
         assert lower(again, shapes) == meant

@@ -6,21 +6,7 @@ import pytest
 
 from axiscast.drawing.terminal_text import translation_as_text
 from axiscast.messages import TranslateAnswer, TranslateRequest
-from axiscast.ops import (
-    Op,
-    einops,
-    lower,
-    mindspore,
-    mxnet,
-    ngraph,
-    numpy,
-    onnx,
-    openvino,
-    poputil,
-    stablehlo,
-    torch,
-    xarray,
-)
+from axiscast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
 from axiscast.translation.translate import answer_translate
 from axiscast.wire.problems import Problem
 
@@ -119,79 +105,6 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
         ],
     ),
     (
-        torch.expand_as(),
-        [(3,), (2, 3)],  # input 1 brings input 0 there, and its own output is left
-        "numpy.broadcast_arrays",
-        ["1. numpy.broadcast_arrays()"],
-    ),
-    (
-        numpy.add(),
-        [(2, 3), (2, 3)],
-        "torch.expand_as",
-        ["1. inputs 0, 1: torch.expand_as()", "2. inputs 1, 0: torch.expand_as()"],
-    ),
-    (
-        onnx.PRelu(),
-        [(2, 3, 4), (3, 1)],
-        "paddle.expand_as",
-        ["1. inputs 0, 0: paddle.expand_as()", "2. inputs 1, 0: paddle.expand_as()"],
-    ),
-    (numpy.broadcast_to(shape=(2, 3)), [(2, 3)], "torch.expand_as", ["1. inputs 0, 0: torch.expand_as()"]),
-    (
-        xarray.broadcast(dims=(("x",), ("y",))),
-        [(2,), (3,)],
-        "mxnet.broadcast_like",
-        [
-            "1. input 0: reshape(shape=(2, 1))",
-            "2. inputs 0, 1: mxnet.broadcast_like(lhs_axes=(1,), rhs_axes=(0,))",
-            "3. input 1: reshape(shape=(1, 3))",
-            "4. inputs 1, 0: mxnet.broadcast_like()",
-        ],
-    ),
-    (
-        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(0,)),
-        [(1, 6), (4, 2)],
-        "numpy.broadcast_arrays",
-        [
-            "1. input 1: reshape(shape=(4, 2, 1))",
-            "2. input 0: reshape(shape=(1, 2, 3))",
-            "3. inputs 0, 1: numpy.broadcast_arrays()",
-            "4. input 0: reshape(shape=(4, 6))",
-        ],
-    ),
-    (
-        numpy.matmul(),
-        [(5, 3, 2, 4), (4, 2)],  # input 0 lends its shape to input 1, and then has its own again
-        "numpy.broadcast_arrays",
-        [
-            "1. input 0: numpy.broadcast_arrays()",
-            "2. input 0: reshape(shape=(5, 3, 4, 2))",
-            "3. inputs 1, 0: numpy.broadcast_arrays()",
-            "4. input 0: reshape(shape=(5, 3, 2, 4))",
-        ],
-    ),
-    (
-        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
-        [(1, 3), (5, 4)],
-        "xarray.broadcast",
-        [
-            "1. input 0: reshape(shape=(3,))",
-            "2. inputs 0, 1: xarray.broadcast(dims=(('d0',), ('d2', 'd1')), exclude=('d2',))",
-            "3. input 0: transpose(permutation=(1, 0))",
-        ],
-    ),
-    (
-        numpy.add(),
-        [(0, 2, 1), (2, 0)],  # what has no elements is reshaped
-        "mxnet.broadcast_to",
-        [
-            "1. input 0: reshape(shape=(0, 2, 0))",
-            "2. input 1: reshape(shape=(0, 2, 0))",
-            "3. input 0: mxnet.broadcast_to(shape=(0, 2, 0))",
-            "4. input 1: mxnet.broadcast_to(shape=(0, 2, 0))",
-        ],
-    ),
-    (
         torch.broadcast_tensors(),
         [(1,) * 33 + (2,), (3, 1)],  # NumPy's takes 32 axes
         "numpy.broadcast_arrays",
@@ -259,7 +172,7 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         [(3,)],
         "numpy.broadcast_arrays",
         "numpy.broadcast_arrays has no attribute for the size 2 of output axis 0 of (2, 3), along which input 0 of "
-        "shape (3,) is replicated, and no other input has this size",
+        "shape (3,) is replicated",
     ),
     (
         numpy.broadcast_to(shape=(2, 3)),
@@ -291,21 +204,21 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         [(4, 3)],
         "xarray.broadcast",
         "xarray.broadcast has no attribute for the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
-        "along which input 0 of shape (4, 3) is replicated, and no other input has this size",
+        "along which input 0 of shape (4, 3) is replicated",
     ),
     (
         mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
         [(1, 3), (5, 4)],
         "numpy.broadcast_arrays",
         "numpy.broadcast_arrays has no attribute for the size 4 of output axis 0 of (4, 3), along which input 0 of "
-        "shape (1, 3) is replicated, and no other input has this size, even after a reshape",
+        "shape (1, 3) is replicated",
     ),
     (
         numpy.add(),
         [(2, 1), (1, 3)],
         "torch.expand_as",
         "torch.expand_as has no attribute for the size 3 of output axis 1 of (2, 3), along which input 0 of shape "
-        "(2, 1) is replicated, and no other input has this size, even after a reshape",
+        "(2, 1) is replicated",
     ),
     (
         numpy.broadcast_arrays(),
@@ -313,13 +226,6 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         "poputil.expandToMatchRanks",
         "poputil.expandToMatchRanks can't replicate elements, but input 0 of shape (3,) is replicated along output "
         "axis 0 of (2, 3)",
-    ),
-    (
-        numpy.broadcast_arrays(),
-        [(0, 1), (3,)],  # a reshape gives the first output, since neither it nor its input has elements
-        "poputil.expandToMatchRanks",
-        "poputil.expandToMatchRanks can't replicate elements, but input 1 of shape (3,) is replicated along output "
-        "axis 0 of (0, 3)",
     ),
     (
         numpy.broadcast_to(shape=(0, 3)),
@@ -361,57 +267,12 @@ def test_a_plain_translation_has_the_name_of_each_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "shape", "to", "code"),
-    [
-        (mindspore.broadcast_to(shape=(-1, 3, -1)), (2, 1, 4), "torch.expand", "y = x.expand((-1, 3, -1))"),
-        (torch.expand(size=(-1, 5, -1)), (3, 1, 4), "mindspore.broadcast_to", "y = ops.broadcast_to(x, (-1, 5, -1))"),
-        (torch.expand(size=(5, -1, 4)), (3, 1), "torch.broadcast_to", "y = torch.broadcast_to(x, (5, -1, 4))"),
-        (torch.expand(size=(-1, 3)), (2, 1), "paddle.expand", "y = paddle.expand(x, (-1, 3))"),
-        # Size 1 in onnx.Expand and size 0 in mxnet.broadcast_to keep the input's size, too.
-        (onnx.Expand(shape=(1, 3, 1)), (2, 1, 4), "torch.expand", "y = x.expand((-1, 3, -1))"),
-        (mxnet.broadcast_to(shape=(0, 3)), (2, 1), "torch.expand", "y = x.expand((-1, 3))"),
-    ],
-)
-def test_a_size_that_the_original_op_takes_from_its_input_stays_open(op: Op, shape: Shape, to: str, code: str) -> None:
-    answer = ask(op, shape, to=to)
-    assert answer.code.text.splitlines()[-1] == code
-    assert answer.exact
-    (step,) = answer.steps
-    assert isinstance(step.op, Op)
-    for size in (0, 1, 7):
-        longer = (*shape[:-1], size) if shape[-1] != 1 else (size, *shape[1:])
-        assert lower(step.op, (longer,)) == lower(op, (longer,))
-
-
-@pytest.mark.parametrize(
-    ("op", "shape", "to", "code"),
-    [
-        (torch.expand(size=(2, 3)), (2, 1), "torch.broadcast_to", "y = torch.broadcast_to(x, (2, 3))"),
-        (torch.expand(size=(-1, 3)), (2, 1), "numpy.broadcast_to", "y = np.broadcast_to(x, (2, 3))"),
-        (
-            torch.expand(size=(-1, 3)),
-            (2, 1),
-            "tensorflow.broadcast_to",
-            "y = tf.broadcast_to(x, tf.TensorShape((2, 3)))",
-        ),
-        # -1 in mxnet.broadcast_to is not a kept size.
-        (torch.expand(size=(-1, 3)), (2, 1), "mxnet.broadcast_to", "y = mx.nd.broadcast_to(x, shape=(2, 3))"),
-    ],
-)
-def test_a_size_is_a_number_if_the_original_or_the_other_op_needs_a_number(
-    op: Op, shape: Shape, to: str, code: str
-) -> None:
-    assert ask(op, shape, to=to).code.text.splitlines()[-1] == code
-
-
-@pytest.mark.parametrize(
     ("op", "shapes", "to", "line"),
     [
         (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "onnx", "1. onnx.Expand(shape=(2, 3))"),
         (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "torch", "1. torch.expand(size=(2, 3))"),
         (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "jax", "1. jax.numpy.broadcast_to(shape=(2, 3))"),
-        (onnx.Add(), [(2, 1), (3,)], "jax.numpy", "1. jax.numpy.broadcast_arrays()"),
-        (onnx.Add(), [(2, 1), (3,)], "torch", "1. torch.broadcast_tensors()"),
+        (onnx.Add(), [(2, 1), (3,)], "torch", "1. torch.add()"),
         (numpy.tile(reps=(2,)), [(3,)], "torch", "1. torch.tile(dims=(2,))"),  # expand needs reshapes
         (torch.expand(size=(2, 3)), [(2, 1)], "stablehlo", "broadcast_dimensions=(0, 1))"),
         (openvino.Broadcast3(mode="explicit", target_shape=(2, 3, 4), axes_mapping=(1,)), [(3,)], "onnx",

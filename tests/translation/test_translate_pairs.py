@@ -84,11 +84,10 @@ def run(op: Op, arrays: Sequence[Array]) -> list[Array]:
 
 
 def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
-    """Return the tensors after the steps, each of which takes one, some or all of them."""
+    """Return the tensors after the steps, each of which takes one or all of them."""
     tensors = list(arrays)
     for step in steps:
         taken = tensors if step.input is None else [tensors[step.input]]
-        taken = taken if step.inputs is None else [tensors[number] for number in step.inputs]
         if step.op.name == "transpose":
             (array,) = taken
             given = [array.transpose(step.op.permutation)]
@@ -97,10 +96,8 @@ def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
             given = [array.reshape(step.op.shape)]
         else:
             given = run(step.op, taken)
-        if step.input is None and step.inputs is None:
+        if step.input is None:
             tensors = given
-        elif step.inputs is not None:
-            tensors[step.inputs[0]] = given[0]
         else:
             (tensors[step.input],) = given
     return tensors
@@ -252,39 +249,16 @@ def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
             for given in attempts(kind, chosen, reached)
         )
 
-    def lent(number: int, goal: Array) -> bool:
-        """Return whether an op on a tensor and another one, in any shape, returns the goal first."""
-        others = [array for other, array in enumerate(arrays) if other != number]
-        chosen = ([one, other.reshape(shape)] for one in arranged(arrays[number], max(rank, arrays[number].ndim))
-                  for other in others for shape in factored(other.size, rank))  # fmt: skip
-        return any(
-            rearranges(given[0], goal)
-            for inputs in chosen
-            for reached in reachable
-            for given in attempts(kind, inputs, reached)
-        )
-
     pairs = [(output.input, goal) for output, goal in zip(outputs, wanted, strict=True)]
-    one_by_one = all(found([arrays[number]], [goal]) for number, goal in pairs)
-    if one_by_one or (len(arrays) > 1 and found(arrays, wanted)):
-        return True
-    rearranged = [rearranges(arrays[number], goal) for number, goal in pairs]
-    return len(arrays) > 1 and all(
-        moved or lent(number, goal) for (number, goal), moved in zip(pairs, rearranged, strict=True)
-    )
-
-
-def factored(elements: int, rank: int) -> list[Shape]:
-    """Yield every shape with this number of elements and at most this number of axes."""
-    sizes = [size for size in range(1, elements + 1) if elements % size == 0]
-    return [shape for count in range(rank + 1) for shape in product(sizes, repeat=count) if prod(shape) == elements]
+    return all(found([arrays[number]], [goal]) for number, goal in pairs) or (len(arrays) > 1 and found(arrays, wanted))
 
 
 def small(op: Op, shapes: tuple[Shape, ...]) -> bool:
     outputs = lower(op, shapes).outputs
     return (
         len(outputs) > 0
-        and len(shapes) <= 2
+        and len(outputs) == len(shapes) <= 2
+        and op.has_common_output_axes
         and all(1 <= prod(output.shape) <= 40 and len(output.shape) <= 2 for output in outputs)
         and all(len(shape) <= 2 and prod(shape) <= 12 for shape in shapes)
     )

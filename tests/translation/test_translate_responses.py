@@ -12,7 +12,7 @@ from test_translate import PLACED, ask
 import axiscast
 from axiscast import Client
 from axiscast.drawing.terminal_text import translation_as_text
-from axiscast.ops import numpy, torch
+from axiscast.ops import numpy
 
 NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
 
@@ -38,31 +38,6 @@ def test_a_step_has_the_number_of_its_input(http: httpx.Client) -> None:
             {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "input": 1},
         ],
     )
-
-
-def test_a_step_of_two_tensors_has_both_numbers(http: httpx.Client) -> None:
-    answer = http.post("/v1/translate", json={"inputs": [[3], [2, 3]], "to": "torch.expand_as"}).json()
-    assert (answer["exact"], answer["steps"]) == (
-        True,
-        [{"op": {"name": "torch.expand_as"}, "inputs": [1, 1]}, {"op": {"name": "torch.expand_as"}, "inputs": [0, 1]}],
-    )
-    assert answer["code"]["text"].splitlines()[-2:] == ["y1 = x1.expand_as(x1)", "y0 = x0.expand_as(y1)"]
-
-
-TEXTS = {
-    "numpy.broadcast_arrays": "[y, t1] = np.broadcast_arrays(x0, x1)",
-    "torch.broadcast_tensors": "[y, t1] = torch.broadcast_tensors(x0, x1)",
-    "jax.numpy.broadcast_arrays": "[y, t1] = jax.numpy.broadcast_arrays(x0, x1)",
-    "dask.array.broadcast_arrays": "[y, t1] = da.broadcast_arrays(x0, x1)",
-    "paddle.broadcast_tensors": "[y, t1] = paddle.broadcast_tensors([x0, x1])",
-    "xarray.broadcast": "[y, t1] = xr.broadcast(*arrays, exclude=('d1',))",
-    "julia.broadcast": "(y, t2,) = map(x -> broadcast((own, _...) -> own, x, t1, x1), (t1, x1,))",
-}
-
-
-@pytest.mark.parametrize(("to", "text"), TEXTS.items())
-def test_an_unused_output_has_its_own_name(to: str, text: str) -> None:
-    assert ask(torch.expand_as(), (3,), (2, 3), to=to).code.text.splitlines()[-1] == text
 
 
 MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [

@@ -11,6 +11,7 @@ from ..messages.check_answer import Verdict
 from ..messages.conditions import Condition
 from ..messages.facts import Hint, Warned
 from ..ops import OPS
+from ..wire.dimensions import Symbol
 from ..wire.shapes import format_shape
 
 _MAX_CONDITIONS = 20
@@ -134,15 +135,17 @@ def translation_as_text(answer: TranslateAnswer) -> str:
     lines = []
     for number, step in enumerate(answer.steps, 1):
         fields = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
-        attributes = ", ".join(f"{name}={value}" for name, value in fields if value != {})
-        taken = ""
-        if step.inputs:
-            taken = f"inputs {', '.join(map(str, step.inputs))}: "
-        elif step.input is not None:
-            taken = f"input {step.input}: "
-        lines.append(f"{number}. {taken}{step.op.name}({attributes})")
+        attributes = ", ".join(f"{name}={_attribute(value)}" for name, value in fields if value != {})
+        taken = "" if step.input is None else f"input {step.input}: "
+        name = getattr(step.op, "alias", None) or step.op.name
+        lines.append(f"{number}. {taken}{name}({attributes})")
     warnings = warning_lines(answer.warnings)
     return "\n".join([*lines, "", answer.code.text, *([""] if warnings else []), *warnings])
+
+
+def _attribute(value: Any) -> str:
+    """Return an attribute as text, in which the names of sizes have no quotes."""
+    return format_shape(value) if isinstance(value, tuple) and Symbol in map(type, value) else str(value)
 
 
 def result_shapes_text(answer: CheckAnswer | Comparison) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any, Generic, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, WrapSerializer
 from pydantic_core import PydanticCustomError
 
-from ..ops import OPS, IntegerOpField, Op, UnionByName, numpy, op_class
+from ..ops import FRAMEWORKS, OPS, IntegerOpField, Op, OpField, UnionByName, numpy, op_class
 from ..wire.dimensions import Dimensions, DimensionShape
 from ..wire.problems import PROBLEM_KINDS
-from ..wire.shapes import ShapeField, StopAtFirstError
+from ..wire.shapes import StopAtFirstError
 from ..wire.wording import close_matches, did_you_mean
 from .base import AnswerModel, DrawnAnswer, ListOf, RequestModel
 from .catalogue import OpEntry
@@ -165,7 +165,7 @@ class Reshape(AnswerModel):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["reshape"] = "reshape"
-    shape: ShapeField = Field(description="The new shape.", examples=[[3, 1]])
+    shape: DimensionShape = Field(description="The new shape.", examples=[[3, 1]])
 
 
 class IntegerRequest(RequestModel):
@@ -176,17 +176,25 @@ class IntegerRequest(RequestModel):
 
 def _targets() -> list[JsonValue]:
     """Return the ops and the frameworks to which a request can be translated."""
-    names = [name for name, op in OPS.items() if op.snippets]
+    names = [
+        name
+        for name, op in OPS.items()
+        if op.snippets or (op.computes() and name.rpartition(".")[0] in FRAMEWORKS[name.partition(".")[0]].calls)
+    ]
     return [
         *names,
         *(prefix for prefix in sorted(_frameworks()) if any(name.startswith(f"{prefix}.") for name in names)),
     ]
 
 
-class TranslateRequest(IntegerRequest):
+class TranslateRequest(RequestModel):
     """A request to translate an op to an op in another framework."""
 
-    inputs: ListOf[ShapeField] = Field(description="The shape of each input.", examples=[[[3]]])
+    op: OpField = Field(default=numpy.broadcast_arrays(), description=f"{OP_DESCRIPTION}numpy.broadcast_arrays.")
+    inputs: ListOf[DimensionShape] = Field(
+        description="The shape of each input. The code reads a size that is a name, such as N, from its tensor.",
+        examples=[[[3]]],
+    )
     to: str = Field(
         description="The name of the other op, or of a framework, whose op with the fewest steps is then used.",
         examples=["stablehlo.broadcast_in_dim"],
@@ -197,17 +205,16 @@ class TranslateRequest(IntegerRequest):
 class Step(AnswerModel):
     """A step in a translation. The first step takes input tensors. Each step replaces the tensors that it takes."""
 
-    op: Annotated[Op | Transpose | Reshape, UnionByName(others=(Transpose, Reshape))] = Field(
-        description="The op, the transposition or the reshape."
-    )
+    op: Annotated[
+        Op | Transpose | Reshape,
+        UnionByName(others=(Transpose, Reshape)),
+        WrapSerializer(
+            lambda op, plain: plain(op) | ({"name": alias} if (alias := getattr(op, "alias", None)) else {})
+        ),
+    ] = Field(description="The op, the transposition or the reshape. An alias, such as torch.mul, keeps its name.")
     input: int | None = Field(
         default=None,
         description="The number of the tensor that the step takes. If it is omitted, the step takes all tensors.",
-    )
-    inputs: list[int] | None = Field(
-        default=None,
-        description="The numbers of the tensors that the step takes, if it takes more than one but not all. The "
-        "result replaces the first of them.",
     )
 
 

@@ -24,7 +24,6 @@ from .value_arguments import (
     read_dimensions,
     read_dtype,
     read_input_shape,
-    read_integer_shape,
     read_located,
     read_names,
     shape_in_text,
@@ -142,7 +141,7 @@ def translate_request(
         name = getattr(to, "name", None) or (to.model_fields["name"].default if is_op_class(to) else "torch.expand")
         raise TypeError(f'to must be the name of an op, not {python_type_name(to)}: write to="{name}"')
     op = resolve_op(op, attributes, ("to",))
-    return {"op": plain_op(op), "inputs": map_inputs(shapes, read_integer_shape), "to": to}
+    return {"op": plain_op(op), "inputs": map_inputs(shapes, read_input_shape), "to": to}
 
 
 def batch_requests(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:

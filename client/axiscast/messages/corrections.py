@@ -278,7 +278,7 @@ def _size(fault: InvalidField) -> str | None:
         return None  # the message about an invalid range needs no correction
     if fault.kind == "not_an_integer":
         shown = fault.found[:MAX_NAME_CHARACTERS]
-        note = "only check and compare accept names and ?"
+        note = "only check, compare and translate accept names"
         return f"must be an integer, not {shown!r}: {note}, so write an example size such as 2"
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:MAX_NAME_CHARACTERS]
     written = '"?"' if text.lower() in _UNKNOWN else f'"{name}"' if re.match("[A-Za-z_]", name) else ""

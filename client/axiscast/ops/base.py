@@ -103,7 +103,7 @@ class Op(_Model):
     """Templates that show the op as source code. translation/snippets.py lists the fields of a template.
 
     A translation uses the first template for which all fields have a value. If an op has no template, no request can be
-    translated to the op. For example, ops that compute with their inputs have no templates.
+    translated to the op. Functions that compute with their inputs are called with a template in `Framework.calls`.
     """
     example_attributes: ClassVar[Mapping[str, Any]] = {}
     """The attributes of the op in an example."""
@@ -272,6 +272,25 @@ class Op(_Model):
         for attribute, value in self.__dict__.items():
             if type(value) is tuple:
                 yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
+
+    @classmethod
+    def function_name(cls) -> str:
+        """Return the name of the function that a request names: the alias, such as torch.mul, or the op's name."""
+        return cls.alias or str(cls.model_fields["name"].default)
+
+    @classmethod
+    def computes(cls) -> bool:
+        """Return whether the function computes one tensor with all its inputs, instead of returning what they become.
+
+        julia.broadcast has one output, but its snippets return the broadcast inputs.
+        """
+        returns_inputs = bool(cls.snippets) and cls.alias is None
+        return (
+            cls.broadcasts_all_inputs
+            and cls.outputs == "1"
+            and not returns_inputs
+            and "shape" not in cls.function_name()
+        )
 
     @classmethod
     def output_count(cls, inputs: int) -> int:

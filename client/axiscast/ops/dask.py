@@ -16,6 +16,7 @@ FRAMEWORK = Framework(
     preamble="import dask.array as da\n",
     transpose="{y} = da.transpose({x}, {permutation})",
     reshape="{y} = da.reshape({x}, {shape})",
+    calls={"dask.array": "{y} = da.{function}({arguments})"},
     executed="Dask 2026.8.0",
 )
 

@@ -47,6 +47,8 @@ FRAMEWORK = Framework(
     preamble="import einops\n",
     transpose="",
     reshape="",
+    calls={"einops": "{y} = einops.{function}({xs}, {pattern})"},
+    size=None,
     executed="einops 0.8.2",
 )
 _WRITTEN = 10**6

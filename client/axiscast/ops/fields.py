@@ -66,7 +66,7 @@ def _in_integers(op: Op) -> Op:
     for attribute, axis, symbol in op.symbols():
         raise PydanticCustomError(
             "symbolic",
-            "must contain only integers: {symbol} on axis {axis} is allowed only in check",
+            "must contain only integers: {symbol} on axis {axis} is allowed only in check, compare and translate",
             {"field": attribute, "axis": axis, "symbol": str(symbol)},
         )
     return op

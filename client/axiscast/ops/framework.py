@@ -1,8 +1,8 @@
 """The properties that all ops in one framework share: catalogue position, tested release and snippet templates."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,22 @@ MLIR = Language(
 )
 
 
+class NamedSize(NamedTuple):
+    """A size that code reads from a tensor when it runs, and the number that stands for it until then."""
+
+    name: str
+    number: int
+    tensor: str | None
+    """The name of the input that has this size, or None if only an attribute has it. Code then uses `name`."""
+    axis: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Framework:
     """The properties that all ops in one framework share.
 
-    `transpose`, `reshape` and `empty_reshape` are templates for one step. translation/snippets.py lists their fields.
+    `transpose`, `reshape`, `empty_reshape` and `calls` have templates for one step. translation/snippets.py lists their
+    fields.
     """
 
     order: int
@@ -64,5 +75,12 @@ class Framework:
     """The source code that follows `preamble` if a tensor is a scalar or has a size 0."""
     empty_reshape: str | None = None
     """The template for a reshape from or to a scalar or a shape with a size 0. None means that `reshape` is used."""
+    calls: Mapping[str, str] = field(default_factory=dict)
+    """The template for a call of a function that computes, keyed by the module of the function."""
+    size: str | Callable[[str, Sequence[NamedSize]], str] | None = "{x}.shape[{axis}]"
+    """The template for one size of the tensor `x`, which has the fields `axis` and `axis1`, the axis counted from 1.
+
+    If code is a graph, this is a function that rewrites its sizes. None means that code needs integers.
+    """
     executed: str | None = None
     """The release on which every template was executed and gave the correct bytes, or None if none was executed."""

@@ -29,6 +29,7 @@ FRAMEWORK = Framework(
     preamble="import jax\n",
     transpose="{y} = jax.lax.transpose({x}, {permutation})",
     reshape="{y} = jax.lax.reshape({x}, {shape})",
+    calls={name: f"{{y}} = {name}.{{function}}({{arguments}})" for name in ("jax.numpy", "jax.lax")},
     executed="JAX 0.10.2",
 )
 

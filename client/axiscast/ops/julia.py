@@ -19,6 +19,7 @@ FRAMEWORK = Framework(
     transpose="{y} = permutedims({x}, {permutation} .+ 1)",
     # Julia's reshape reads elements column by column, but a translation step must read them row by row.
     reshape="{y} = permutedims(reshape(permutedims({x}, ndims({x}):-1:1), reverse({shape})), length({shape}):-1:1)",
+    size="size({x}, {axis1})",
 )
 
 

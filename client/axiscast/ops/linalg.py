@@ -22,6 +22,7 @@ FRAMEWORK = Framework(
     "%{y} = linalg.transpose ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) permutation = {permutation}",
     reshape="%{y}_sizes = arith.constant dense<{shape}> : tensor<{y_rank}xindex>\n"
     "%{y} = tensor.reshape %{x}(%{y}_sizes) : ({x_shape}, tensor<{y_rank}xindex>) -> {y_shape}",
+    size=None,
 )
 
 

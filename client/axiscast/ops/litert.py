@@ -22,6 +22,7 @@ FRAMEWORK = Framework(
         "%{y}s = arith.constant dense<{shape}> : tensor<{y_rank}xi32>\n"
         '%{y} = "tfl.reshape"(%{x}, %{y}s) : ({x_shape}, tensor<{y_rank}xi32>) -> {y_shape}'
     ),
+    size=None,
 )
 _LINK = "https://www.tensorflow.org/mlir/tfl_ops#tfl"
 

@@ -49,7 +49,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     >>> from_plan(ngraph.Broadcast, lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)))
     Broadcast(name='ngraph.Broadcast', shape=(2, 3), broadcast_axes=(0,))
     """
-    if not (plan.outputs and kind.snippets and kind.takes(len(plan.input_shapes))):
+    if not (plan.outputs and kind.takes(len(plan.input_shapes))):
         return None
     try:
         op = kind.from_plan(plan)

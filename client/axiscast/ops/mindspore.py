@@ -18,6 +18,7 @@ FRAMEWORK = Framework(
     preamble="from mindspore import ops\n",
     transpose="{y} = ops.transpose({x}, {permutation})",
     reshape="{y} = ops.reshape({x}, {shape})",
+    calls=dict.fromkeys(("mindspore", "mindspore.ops"), "{y} = ops.{function}({arguments})"),
     executed="MindSpore 2.10.0",
 )
 

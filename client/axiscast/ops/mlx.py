@@ -15,6 +15,7 @@ FRAMEWORK = Framework(
     preamble="import mlx.core as mx\n",
     transpose="{y} = mx.transpose({x}, {permutation})",
     reshape="{y} = mx.reshape({x}, {shape})",
+    calls={"mlx.core": "{y} = mx.{function}({arguments})"},
     executed="MLX 0.32.4",
 )
 

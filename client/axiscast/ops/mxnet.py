@@ -44,6 +44,7 @@ FRAMEWORK = Framework(
     reshape="{y} = mx.nd.reshape({x}, shape={shape})",
     empty_preamble="mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size\n",
     empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # mx.nd.reshape copies a size for 0",
+    calls={"mxnet": "{y} = mx.nd.{function}({arguments})"},
     executed="MXNet 1.9.1",
 )
 _MAX_RUNS = 5

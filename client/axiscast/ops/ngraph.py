@@ -27,6 +27,7 @@ FRAMEWORK = Framework(
     "ngraph::Shape{y_shape});",
     reshape="auto {y} = std::make_shared<ngraph::op::Reshape>(\n"
     "    {x}, ngraph::get_default_order(ngraph::Shape{x_shape}), ngraph::Shape{y_shape});",
+    size="{x}->get_shape()[{axis}]",
 )
 _SOURCE = "https://github.com/NervanaSystems/ngraph/blob/v0.26.0"
 

@@ -24,6 +24,7 @@ FRAMEWORK = Framework(
     preamble="import numpy as np\n",
     transpose="{y} = {x}.transpose({permutation})",
     reshape="{y} = {x}.reshape({shape})",
+    calls={"numpy": "{y} = np.{function}({arguments})"},
     executed="NumPy 2.4.6",
 )
 

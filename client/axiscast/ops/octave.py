@@ -30,6 +30,8 @@ FRAMEWORK = Framework(
     reshape=(
         "{y} = permute(reshape(permute({x}, ndims({x}):-1:1), fliplr([{shape}, 1, 1])), numel({shape}) + 2:-1:1);"
     ),
+    calls={"octave": "{y} = {function}({arguments});"},
+    size="size({x}, {axis1})",
     executed="Octave 7.3.0",
 )
 _LINK = "https://docs.octave.org/v7.3.0"

@@ -4,6 +4,8 @@ In the multidirectional rule, right-aligned shapes expand each other. In the uni
 fixed shape. Expand follows the multidirectional rule, so `shape` expands too.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import Field
@@ -31,7 +33,42 @@ from .aliases import aliases
 from .base import Op
 from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, summed
-from .framework import Framework
+from .framework import Framework, NamedSize
+
+_SHAPE = re.compile(
+    r'initializers\.append\(numpy_helper\.from_array\(np\.array\(\(([\d, ]+)\), np\.int64\), "(\w+)"\)\)'
+)
+
+
+def _sized_graph(code: str, sizes: Sequence[NamedSize]) -> str:
+    """Return code whose graph reads the named sizes from its inputs: Shape, and a Concat for each shape with names."""
+    named = {size.number: size for size in sizes}
+    read: dict[str, None] = {}
+
+    def concatenation(match: re.Match[str]) -> str:
+        numbers = [int(text) for text in match[1].split(",") if text.strip()]
+        if named.keys().isdisjoint(numbers):
+            return match[0]
+        lines, parts = [], []
+        for axis, number in enumerate(numbers):
+            size = named.get(number)
+            if size is not None and size.tensor is not None:
+                parts.append(f"{size.name}_size")
+                attributes = f"start={size.axis}, end={size.axis + 1}"
+                read[f'nodes.append(helper.make_node("Shape", ["{size.tensor}"], ["{parts[-1]}"], {attributes}))'] = (
+                    None
+                )
+                continue
+            parts.append(f"{match[2]}_{axis}")
+            value = number if size is None else size.name
+            lines.append(f'initializers.append(numpy_helper.from_array(np.array([{value}], np.int64), "{parts[-1]}"))')
+        joined = ", ".join(f'"{part}"' for part in parts)
+        return "\n".join([*lines, f'nodes.append(helper.make_node("Concat", [{joined}], ["{match[2]}"], axis=0))'])
+
+    body = _SHAPE.sub(concatenation, code)
+    opening = "nodes, initializers = [], []"
+    return body.replace(opening, "\n".join([opening, *read]), 1)
+
 
 FRAMEWORK = Framework(
     order=60,
@@ -41,6 +78,8 @@ FRAMEWORK = Framework(
     transpose='nodes.append(helper.make_node("Transpose", ["{x}"], ["{y}"], perm={permutation}))',
     reshape='initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
     'nodes.append(helper.make_node("Reshape", ["{x}", "{y}_shape"], ["{y}"], allowzero=1))',
+    calls={"onnx": 'nodes.append(helper.make_node("{function}", [{names}], ["{y}"]))'},
+    size=_sized_graph,
     executed="onnx 1.23.2 and onnxruntime 1.32.0",
 )
 

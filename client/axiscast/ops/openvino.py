@@ -48,6 +48,8 @@ FRAMEWORK = Framework(
     preamble="import numpy as np\nfrom openvino import op, opset1, opset3\n",
     transpose="{y} = opset1.transpose({x}, op.Constant(np.array({permutation}, np.int64)))",
     reshape="{y} = opset1.reshape({x}, op.Constant(np.array({shape}, np.int64)), special_zero=False)",
+    calls={"openvino": "{y} = opset1.{snake}({arguments})"},
+    size=None,
     executed="OpenVINO 2026.4.1",
 )
 _SPECS = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs"

@@ -7,7 +7,14 @@ from .equation import Dialect
 from .error_messages import error_messages
 from .framework import Framework
 
-FRAMEWORK = Framework(order=145, reference=("opt_einsum", "3.4.0"), preamble="", transpose="", reshape="")
+FRAMEWORK = Framework(
+    order=145,
+    reference=("opt_einsum", "3.4.0"),
+    preamble="import opt_einsum\n",
+    transpose="",
+    reshape="",
+    calls={"opt_einsum": "{y} = opt_einsum.{function}({arguments})"},
+)
 
 
 class contract(Einsum, name="opt_einsum.contract"):

@@ -37,6 +37,7 @@ FRAMEWORK = Framework(
     preamble="import paddle\n",
     transpose="{y} = paddle.transpose({x}, {permutation})",
     reshape="{y} = paddle.reshape({x}, {shape})",
+    calls={"paddle": "{y} = paddle.{function}({arguments})"},
     executed="PaddlePaddle 3.3.1",
 )
 MAX_RANK = 8

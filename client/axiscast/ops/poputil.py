@@ -35,6 +35,7 @@ FRAMEWORK = Framework(
     preamble="#include <poputil/Broadcast.hpp>\n",
     transpose="poplar::Tensor {y} = {x}.dimShuffle({permutation});",
     reshape="poplar::Tensor {y} = {x}.reshape({shape});",
+    size="{x}.dim({axis})",
 )
 
 

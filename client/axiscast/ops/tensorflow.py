@@ -4,6 +4,8 @@ The CPU kernels accept at most 5 axes. Before axes are counted, adjacent axes th
 merged.
 """
 
+import re
+from collections.abc import Sequence
 from itertools import groupby
 from typing import ClassVar
 
@@ -18,7 +20,16 @@ from .einsum import Einsum, without_leading_zeros
 from .equation import ELLIPSIS, Dialect, OutputEllipsis
 from .error_messages import ErrorMessage, error_messages
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
-from .framework import Framework
+from .framework import Framework, NamedSize
+
+
+def _sized(code: str, sizes: Sequence[NamedSize]) -> str:
+    """Return code that reads the named sizes with tf.shape. A TensorShape can't hold such a size, but a tuple can."""
+    for size in sizes:
+        read = size.name if size.tensor is None else f"tf.shape({size.tensor})[{size.axis}]"
+        code = re.sub(rf"\b{size.number}\b", read, code)
+    return re.sub(r"tf\.TensorShape\((\(.*tf\.shape.*\))\)\)$", r"\1)", code, flags=re.MULTILINE)
+
 
 FRAMEWORK = Framework(
     order=80,
@@ -27,6 +38,12 @@ FRAMEWORK = Framework(
     preamble="import tensorflow as tf\n",
     transpose="{y} = tf.transpose({x}, {permutation})",
     reshape="{y} = tf.reshape({x}, {shape})",
+    calls={
+        "tensorflow": "{y} = tf.{function}({arguments})",
+        "tensorflow.math": "{y} = tf.math.{function}({arguments})",
+        "tensorflow.bitwise": "{y} = tf.bitwise.{function}({arguments})",
+    },
+    size=_sized,
     executed="TensorFlow 2.21.0",
 )
 _MAX_AXES = 5

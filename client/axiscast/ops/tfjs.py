@@ -27,6 +27,7 @@ FRAMEWORK = Framework(
     preamble='import * as tf from "@tensorflow/tfjs";\n',
     transpose="const {y} = tf.transpose({x}, {permutation});",
     reshape="const {y} = tf.reshape({x}, {shape});",
+    calls={"tfjs": "const {y} = tf.{function}({arguments});"},
     executed="TensorFlow.js 4.22.0",
 )
 

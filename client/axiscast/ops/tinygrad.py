@@ -19,6 +19,7 @@ FRAMEWORK = Framework(
     preamble="from tinygrad import Tensor\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
+    calls={"tinygrad": "{y} = Tensor.{function}({arguments})"},
     executed="tinygrad 0.14.0",
 )
 _LINK = "https://docs.tinygrad.org/tensor"

@@ -29,6 +29,7 @@ FRAMEWORK = Framework(
     preamble="import torch\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
+    calls={"torch": "{y} = torch.{function}({arguments})"},
     executed="PyTorch 2.13.0",
 )
 

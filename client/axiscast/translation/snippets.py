@@ -2,11 +2,14 @@
 
 In a template, `x` is the input of a step and `y` is its output. A step on several tensors has the inputs `x0`, `x1` and
 so on, and the lists `xs` and `ys` of all inputs and outputs. `x_shape`, `x_rank`, `y_shape` and `y_rank` describe the
-first input and the first output. The op's attributes keep their names.
+first input and the first output. The op's attributes keep their names. A call of a function that computes also has the
+fields `function` and `snake`, which are its name and its name in lower case, `names`, which lists the inputs in quotes,
+and `arguments`, which lists the equation, if there is one, and the inputs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
@@ -14,12 +17,14 @@ from string import Formatter
 
 from ..messages import Code, Reshape, Step, Transpose
 from ..ops import FRAMEWORKS, Framework, Op, lower
+from ..ops.einsum import LabeledProduct
 from ..plan.plan import Plan, Shape
 from ..wire.shapes import format_shape
+from .functions import call_template
 
 
-def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
-    """Return the source code of the steps.
+def write_code(op: Op, to: str, plan: Plan, steps: Sequence[Step]) -> Code:
+    """Return the source code of the steps that translate `op`.
 
     The inputs are named x, or x0, x1 and so on. The outputs are named y, or y0, y1 and so on.
     """
@@ -30,10 +35,16 @@ def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
     head = [f"{comment} {', '.join(f'{name} has shape {format_shape(shape)}' for name, shape in inputs)}"]
     if words.executed is None:
         head.append(f"{comment} unverified: this code follows the documentation of {framework}, and was not executed")
+    outputs: dict[int, str] = {0: "y"}
+    if not any(isinstance(step.op, Op) and step.op.computes() for step in steps):
+        names = _numbered("y", len(plan.outputs))
+        outputs = {output.input: name for output, name in zip(plan.outputs, names, strict=True)}
+        if op.computes():
+            head.append(f"{comment} this code only broadcasts the inputs of {op.function_name()}, and does not compute")
     reshaped = [step.op.shape for step in steps if isinstance(step.op, Reshape)]
     shapes = [*plan.input_shapes, *reshaped, *(output.shape for output in plan.outputs)]
     opening = words.preamble + (words.empty_preamble if any(map(_is_empty, shapes)) else "")
-    return Code(language=words.language.name, text="\n".join([*head, opening, *_lines(words, plan, steps)]))
+    return Code(language=words.language.name, text="\n".join([*head, opening, *_lines(words, plan, steps, outputs)]))
 
 
 def _is_empty(shape: Shape) -> bool:
@@ -41,24 +52,21 @@ def _is_empty(shape: Shape) -> bool:
     return not shape or 0 in shape
 
 
-def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
+def _lines(words: Framework, plan: Plan, steps: Sequence[Step], outputs: dict[int, str]) -> Iterator[str]:
     """Yield the code of each step. Intermediate tensors are named t1, t2 and so on."""
     names, shapes = _numbered("x", len(plan.input_shapes)), list(plan.input_shapes)
-    outputs = {output.input: name for output, name in zip(plan.outputs, _numbered("y", len(plan.outputs)), strict=True)}
-    last = {tensor: number for number, step in enumerate(steps) for tensor in _written(step, len(shapes))}
+    last = {tensor: number for number, step in enumerate(steps) for tensor in _taken(step, len(shapes))}
     temporaries = count(1)
     for number, step in enumerate(steps):
-        taken, written = _taken(step, len(shapes)), _written(step, len(shapes))
+        taken = _taken(step, len(shapes))
         before = [shapes[tensor] for tensor in taken]
         after = _shapes_after(step.op, before)
         results = [
-            outputs[tensor]
-            if tensor in written and last[tensor] == number and tensor in outputs
-            else f"t{next(temporaries)}"
+            outputs[tensor] if last[tensor] == number and tensor in outputs else f"t{next(temporaries)}"
             for tensor in taken[: len(after)]
         ]
         yield _filled_in(words, step.op, [names[tensor] for tensor in taken], before, results, after)
-        if step.input is None and step.inputs is None:
+        if step.input is None:
             names, shapes = results, after
         else:
             names[taken[0]], shapes[taken[0]] = results[0], after[0]
@@ -73,7 +81,7 @@ def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
         if isinstance(step.op, Op) and (differs := step.op.known_deviation(tuple(before), None)):
             found[differs] = True
         after = _shapes_after(step.op, before)
-        if step.input is None and step.inputs is None:
+        if step.input is None:
             shapes = after
         else:
             shapes[taken[0]] = after[0]
@@ -81,14 +89,7 @@ def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
 
 
 def _taken(step: Step, tensors: int) -> Sequence[int]:
-    if step.inputs is not None:
-        return step.inputs
     return range(tensors) if step.input is None else [step.input]
-
-
-def _written(step: Step, tensors: int) -> Sequence[int]:
-    """Return the indices of the tensors that a step replaces."""
-    return _taken(step, tensors) if step.inputs is None else step.inputs[:1]
 
 
 def _shapes_after(op: Op | Transpose | Reshape, shapes: Sequence[Shape]) -> list[Shape]:
@@ -96,7 +97,8 @@ def _shapes_after(op: Op | Transpose | Reshape, shapes: Sequence[Shape]) -> list
         return [op.shape]
     if isinstance(op, Transpose):
         return [tuple(shapes[0][axis] for axis in op.permutation)]
-    return [output.shape for output in lower(op, tuple(shapes)).outputs]
+    plan = lower(op, tuple(shapes))
+    return op.output_shapes(plan) if op.computes() else [output.shape for output in plan.outputs]
 
 
 def _filled_in(
@@ -117,8 +119,24 @@ def _filled_in(
         fields[f"{letter}_rank"] = str(len(shapes[0]))
     empty = _is_empty(before[0]) or _is_empty(after[0])
     reshape = words.empty_reshape if empty and words.empty_reshape else words.reshape
-    templates = op.snippets if isinstance(op, Op) else (words.transpose if isinstance(op, Transpose) else reshape,)
+    templates: Sequence[str] = (words.transpose if isinstance(op, Transpose) else reshape,)
+    if isinstance(op, Op):
+        call = call_template(type(op))
+        templates = op.snippets if call is None else (call,)
+        fields |= _call_fields(op, taken)
     return next(template for template in templates if _fields(template) <= set(fields)).format(**fields)
+
+
+def _call_fields(op: Op, taken: Sequence[str]) -> dict[str, str]:
+    """Return the fields of a call of a function that computes with the tensors of these names."""
+    function = op.function_name().rpartition(".")[2]
+    equation = [repr(op.text)] if isinstance(op, LabeledProduct) else []
+    return {
+        "function": function,
+        "snake": re.sub(r"(?<=[a-z])(?=[A-Z])", "_", function.partition("-")[0]).lower(),
+        "names": ", ".join(f'"{name}"' for name in taken),
+        "arguments": ", ".join([*equation, *taken]),
+    }
 
 
 @cache

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
-from math import gcd, prod
 
 from ..checks.check import plan_or_problem
 from ..checks.limits import MAX_TRANSLATED_INPUTS, validate_request
@@ -14,13 +13,13 @@ from ..messages.facts import Warned
 from ..messages.notation import JsonNotation
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, Op, op_class
-from ..plan.plan import Placement, Plan
+from ..plan.plan import Plan
 from ..wire.cancellation import checkpoint
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
 from .arrangements import nonunit_axes
-from .open_sizes import with_open_sizes
-from .shape_sources import is_rearranged, reshape_empty_inputs, steps_broadcasting_all, steps_with_sources
+from .functions import call_template, same_function, same_functions, steps_with_function
+from .named_sizes import named_sizes
 from .snippets import release_differences, write_code
 from .translation_steps import steps_with_one_op, with_fewest_axes
 
@@ -28,24 +27,60 @@ from .translation_steps import steps_with_one_op, with_fewest_axes
 def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
     """Return the steps of a translation and their source code.
 
+    A function that computes, such as numpy.add, is translated to the function that computes the same. If the request
+    names an op that only broadcasts, the steps broadcast the inputs, and the code says so.
+
     Raises Problem with one of these codes: unknown-op, incompatible-shapes, untranslatable. `notation` determines how
     the message writes an unknown op.
     """
-    kinds, shapes = target_ops(request.to, notation), tuple(request.inputs)
-    MAX_TRANSLATED_INPUTS.check(len(shapes))
-    plan = plan_or_problem(validate_request(request.op, shapes))
-    found = _shortest_translation(plan, kinds)
+    kinds = target_ops(request.to, notation)
+    MAX_TRANSLATED_INPUTS.check(len(request.inputs))
+    if (named := named_sizes(request)) is not None:
+        return named.translated(lambda numbered: _answer(numbered, kinds))
+    return _answer(request, kinds)
+
+
+def _answer(request: TranslateRequest, kinds: Sequence[type[Op]]) -> TranslateAnswer:
+    """Return the translation of a request whose sizes are integers, to one of these ops."""
+    op, shapes = request.op, tuple(request.inputs)
+    plan = plan_or_problem(validate_request(op, shapes))
+    function = _function(op, request.to, kinds)
+    if function is not None:
+        found = _shortest_translation(function, lambda kind: steps_with_function(op, plan, kind))
+    else:
+        found = _shortest_translation(kinds, lambda kind: find_steps(plan, kind))
     if found is None:
         others = f"no op of {request.to} can express this: " if len(kinds) > 1 else ""
-        raise Problem("untranslatable", others + _reason(request.op, plan, kinds[0]), pointer="/to")
+        raise Problem("untranslatable", others + _reason(op, plan, (function or kinds)[0]), pointer="/to")
     kind, steps = found
-    steps = with_open_sizes(request.op, plan, steps)
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
         steps=steps,
-        code=write_code(kind.model_fields["name"].default, plan, steps),
+        code=write_code(op, kind.model_fields["name"].default, plan, steps),
         warnings=[Warned(code="release-differs", message=text) for text in release_differences(plan, steps)],
     )
+
+
+def _function(op: Op, to: str, kinds: Sequence[type[Op]]) -> list[type[Op]] | None:
+    """Return the functions that compute the same as `op`, or None if the translation only broadcasts inputs.
+
+    Raises Problem (untranslatable) if `op` computes, and no such function is known.
+    """
+    is_one = op_class(to) is not None
+    if not op.computes() or (is_one and not kinds[0].computes()):
+        return None
+    known = [*same_functions(op, to.partition(".")[0])]
+    if is_one:
+        if call_template(kinds[0]) is not None and same_function(op, kinds[0]):
+            return [*kinds]
+    elif known:
+        return known
+    detail = f"{to} is not known to compute the same as {op.function_name()}"
+    if known:
+        raise Problem("untranslatable", f"{detail}: translate to {known[0].function_name()}", pointer="/to")
+    broadcasts = [kind.function_name() for kind in kinds if kind.snippets and not kind.computes()]
+    advice = f": {broadcasts[0]} returns what its inputs become" if broadcasts else ""
+    raise Problem("untranslatable", detail + advice, pointer="/to")
 
 
 def target_ops(to: str, notation: JsonNotation | None = None) -> list[type[Op]]:
@@ -54,18 +89,20 @@ def target_ops(to: str, notation: JsonNotation | None = None) -> list[type[Op]]:
     Raises Problem (unknown-op), written in the given notation.
     """
     if (kind := op_class(to)) is not None:
-        return [OPS[kind.model_fields["name"].default]]
+        return [kind if kind.computes() else OPS[kind.model_fields["name"].default]]
     kinds = [kind for name, kind in OPS.items() if name.startswith(f"{to}.")]
     if not kinds:
         raise unknown_op_problem(to, "/to", notation)
     return sorted((kind for kind in kinds if kind.snippets), key=lambda kind: kind.target is None) or kinds
 
 
-def _shortest_translation(plan: Plan, kinds: Sequence[type[Op]]) -> tuple[type[Op], list[Step]] | None:
+def _shortest_translation(
+    kinds: Sequence[type[Op]], find: Callable[[type[Op]], list[Step] | None]
+) -> tuple[type[Op], list[Step]] | None:
     """Return the op whose translation has the fewest steps, and these steps, or None if no op can express the plan."""
     best: tuple[type[Op], list[Step]] | None = None
     for kind in kinds:
-        steps = find_steps(plan, kind)
+        steps = find(kind)
         if steps is not None and (best is None or len(steps) < len(best[1])):
             best = kind, steps
         if best is not None and len(best[1]) == 1:
@@ -77,25 +114,15 @@ def find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
     """Return the steps that perform a plan with ops of this kind, or None if no such steps are found.
 
     At the start, the tensors are the inputs. A step with `input` k reads tensor k, and its result replaces this tensor.
-    A step with `inputs` reads the listed tensors, and its result replaces the first of them. Any other step reads all
-    tensors, and its outputs are the tensors of the next step. At the end, each output is the tensor with the index of
-    its input.
+    Any other step reads all tensors, and its outputs are the tensors of the next step. At the end, each output is the
+    tensor with the index of its input.
     """
     if not plan.outputs or not kind.snippets:  # one of the two ops returns no tensors
         return None
-    steps = _find_steps(plan, kind)
-    if steps is None:
-        before, reshaped = reshape_empty_inputs(plan)
-        after = _find_steps(reshaped, kind) if before else None
-        steps = None if after is None else [*before, *after]
-    return steps
-
-
-def _find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
     steps = steps_with_one_op(plan, kind)
     if steps is None and len(plan.input_shapes) > 1:
         steps = _steps_with_an_op_for_each(plan, kind)
-    return steps or steps_broadcasting_all(plan, kind) or steps_with_sources(plan, kind)
+    return steps
 
 
 def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
@@ -112,7 +139,9 @@ def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
     """Return the reason why no steps with ops of this kind exist."""
-    to = kind.model_fields["name"].default
+    to = kind.function_name()
+    if kind.computes() and op.computes():
+        return f"no {to} with these shapes was found, even with reshapes and transpositions before and after it"
     plan = with_fewest_axes(plan)
     if not plan.outputs or kind.outputs == "none":
         without = op.name if not plan.outputs else to
@@ -138,11 +167,11 @@ def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
 def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
     """Return the reason why ops of this kind cannot determine the sizes to which an input is replicated."""
     count = len(plan.input_shapes)
-    if kind.min_inputs > count:
-        return f"{to} takes {kind.min_inputs} inputs, but this request has {count}"
+    if not kind.takes(count) and (kind.max_inputs is None or kind.min_inputs > 1):
+        return f"{to} takes {kind.input_counts()}, but this request has {count}"
     for output in plan.outputs:
         axes = [axis for axis in output.broadcast_axes if output.output_shape[axis] != 1]
-        if not axes or is_rearranged(output):
+        if not axes:
             continue
         replicated = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
         axis = f"output axis {axes[0]} of {format_shape(output.output_shape)}"
@@ -151,42 +180,5 @@ def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
         if not kind.replicates:
             return f"{to} can't replicate elements, but {replicated} is replicated along {axis}"
         size = f"the size {output.output_shape[axes[0]]} of {axis}"
-        missing = f"{to} has no attribute for {size}, along which {replicated} is replicated"
-        if kind.max_inputs == 1:
-            return missing
-        if not _may_have_source(plan, output, kind):
-            return f"{missing}, and no other input has this size" + (", even after a reshape" if count > 1 else "")
-    if kind.max_inputs is not None and count > kind.max_inputs:
-        return f"{to} takes {kind.max_inputs} inputs, but this request has {count}"
+        return f"{to} has no attribute for {size}, along which {replicated} is replicated"
     return f"no equivalent {to} was found, even with reshapes and transpositions before and after it"
-
-
-def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:
-    """Return whether other inputs may supply the sizes that are missing from the input of an output.
-
-    Reshapes and transposes do not change the number of elements, so it is enough to compare the numbers of elements.
-    Some ops, such as expand_as, use only the whole shape of an input. They need an input with as many elements as the
-    output.
-
-    An op that selects single axes needs an input whose number of elements is divisible by every prime factor of the
-    missing sizes. An op that broadcasts all inputs needs inputs that fit into the output and together have the missing
-    sizes.
-    """
-    elements, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
-    others = [prod(shape) for number, shape in enumerate(plan.input_shapes) if number != output.input]
-    if kind.selects_shape_axes:
-        counts = others if kind.broadcast_input_count(2) == 1 else [prod(others)]
-        return any(count == 0 or (elements and _has_prime_factors(count, elements // own)) for count in counts)
-    if kind.broadcast_input_count(2) == 1:
-        return elements in others
-    if elements == 0:
-        return 0 in others
-    fitting = [count for count in others if count and elements % count == 0]
-    return prod(fitting) % (elements // own) == 0
-
-
-def _has_prime_factors(number: int, other: int) -> bool:
-    """Return whether each prime factor of `other` divides `number`."""
-    while (common := gcd(number, other)) > 1:
-        other //= common
-    return other == 1

@@ -35,13 +35,18 @@ def steps_with_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
             for source, shape in source_shapes.items():
                 shapes[source] = shape
             op_plan = Plan(tuple(shapes), tuple(arrangement.op_placement for arrangement in arranged))
-            op = None if op_plan in refused else from_plan(kind, op_plan)
+            op = None if op_plan in refused or not _has_one_order(arranged, kind) else from_plan(kind, op_plan)
             if op is None:
                 refused.add(op_plan)
                 continue
             with suppress(ValidationError):  # a merged axis may be too long for a tensor
                 return list(steps_around(plan, op, arranged, source_shapes))
     return None
+
+
+def _has_one_order(arranged: Sequence[Arrangement], kind: type[Op]) -> bool:
+    """Return whether the op's outputs have the same axes, if the op computes one tensor from them."""
+    return not kind.computes() or all([*each.order] == [*arranged[0].order] for each in arranged)
 
 
 def _source_shapes(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
@@ -59,6 +64,7 @@ def _source_shapes(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
 def steps_around(plan: Plan, op: Op, arranged: Sequence[Arrangement], sources: dict[int, Shape]) -> Iterator[Step]:
     """Yield the steps before the op, the op itself, and the steps after the op."""
     several = len(plan.input_shapes) > 1
+    is_one = op.computes()
     for arrangement in arranged:
         placement = arrangement.placement
         shape = plan.input_shapes[placement.input]
@@ -68,11 +74,11 @@ def steps_around(plan: Plan, op: Op, arranged: Sequence[Arrangement], sources: d
     for source, shape in sources.items():
         yield Step(op=Reshape(shape=shape), input=source)
     yield Step(op=op)
-    for arrangement in arranged:
+    for arrangement in arranged[:1] if is_one else arranged:
         placement, shape = arrangement.placement, arrangement.output_shape
         after = [*moves(shape, arrangement.restored_axes), *reshape_to(placement.output_shape, placement.shape)]
         for move in merge_reshapes(shape, after):
-            yield Step(op=move, input=placement.input if several else None)
+            yield Step(op=move, input=placement.input if several and not is_one else None)
 
 
 def moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]:

@@ -97,12 +97,12 @@ def _is_one_size(value: Any) -> bool:
 def _schemas(lowest: int) -> list[JsonSchemaValue]:
     """Return the JSON Schemas of an integer and of a symbol."""
     integer = {"type": "integer", "minimum": lowest, "maximum": MAX_SIZE}
-    symbol = {"type": "string", "pattern": _PATTERN, "description": "Only in a check: a name, a range such as 2.. or ?"}
+    symbol = {"type": "string", "pattern": _PATTERN, "description": "Not for tensors: a name, a range such as 2.. or ?"}
     return [integer, symbol]
 
 
 def _schema(lowest: int) -> WithJsonSchema:
-    unknown = {"type": "null", "description": "Only in a check: the same as ?"}
+    unknown = {"type": "null", "description": "Not for tensors: the same as ?"}
     return WithJsonSchema({"anyOf": [*_schemas(lowest), unknown]})
 
 
