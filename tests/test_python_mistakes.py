@@ -255,9 +255,9 @@ def test_so_does_one_with_arrays(ways: list[Any], mistake: Mistake) -> None:
     ("row", "says"),
     [
         ({"op": "numpy.ad", "inputs": [(3,)]}, "did you mean numpy.add? `axiscast ops` lists them"),
-        ({"op": "torch.expand", "inputs": [(3,)]}, '"op": {"name": "torch.expand", "size": [3, -1]}'),
-        ({"op": "torch.expand", "size": (2, 3), "inputs": [(3,)]}, '{"name": "torch.expand", "size": [2, 3]}'),
-        ({"op": {"name": "torch.expand", "shape": np.array([2, 3])}, "inputs": [(3,)]}, "write size"),
+        ({"op": "torch.expand", "inputs": [(3,)]}, "\"op\": {'name': 'torch.expand', 'size': [3, -1]}"),
+        ({"op": "torch.expand", "size": (2, 3), "inputs": [(3,)]}, "{'name': 'torch.expand', 'size': [2, 3]}"),
+        ({"op": {"name": "torch.expand", "shape": np.array([2, 3])}, "inputs": [(3,)]}, "'size': [2, 3]"),
         ({"inputs": [(-1,)]}, 'inputs/0/0: must not be negative: a size is 0 or more; write "?"'),
         ({"inputs": [(3,)], "explain": 1}, "explain: must be True or False, not int 1"),
         ({"shapes": [(3,)]}, "write inputs, which is missing, instead of shapes"),

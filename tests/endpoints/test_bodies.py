@@ -16,8 +16,7 @@ BAD_BODIES = [
     ({"inputs": [[3]], "input": 1}, "/input", "input: is an unknown field: did you mean inputs?"),
     ({"inputs": [[3.0]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a float"),
     ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
-    ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, but each input must be a list of sizes: write "inputs": '
-    '[[3]]'),
+    ({"inputs": [3]}, "/inputs/0", 'inputs/0: must be a list of integers, not an integer: write [3]'),
     ({"inputs": []}, "/inputs", "numpy.broadcast_shapes takes at least 1 input, not 0"),
     (
         {"inputs": [], "op": {"name": "xarray.broadcast", "dims": []}},

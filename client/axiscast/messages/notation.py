@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..wire.shapes import json_type_name
-from .corrections import corrected_row
+from .repairs import shapes_in
 
 
 class JsonNotation:
@@ -47,7 +47,10 @@ class RowNotation(JsonNotation):
     request = "the row"
 
     def type_error(self, model: type[BaseModel], found: Any) -> str:
-        written = corrected_row(found) or '{"inputs": [[3], [4]]}'
+        try:
+            written = json.dumps({"inputs": shapes_in(found)})
+        except (ValueError, TypeError):
+            written = '{"inputs": [[3], [4]]}'
         return f"must be a map, not {json_type_name(found)}: write {written}"
 
 

@@ -18,9 +18,8 @@ from ..wire.shapes import json_type_name
 from ..wire.validation_errors import allowed_values, error_message, merge_renamed_fields
 from ..wire.wording import MAX_NAME_CHARACTERS, close_matches, count_of, did_you_mean
 from .attribute_text import other_ops_note
-from .corrections import correction_of, shape_in
-from .invalid_field import InvalidField
 from .notation import JsonNotation, MapNotation
+from .repairs import COLUMNS_PATH, ROWS_PATH, Repair, repair
 from .unsupported_functions import advice_on
 
 M = TypeVar("M", bound=BaseModel)
@@ -48,17 +47,22 @@ def problem_from_errors(
 ) -> Problem:
     """Return the Problem for an invalid request, with all its faults."""
     notation = notation or JsonNotation()
-    found = _errors_in_lists(error.errors(include_url=False), model, value)
-    beside = [("op", name) for error in found if error["type"] == "extra_forbidden" for name in _names_in(error)]
-    kept = [error for error in found if error["type"] != "missing" or error["loc"] not in beside]
-    errors = merge_renamed_fields(kept)
-    faults = dict.fromkeys(_fault(error, model, value, notation) for error in errors[:_MAX_ERRORS])
+    errors = merge_renamed_fields(_errors_in_lists(error.errors(include_url=False), model, value))
+    repaired = repair(model, value, errors)
+    unknown = [error for error in errors if error["type"] == "extra_forbidden"]
+    if "op" in repaired.moved.values() or any(map(_is_in_op, unknown)):
+        errors = [error for error in errors if error["type"] != "missing" or not _is_in_op(error)]
+    faults = dict.fromkeys(_fault(error, model, value, notation, repaired) for error in errors[:_MAX_ERRORS])
     code = "unknown-op" if errors[0]["type"] == "union_tag_invalid" else "invalid-request"
     problem = Problem(code, "")
     problem.errors = [*faults]
     if (more := len(errors) - _MAX_ERRORS) > 0:
         problem.errors.append(Fault(f"{count_of(more, 'more error')} in this request"))
     return problem
+
+
+def _is_in_op(error: ErrorDetails) -> bool:
+    return len(error["loc"]) == 2 and error["loc"][0] == "op"
 
 
 def _errors_in_lists(errors: list[ErrorDetails], model: type[BaseModel], value: Any) -> list[ErrorDetails]:
@@ -87,13 +91,6 @@ def _next_in_list(error: ErrorDetails, model: type[BaseModel], value: Any) -> Er
     return None
 
 
-def _names_in(error: ErrorDetails) -> list[str]:
-    """Return the attribute names in an unknown field: the field's name, or its keys if the field is a map in `op`."""
-    if len(error["loc"]) == 1:
-        return [str(error["loc"][0])]
-    return [*error["input"]] if error["loc"][0] == "op" and isinstance(error["input"], dict) else []
-
-
 _MAX_ERRORS = 16
 """The maximum number of errors that a problem describes."""
 _MAX_CHECKED_ITEMS = 64
@@ -102,13 +99,14 @@ _MAX_CHARACTERS = 1000
 """The maximum length of one error message in characters. A message may contain values from the request."""
 
 
-def _fault(error: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> Fault:
+def _fault(error: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation, repaired: Repair) -> Fault:
     """Return the fault for an error. Its detail begins with the location."""
     location = _location(error)
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in location)
-    if error["type"] == "union_tag_invalid":
+    text = _other_endpoint(error, location, model, value) or repaired.sentence(error, location, notation)
+    if error["type"] == "union_tag_invalid" and text is None:
         return unknown_op_problem(str(error["ctx"]["tag"]), pointer, notation).errors[0]
-    message = _message(error, location, model, value, notation)[:_MAX_CHARACTERS]
+    message = (text or _message(error, location, model, value, notation))[:_MAX_CHARACTERS]
     return Fault(f"{notation.location(location)[:200]}: {message}", pointer)
 
 
@@ -196,8 +194,6 @@ def _message(
 ) -> str:
     """Return the error message for a request `value` of the model `top`: what is wrong and what is expected."""
     kind, found = error["type"], error["input"]
-    if text := correction_of(InvalidField(kind, found, tuple(location), top, value, notation)):
-        return text
     model = _model_at(top, error["loc"], value)
     fields = model.model_fields if model else {}
     field = fields.get(str(location[-1])) if location else None
@@ -206,20 +202,41 @@ def _message(
         return f"must be True or False, not {type(found).__name__} {found!r:.20}"
     if kind == "literal_error" and (other := _other_op_note(found, location)):
         return f"must be {allowed_values(error)}{other}"
+    if kind == "model_attributes_type" and found is None:
+        return "must be the name of an op, not null: omit it"
     if kind == "model_type" and not location:
         return notation.type_error(top, found)
     if kind == "list_type" and example is not None:
-        shape = shape_in(found) if isinstance(example[0], list) else None
-        return f"must be a list, such as {notation.assignment(location, example if shape is None else [shape])}"
+        return f"must be a list, such as {notation.assignment(location, example)}"
     if kind == "string_type" and isinstance(example, str):
         noun = "a name" if " " not in example else "one"
         return f"must be a string, not {json_type_name(found)}: write {noun} such as {json.dumps(example)}"
     example = None if example is None else notation.assignment(location, example)
+    if kind == "not_an_integer" and isinstance(found, str):
+        note = "only check, compare and translate accept names, so write an example size such as 2"
+        return f"must be an integer, not {found[:MAX_NAME_CHARACTERS]!r}: {note}"
     plain = error_message(error, location[-1] if location else "", fields, example)
     if kind == "extra_forbidden" and model is not None and issubclass(model, Op) and "did you mean" not in plain:
         plain += other_ops_note(model, str(location[-1]))
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for an unknown size' if unknown else plain
+
+
+def _other_endpoint(error: ErrorDetails, location: Sequence[int | str], top: type[BaseModel], value: Any) -> str | None:
+    """Return a note about a request whose form is that of another endpoint, or None."""
+    field = location[0] if location else None
+    is_extra = error["type"] in ("extra_forbidden", "renamed")
+    if top.__name__ == "CompareRequest" and field == "op":
+        return "is an unknown field: a comparison checks all ops, so omit it"
+    if top.__name__ == "CheckColumnsRequest":  # a model that can't be imported here, because it needs NumPy
+        if is_extra and field in ("requests", "assume", "dtype", "explain", "warn"):
+            return f"is not supported for columns: send a list of requests to {ROWS_PATH}"
+        if error["type"] == "model_type" and field == "inputs":
+            example = json.dumps((top.model_fields["inputs"].examples or [[{}]])[0][0])
+            return f"must be an int64 tensor of shape (n, rank), such as {example}: send single shapes to {ROWS_PATH}"
+    if is_extra and field == "inputs" and "requests" in top.model_fields and "shape" in str(value["inputs"])[:20]:
+        return f"is an unknown field: send columns of shapes to {COLUMNS_PATH}"
+    return None
 
 
 def _other_op_note(value: Any, location: Sequence[int | str]) -> str:

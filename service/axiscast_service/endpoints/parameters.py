@@ -11,9 +11,8 @@ from urllib.parse import parse_qsl
 
 from axiscast.messages import CheckRequest
 from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
-from axiscast.messages.corrections import op_in
-from axiscast.messages.invalid_field import is_short
 from axiscast.messages.notation import ArgumentNotation
+from axiscast.messages.repairs import is_short, op_in
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS, Op, op_class
 from axiscast.wire.problems import Problem

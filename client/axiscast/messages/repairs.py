@@ -1,0 +1,390 @@
+"""Repairs of requests that were sent in a common but invalid form.
+
+A table has a function for each field that returns the field in its valid form. A repair is offered only if the repaired
+field is valid, so that the next try succeeds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from ..ops import OPS, op_class
+from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name, parse_shape
+from ..wire.wording import MAX_NAME_CHARACTERS
+
+MAX_SHOWN_SIZES = 64
+"""The maximum number of sizes in a correction. It equals the maximum rank of a shape."""
+ROWS_PATH = "/v1/check/batch"
+COLUMNS_PATH = "/v1/check/columns"
+_UNKNOWN = ("*", "", "any", "dynamic", "-1", "none", "null")
+"""The notations for an unknown size in other programs."""
+_SHAPE = re.compile(r"[(\[][^()\[\]]*[)\]]")
+_SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
+_WRONG = {
+    "not_a_list": "must be a list of integers, not {found}",
+    "not_an_integer": "must be an integer, not {found}",
+    "list_type": "must be a list, not {found}",
+    "dict_type": "must be a map, not {found}",
+    "string_type": "must be a string, not {found}",
+    "tuple_type": "must be a pair, not {found}",
+    "too_long": "must be a pair [start, stop], because a window has no steps",
+    "model_type": "must be a tensor, not {found}",
+    "model_attributes_type": "an op must be a name, or a map with a name",
+    "union_tag_not_found": "an op must be a name, or a map with a name",
+    "union_tag_invalid": "an op must be a name, or a map with a name",
+    "missing": "is missing",
+    "extra_forbidden": "is an unknown field",
+    "renamed": "is an unknown field",
+}
+"""What is wrong with a field that has a repair, by the kind of the error."""
+
+
+class Notation(Protocol):
+    """The part of a notation that writes a repaired field."""
+
+    def assignment(self, steps: Sequence[int | str], value: Any) -> str:
+        """Return the source code that assigns a value to a field."""
+
+
+class Repair(NamedTuple):
+    """The repaired fields of a request."""
+
+    request: Mapping[str, Any]
+    """The request as it was sent."""
+    fields: dict[str, Any]
+    moved: dict[str, str]
+    """For each unknown field whose value is now in another field, the name of this other field."""
+    invalid: Sequence[tuple[int | str, ...]]
+    """The locations that are still invalid. No repair of them is offered."""
+
+    def sentence(self, error: ErrorDetails, place: Sequence[int | str], notation: Notation) -> str | None:
+        """Return what is wrong with a field, and its repaired value to write. Return None if there is no repair."""
+        name = str(place[0]) if place else ""
+        field = self.moved.get(name, name)
+        if field not in self.fields:
+            return None
+        wrong = _WRONG.get(error["type"], error["msg"]).format(found=json_type_name(error["input"]))
+        if error["type"] == "not_a_size":
+            wrong += f"; not {json.dumps(error['input'][:MAX_NAME_CHARACTERS])}"
+        if name in self.moved:
+            inside = {"op": "belongs inside op", "requests": "belongs inside each request"}
+            is_value = field == "op" and self.fields[field] in (error["input"], op_in(error["input"]))
+            wrong = wrong if is_value else inside.get(field, wrong)
+        steps: list[int | str] = [field]
+        sent: Any = self.request.get(field)
+        value = self.fields[field]
+        for step in place[1:] if name not in self.moved else ():
+            if not _has_step(sent, value, step):
+                break
+            steps.append(step)
+            sent, value = sent.get(step) if isinstance(sent, dict) else sent[step], value[step]
+        is_invalid = any(location[: len(steps)] == tuple(steps) for location in self.invalid)
+        if is_invalid or sent == value or not is_short(value, 6):
+            return None
+        written = json.dumps(value) if isinstance(steps[-1], int) else notation.assignment(steps, value)
+        return f"{wrong}: write {written}"
+
+
+def _has_step(sent: Any, value: Any, step: int | str) -> bool:
+    """Return whether a step leads from a field, as it was sent and as it is repaired, to another part of it."""
+    if isinstance(sent, dict) and isinstance(value, dict):
+        return step in value
+    return isinstance(sent, list) and isinstance(value, list) and len(sent) == len(value)
+
+
+def repair(model: type[BaseModel], request: Any, errors: Sequence[ErrorDetails]) -> Repair:
+    """Return the repair of an invalid request for a model."""
+    if not isinstance(request, dict) or len(request) > MAX_SHOWN_SIZES:
+        return Repair({}, {}, {}, ())
+    fields, moved = _placed(model, request)
+    wrong = {str(error["loc"][0]) for error in errors if error["loc"]} | {*moved.values()}
+    repaired = {}
+    for field in wrong & model.model_fields.keys():
+        value = fields.get(field)
+        if value is None or not is_short(value, 6):
+            continue
+        try:
+            repaired[field] = _of_field(model, field)(value)
+        except (ValueError, TypeError, KeyError, IndexError):
+            continue
+    invalid: list[tuple[int | str, ...]] = []
+    try:
+        model.model_validate({**fields, **repaired})
+    except ValidationError as error:
+        invalid = [(*fault["loc"], *_field_in(fault)) for fault in error.errors(include_url=False)]
+    moved = {name: field for name, field in moved.items() if (field,) not in {place[:1] for place in invalid}}
+    return Repair(request, repaired, moved, invalid)
+
+
+def _field_in(error: ErrorDetails) -> list[str]:
+    field = error.get("ctx", {}).get("field")
+    return [field] if field else []
+
+
+def _placed(model: type[BaseModel], request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the fields of a request with the values of its unknown fields, and where each of these values is."""
+    known = model.model_fields.keys()
+    fields = {name: value for name, value in request.items() if name in known}
+    moved: dict[str, str] = {}
+    for name, value in request.items():
+        if name in known:
+            continue
+        if "requests" in known:
+            rows = fields.setdefault("requests", [{}])
+            is_row = isinstance(rows, list) and rows and isinstance(rows[0], dict)
+            fields["requests"] = [{**rows[0], name: value}] if is_row else rows
+            moved[name] = "requests"
+        elif "op" in known and _is_of_op(name, value, request):
+            fields["op"] = _merged(fields.get("op", request.get("name")), name, value)
+            moved[name] = "op"
+        elif "shape" in known and "op" not in known and "shape" not in request:
+            fields["shape"], moved[name] = value, "shape"
+        elif "inputs" in known and "inputs" not in request and name != "name":
+            fields["inputs"] = value if "inputs" not in fields else [fields["inputs"], value]
+            moved[name] = "inputs"
+    return fields, moved
+
+
+def _of_field(model: type[BaseModel], field: str) -> Callable[[Any], Any]:
+    example: Any = (model.model_fields[field].examples or [[None]])[0]
+    if field in ("inputs", "gradients") and isinstance(example[0], dict):
+        return _tensors
+    return _REPAIRS[field]
+
+
+# --- ops -------------------------------------------------------------------------------------------
+
+
+def op_in(found: Any) -> Any:
+    """Return the op in a value that has an invalid form, or None if the value contains no op.
+
+    The recognized forms are ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``, ``["torch.expand", {...}]``,
+    and a string that contains JSON.
+    """
+    if isinstance(found, str) and len(found) <= MAX_SHAPE_CHARACTERS and found.lstrip().startswith("{"):
+        from ..wire.codec import parse_json  # this module imports msgpack
+
+        try:
+            found = parse_json(found)
+        except ValueError:
+            return None
+    if isinstance(found, list) and found and all(isinstance(part, dict) for part in found[1:]):
+        found = {"name": found[0]} | {name: value for part in found[1:] for name, value in part.items()}
+    if not isinstance(found, dict) or len(found) > MAX_SHOWN_SIZES:
+        return None
+    for key, value in found.items():
+        rest = {name: other for name, other in found.items() if name != key}
+        if isinstance(value, str) and value in OPS:
+            return _unnested(value, rest)
+        if isinstance(key, str) and key in OPS and isinstance(value, dict):
+            return _unnested(key, value | rest)
+    return None
+
+
+def _unnested(name: str, attributes: dict[str, Any]) -> Any:
+    """Return an op as a map. Attributes inside another map, such as "kwargs", become attributes of the op."""
+    known, op = OPS[name].model_fields, {"name": name}
+    for key, value in attributes.items():
+        inner = value if isinstance(value, dict) and key not in known and value.keys() <= known.keys() else {key: value}
+        op |= inner
+    return op if len(op) > 1 else name
+
+
+def _op(found: Any) -> Any:
+    """Return an op with its required attributes. Missing attributes get example values."""
+    op = found if isinstance(found, str) and op_class(found) else op_in(found)
+    if op is None:
+        op = found if isinstance(found, dict) else {}
+    name, attributes = (op, {}) if isinstance(op, str) else (op["name"], {**op})
+    attributes.pop("name", None)
+    kind = op_class(name)
+    if kind is None:
+        raise ValueError(name)
+    known = kind.model_fields
+    missing = [attribute for attribute, field in known.items() if field.is_required() and attribute not in attributes]
+    unknown = [attribute for attribute in attributes if attribute not in known]
+    if len(missing) == len(unknown) == 1:
+        attributes[missing.pop()] = attributes.pop(unknown.pop())
+    if isinstance(found, str):
+        attributes |= {attribute: known[attribute].examples[0] for attribute in missing}  # type: ignore[index]
+    for attribute, value in attributes.items():
+        example = (known[attribute].examples or [None])[0] if attribute in known else None
+        if isinstance(example, list) and all(type(size) is int for size in example):
+            attributes[attribute] = _sizes(value)
+    return {"name": name, **attributes} if attributes else name
+
+
+def _is_of_op(name: str, value: Any, request: Mapping[str, Any]) -> bool:
+    """Return whether an unknown field is the op of a request, an attribute of it, or a map of attributes."""
+    sent = request.get("op", request.get("name"))
+    if sent is None and (name == "name" or (isinstance(value, str) and value in OPS) or op_in(value)):
+        return True
+    own = sent if isinstance(sent, str) else sent.get("name") if isinstance(sent, dict) else None
+    if not isinstance(own, str):
+        return sent is None and "inputs" in request and any(name in kind.model_fields for kind in OPS.values())
+    kind = op_class(own)
+    known = kind.model_fields.keys() if kind else set()
+    needs = any(field.is_required() for attribute, field in kind.model_fields.items()) if kind else False
+    return name in known or (isinstance(value, dict) and value.keys() <= known) or (name == "shape" and needs)
+
+
+def _merged(op: Any, name: str, value: Any) -> Any:
+    """Return an op with the value of an unknown field beside it."""
+    if op is None:
+        if name == "name" or (isinstance(value, str) and value in OPS) or (op_in(value) is not None):
+            return value
+        op = next(op for op, kind in OPS.items() if name in kind.model_fields)
+    whole = {"name": op} if isinstance(op, str) else {**op}
+    if name == "name":
+        return whole
+    kind = op_class(whole["name"])
+    is_map = isinstance(value, dict) and kind is not None and name not in kind.model_fields
+    return whole | (value if is_map else {name: value})
+
+
+# --- shapes ----------------------------------------------------------------------------------------
+
+
+def is_short(value: Any, depth: int = 2) -> bool:
+    """Return whether a value is short enough for a message.
+
+    A string or a number is short if it has few characters. A list or a map is short if it is small and nested at most
+    `depth` levels deep.
+    """
+    if isinstance(value, (list, tuple, dict)):
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        return depth > 0 and len(value) <= MAX_SHOWN_SIZES and all(is_short(item, depth - 1) for item in items)
+    if isinstance(value, str):
+        return len(value) <= MAX_SHAPE_CHARACTERS
+    return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**64)
+
+
+def _size(value: Any) -> Any:
+    """Return a size that is a string or a float as an integer, a name, a range or "?"."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if re.fullmatch(r"[0-9]{1,19}(\.0*)?", text):
+        return int(text.partition(".")[0])
+    if text.lower() in _UNKNOWN:
+        return "?"
+    if ".." in text or text == "?":
+        return text
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:MAX_NAME_CHARACTERS]
+
+
+def _sizes(value: Any) -> list[Any]:
+    """Return the shape in a string, a number, a list of sizes or a tensor."""
+    if isinstance(value, dict):
+        value = value["shape"]
+    if isinstance(value, str):
+        return parse_shape(value)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    return [_size(size) for size in (value if isinstance(value, (list, tuple)) else [value])]
+
+
+def shapes_in(value: Any) -> list[Any]:
+    """Return the shapes in a value: a single shape, a list or a map of shapes, or a string. Raises ValueError."""
+    if isinstance(value, str):
+        return [parse_shape(text) for text in _SHAPE.findall(value) or [value]]
+    if not isinstance(value, (list, dict)):
+        raise TypeError(value)
+    items = [*value.values()] if isinstance(value, dict) else value
+    if isinstance(value, dict) and "shape" in value:
+        items = [value]
+    elif items and all(isinstance(item, list) and item and isinstance(item[0], list) for item in items):
+        items = [inner for item in items for inner in item]
+    elif items and all(not isinstance(item, (list, dict)) and _size(item) != "" for item in items):
+        is_text = any(isinstance(item, str) for item in items)
+        items = items if is_text else [items]
+    return list(map(_sizes, items))
+
+
+# --- tensors ---------------------------------------------------------------------------------------
+
+
+def _tensors(value: Any) -> list[Any]:
+    """Return the tensors in a tensor, a map of tensors, or a list of nested lists."""
+    if isinstance(value, dict):
+        value = [value] if "shape" in value else [*value.values()]
+    return [_tensor(item) for item in value]
+
+
+def _tensor(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {"dtype": "float32", "shape": _nested_shape(value), "data": value}
+    tensor = {("data" if _is_data(name, item, value) else name): item for name, item in value.items()}
+    shape = _sizes(value) if "shape" in value else _nested_shape(tensor.get("data"))
+    return tensor | {"shape": shape}
+
+
+def _is_data(name: str, item: Any, tensor: Mapping[str, Any]) -> bool:
+    return isinstance(item, list) and name not in ("shape", "data") and not {"data", "base64"} & tensor.keys()
+
+
+def _nested_shape(data: Any) -> list[int]:
+    """Return the shape of a nested list of numbers, based on its first elements. Raises ValueError for other values."""
+    shape: list[int] = []
+    while isinstance(data, list) and len(shape) < MAX_SHOWN_SIZES:
+        shape.append(len(data))
+        data = data[0] if data else 0.0
+    if not isinstance(data, (int, float)):
+        raise ValueError(data)
+    return shape
+
+
+# --- other fields ----------------------------------------------------------------------------------
+
+
+def _window(value: Any) -> list[Any]:
+    """Return a window that is a string, a map or one pair as a list of pairs."""
+    if isinstance(value, dict):
+        return [list(pair) for pair in zip(*value.values(), strict=True)]
+    parts = value.split(",") if isinstance(value, str) else value
+    return [_bounds(part) for part in ([parts] if isinstance(parts[0], int) else parts)]
+
+
+def _bounds(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        found = _SLICE.fullmatch(value)
+        return [int(bound) for bound in found.groups()] if found else []
+    start, stop, *_ = value.values() if isinstance(value, dict) else value
+    return [start or 0, stop]
+
+
+def _assumptions(value: Any) -> dict[str, Any]:
+    from .attribute_text import parse_assumptions
+
+    if not isinstance(value, (str, list)):
+        raise TypeError(value)
+    return parse_assumptions(", ".join(value) if isinstance(value, list) else value)
+
+
+def _rows(value: Any) -> list[Any]:
+    return [value] if isinstance(value, dict) else value
+
+
+def _name(value: Any) -> Any:
+    return value["name"]
+
+
+_REPAIRS: Mapping[str, Callable[[Any], Any]] = {
+    "op": _op,
+    "inputs": shapes_in,
+    "shape": _sizes,
+    "gradients": _tensors,
+    "window": _window,
+    "assume": _assumptions,
+    "requests": _rows,
+    "to": _name,
+}
+"""The function that returns a field in its valid form. It raises an error if it knows no valid form."""
