@@ -223,8 +223,12 @@ def command_facts(name: str, command: click.Command) -> Iterator[str]:
                 yield f"command {name} {option} value {value}"
             if parameter.required:
                 yield f"command {name}{REQUIRES}{parameter.name}"
-    for part, inner in getattr(command, "commands", {}).items():
-        yield from command_facts(f"{name} {part}", inner)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            assert inner is not None
+            yield from command_facts(f"{name} {part}", inner)
 
 
 def exit_status_facts() -> Iterator[str]:
