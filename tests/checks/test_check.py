@@ -8,7 +8,6 @@ import pytest
 
 from axiscast.catalogue import list_ops
 from axiscast.checks.check import answer_check, check_to_dict
-from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS, Op, einops, lower, mindspore, mxnet, numpy, openvino, paddle, poputil, torch
@@ -167,15 +166,6 @@ def test_mxnet_expands_only_named_axes() -> None:
         conflict = ask(op, (2, 1)).conflict
         assert conflict is not None
         assert conflict.code == "axes-count"
-
-
-def test_the_text_of_a_check_has_the_diagram_the_conflict_and_the_hints() -> None:
-    assert check_as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
-        "incompatible (rank-mismatch): Input 0 of shape (1, 3) has 2 axes, but the target (3,) has only 1: "
-        "numpy.broadcast_to can add axes but not remove them.\nhint: remove the leading axes of size 1 from input 0: "
-        "(3,) fits\nhint: openvino.Broadcast-3 in bidirectional mode, which also expands the target, fits: the "
-        "output is (1, 3)"
-    )
 
 
 def test_equal_ops_have_equal_hashes() -> None:

@@ -82,12 +82,7 @@ def test_a_conflict_of_many_operands_names_the_first_ones() -> None:
         ("...i->...i...", [(2, 3)], "invalid-attribute", "has ... twice in its output"),
         ("i1->i", [(2, 3)], "invalid-attribute", "has '1', but it must consist of letters from a to z and A to Z"),
         ("i\n->i", [(2,)], "invalid-attribute", r"The equation 'i\n->i' has '\n'"),
-        (
-            "...i->i",
-            [(2, 3)],
-            "invalid-attribute",
-            "has no ... in its output, but numpy.einsum does not sum these axes",
-        ),
+        ("...i->i", [(2, 3)], "invalid-attribute", "has no ... in its output, but the op does not sum these axes"),
     ],
 )
 def test_a_refused_equation_has_a_message_that_quotes_it(
@@ -130,7 +125,7 @@ def test_paddle_takes_any_ellipsis_twice_in_the_output() -> None:
 def test_no_hint_is_an_equation_that_the_release_refuses() -> None:
     conflict = refused("iij,jk->ik", (2, 2, 3), (4, 3), name="paddle.einsum")
     assert all("iij" not in hint.request.op.equation for hint in conflict.hints)  # type: ignore[union-attr]
-    assert refused("iij,jk->ik", (2, 2, 3), (4, 3)).hints[0].message.startswith("write 'iij,kj->ik'")
+    assert refused("iij,jk->ik", (2, 2, 3), (4, 3)).hints[0].attributes == {"equation": "iij,kj->ik"}
 
 
 def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:
@@ -145,28 +140,32 @@ def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("equation", "shapes", "hint"),
+    ("equation", "shapes", "fixed"),
     [
-        ("ij,jk->ik", [(2, 3), (4, 3)], "write 'ij,kj->ik': the result is (2, 4)"),
-        ("bhqd,bhkd->bhqk", [(2, 8, 10, 64), (2, 8, 64, 12)], "write 'bhqd,bhdk->bhqk': the result is (2, 8, 10, 12)"),
-        ("ij,jk->ik", [(5, 2, 3), (3, 4)], "write '...ij,jk->...ik': the result is (5, 2, 4)"),
-        ("...ij,jk->ik", [(5, 2, 3), (3, 4)], "write '...ij,jk->...ik': the result is (5, 2, 4)"),
-        ("bij,bjk->bik", [(2, 3), (5, 3, 4)], "write 'ij,bjk->bik': the result is (5, 2, 4)"),
-        ("bij->bji", [(2, 3)], "reshape input 0 to (1, 2, 3), x[None]: the result is (1, 3, 2)"),
-        ("ij,jk->il", [(2, 3), (3, 4)], "write 'ij,jk->ik': the result is (2, 4)"),
-        ("ij->ii", [(2, 3)], "write 'ij->ij': the result is (2, 3)"),
+        ("ij,jk->ik", [(2, 3), (4, 3)], "ij,kj->ik"),
+        ("bhqd,bhkd->bhqk", [(2, 8, 10, 64), (2, 8, 64, 12)], "bhqd,bhdk->bhqk"),
+        ("ij,jk->ik", [(5, 2, 3), (3, 4)], "...ij,jk->...ik"),
+        ("...ij,jk->ik", [(5, 2, 3), (3, 4)], "...ij,jk->...ik"),
+        ("bij,bjk->bik", [(2, 3), (5, 3, 4)], "ij,bjk->bik"),
+        ("ij,jk->il", [(2, 3), (3, 4)], "ij,jk->ik"),
+        ("ij->ii", [(2, 3)], "ij->ij"),
     ],
 )
-def test_the_first_hint_fixes_the_request(equation: str, shapes: list[Shape], hint: str) -> None:
-    found = refused(equation, *shapes).hints[0]
-    assert found.message == hint
-    assert found.request is not None
-    assert f"is {axiscast.check(found.request).shape}" in hint
+def test_the_first_hint_fixes_the_equation(equation: str, shapes: list[Shape], fixed: str) -> None:
+    hint = refused(equation, *shapes).hints[0]
+    assert hint.attributes == {"equation": fixed}
+    assert hint.request is not None
+    assert axiscast.check(hint.request).shape == hint.output
+
+
+def test_a_missing_axis_is_added() -> None:
+    hint = refused("bij->bji", (2, 3)).hints[0]
+    assert (hint.code, hint.input, hint.shape, hint.output) == ("reshape", 0, (1, 2, 3), (1, 3, 2))
 
 
 def test_hints_of_symbolic_sizes_fit_for_all_sizes() -> None:
     (hint, *_) = refused("ij,jk->ik", ("N", 3), ("M", 3, 4)).hints
-    assert hint.message == "write 'ij,...jk->...ik': the result is (M, N, 4)"
+    assert (hint.attributes, hint.output) == ({"equation": "ij,...jk->...ik"}, ("M", "N", 4))
 
 
 # --- symbolic sizes and columns
@@ -336,7 +335,7 @@ def test_a_hint_for_einops_einsum_has_a_pattern_of_names() -> None:
         einops.einsum(pattern="rows inner, inner columns -> rows columns"), (2, 3), (4, 3)
     ).conflict
     assert conflict is not None
-    assert conflict.hints[0].message == "write 'rows inner, columns inner -> rows columns': the result is (2, 4)"
+    assert conflict.hints[0].attributes == {"pattern": "rows inner, columns inner -> rows columns"}
 
 
 def test_rearrange_refuses_to_add_or_to_remove_an_axis() -> None:
@@ -360,7 +359,7 @@ def test_an_exception_names_the_operands_and_the_equation_of_its_source_line() -
     q, k = np.zeros((2, 3)), np.zeros((4, 3))
     answer = axiscast.why(fail(lambda: np.einsum("ij,jk->ik", q, k)))
     assert (answer.op, answer.inputs, answer.sizes) == (numpy.einsum(equation="ij,jk->ik"), [(2, 3), (4, 3)], (3, 4))
-    assert answer.message.endswith("q (2, 3) float64, k (4, 3) float64. Write 'ij,kj->ik': the result is (2, 4).")
+    assert "q (2, 3) float64, k (4, 3) float64. Write" in answer.message
 
 
 def test_an_equation_in_a_variable_is_not_printed() -> None:

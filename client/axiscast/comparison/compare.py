@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import ceil
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -85,17 +85,15 @@ def _is_symbolic(request: CompareRequest) -> bool:
 
 
 def _result_key(op: Op, answer: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a key that is the same for equal results of one framework, even if messages contain different op names."""
-    name, conflict = op.name, answer.get("conflict")
+    """Return a key that is the same for equal results of one framework. Hints may differ, since they contain the op."""
     return (
-        name.split(".")[0],
+        op.name.split(".")[0],
         op.has_common_output_axes,
         answer.get("shape"),
         answer.get("broadcast_inputs"),
         answer.get("conditions"),
-        conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes") if field in conflict},
-        conflict and conflict["message"].replace(name, ""),
-        [(warning["code"], warning["message"].replace(name, "")) for warning in answer["warnings"]],
+        {field: value for field, value in answer.get("conflict", {}).items() if field != "hints"},
+        [{field: warning[field] for field in ("code", "message")} for warning in answer["warnings"]],
     )
 
 
@@ -111,10 +109,10 @@ def _no_ops(request: CompareRequest) -> Problem:
 
 def _comparable_ops(request: CompareRequest) -> Iterator[Op]:
     """Yield the requested ops that need only this number of inputs and, if given, the target shape."""
-    yield from (op for _, _, op in _requested_ops(request) if not isinstance(op, str))
+    yield from (op for _, _, op in _requested_ops(request) if not isinstance(op, _Skip))
 
 
-def _requested_ops(request: CompareRequest) -> Iterator[tuple[type[Op], dict[str, str], Op | str]]:
+def _requested_ops(request: CompareRequest) -> Iterator[tuple[type[Op], dict[str, str], Op | _Skip]]:
     """Yield the class and the mode of each requested op, and the op or the reason why it can't be compared."""
     for kind, mode in _kinds():
         name = kind.model_fields["name"].default
@@ -122,31 +120,38 @@ def _requested_ops(request: CompareRequest) -> Iterator[tuple[type[Op], dict[str
             yield kind, mode, _op_or_reason(kind, mode, request)
 
 
-def _op_or_reason(kind: type[Op], mode: dict[str, str], request: CompareRequest) -> Op | str:
+class _Skip(NamedTuple):
+    """The reason why an op can't be compared, and whether the op only lacks an attribute."""
+
+    reason: str
+    lacks_attribute: bool = False
+
+
+def _op_or_reason(kind: type[Op], mode: dict[str, str], request: CompareRequest) -> Op | _Skip:
     """Return the op with the target shape of the request, or the reason why the op can't be compared."""
     count, shape = len(request.inputs), request.shape
     if not kind.takes(count):
-        return f"takes {kind.input_counts()}, not {count}"
+        return _Skip(f"takes {kind.input_counts()}, not {count}")
     if shape is not None and kind.target is None:
-        return "has no attribute for a target shape"
+        return _Skip("has no attribute for a target shape")
     required = {name for name, field in kind.model_fields.items() if field.is_required()} - {"mode"}
     if shape is None and kind.target in required:
-        return "needs a target shape"
+        return _Skip("needs a target shape")
     if needed := required - {kind.target}:
-        return f"{_NEEDS} {' and '.join(sorted(needed))}, so check it separately"
+        return _lacking(sorted(needed))
     try:
         op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
         if first["type"] == "attribute_needed":
-            return f"{_NEEDS} {first['ctx']['field']}, so check it separately"
-        return f"does not accept this target shape: {first['msg']}"
+            return _lacking([first["ctx"]["field"]])
+        return _Skip(f"does not accept this target shape: {first['msg']}")
     problem = op.input_count_problem(count)
-    return op if problem is None else problem.removeprefix(f"{op.name} ")
+    return op if problem is None else _Skip(problem)
 
 
-_NEEDS = "needs the attribute"
-"""The first words of the reason why an op is skipped if only an attribute is missing."""
+def _lacking(attributes: Sequence[str]) -> _Skip:
+    return _Skip(f"needs the attribute {' and '.join(attributes)}, so check it separately", lacks_attribute=True)
 
 
 @cache
@@ -173,9 +178,9 @@ def _skipped(request: CompareRequest) -> list[dict[str, Any]]:
     for name, mode, reason in found:
         if isinstance(reason, Op) or name in left_out:
             continue
-        needs_attribute = reason.startswith(_NEEDS) and OPS[name].has_common_output_axes
-        if name in request.ops or needs_attribute or _request_for(name, request) not in compared:
-            skipped.append({"op": {"name": name, **mode}, "reason": reason})
+        is_listed = reason.lacks_attribute and OPS[name].has_common_output_axes
+        if name in request.ops or is_listed or _request_for(name, request) not in compared:
+            skipped.append({"op": {"name": name, **mode}, "reason": reason.reason})
     return skipped
 
 

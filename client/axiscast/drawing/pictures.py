@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..checks.check import plan_or_conflict
 from ..checks.limits import MAX_RANK, validate_request
-from ..checks.symbolic.symbolic import lower_symbolic
 from ..messages import CheckAnswer, CheckRequest, CompareAnswer, Comparison, SkippedOp, TranslateAnswer
 from ..messages.base import drawn_by
 from ..messages.validation import validate
 from ..messages.why import WhyAnswer
-from ..ops import lower
-from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem
 from .drawing import Drawing, describe_drawing
 from .drawing_svg import drawing_block
@@ -86,8 +84,9 @@ class Picture(NamedTuple):
             request = self.request
             if request is None or isinstance(request, Mapping):
                 request = validate(CheckRequest, request)
-            op, shapes, rank, _, _, is_symbolic = validate_request(request.op, tuple(request.inputs))
-            return None if rank > MAX_RANK else describe_drawing(op, shapes, _outcome(request, is_symbolic))
+            size = validate_request(request.op, tuple(request.inputs))
+            drawn = size.rank <= MAX_RANK
+            return describe_drawing(size.op, size.shapes, plan_or_conflict(size, request.assume)) if drawn else None
         except Problem:
             return None  # a newer service accepted the request
 
@@ -108,15 +107,6 @@ def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
 def _fixes(answer: CheckAnswer | Comparison) -> list[Part]:
     hints = [*hints_of(answer), *(warning.hint for warning in answer.warnings if answer.conflict is None)]
     return [Paragraph(f"Fix: {hint.message}", "fix") for hint in hints if hint is not None]
-
-
-def _outcome(request: CheckRequest, is_symbolic: bool) -> Any:
-    """Return the plan or the conflict of a request."""
-    shapes = tuple(request.inputs)
-    try:
-        return lower_symbolic(request.op, shapes, request.assume or {}) if is_symbolic else lower(request.op, shapes)
-    except ShapeMismatch as mismatch:
-        return mismatch.conflict
 
 
 class Comparisons(list[Comparison]):

@@ -110,7 +110,7 @@ def _shared_hint(results: Sequence[Comparison]) -> str | None:
 def _verdict(result: Comparison) -> tuple[str, str]:
     """Return two strings: whether the shapes broadcast, and the output shapes, the conditions or the conflict."""
     if result.conflict is not None:
-        return "no", result.conflict.message.replace(result.op["name"], "the op")
+        return "no", result.conflict.message
     shapes = result_shapes_text(result) or "True"  # only poputil.canBroadcastToMatch has no outputs
     if result.compatible:
         return "yes", shapes

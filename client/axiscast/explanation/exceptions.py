@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..checks.check import check_to_dict
+from ..checks.check import check_to_dict, plan_or_conflict
+from ..checks.limits import validate_request
+from ..messages import CheckRequest
+from ..messages.validation import validate
 from ..messages.why import WhyAnswer
 from ..ops import op_class
+from ..plan.alignment import Conflict
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
+from ..words.conflicts import conflict_text
+from ..words.hints import change_text
+from ..words.names import Names, capitalized
 from .diagnosis import Diagnosis, diagnose, is_einsum, why_to_dict
 from .failing_expression import Expression, ExpressionOperand, failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
@@ -27,8 +33,6 @@ _ONE_HOT = {
     "tensorflow": "use tf.one_hot({labels}, {classes})",
 }
 """For each framework, the advice for an operand `labels` that contains class indices."""
-_INPUT = re.compile(r"\binput (\d{1,4})\b")
-_SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
 
 
 def answer_exception(error: BaseException) -> WhyAnswer:
@@ -170,32 +174,33 @@ def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _message(expression: Expression, names: list[str], target: str, answer: dict[str, Any]) -> str:
+def _message(expression: Expression, inputs: list[str], target: str, answer: dict[str, Any]) -> str:
     """Return an explanation that contains the expression, its operands, and the fix or the conflict."""
     conflict = answer["check"].get("conflict")
-    start = _listed(expression, dict(zip(names, answer["inputs"], strict=False)))
+    start = _listed(expression, dict(zip(inputs, answer["inputs"], strict=False)))
     if conflict is None:
         return f"{start} {answer['message']}"
+    names = Names(inputs, target)
     own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == answer["op"]["name"]]
-    text = own[0]["message"] if own else conflict["message"]
-    text = text[:1].upper() + text[1:].removesuffix(": the shapes then fit")
-    text = _in_names(text, names)
-    message = f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
-    also = _same_change(expression, names, answer["inputs"], own[0]) if own else ""
-    return f"{message} {also}{_class_labels(expression)}".rstrip()
+    if not own:
+        request = validate(CheckRequest, {"op": answer["op"], "inputs": answer["inputs"]})
+        found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
+        text = conflict_text(found, names) if isinstance(found, Conflict) else answer["message"]
+        return f"{start} {text} {_class_labels(expression)}".rstrip()
+    changes = [change_text(own[0], answer["inputs"], each) for each in _same_change(expression, names, answer, own[0])]
+    fixes = [f"{capitalized(changes[0])}.", *(f"Also {change}." for change in changes[1:])]
+    return f"{start} {' '.join(fixes)} {_class_labels(expression)}".rstrip()
 
 
-def _same_change(expression: Expression, names: list[str], inputs: list[Any], hint: dict[str, Any]) -> str:
-    """Return a sentence for each sibling with the shape of the input that the hint reshapes: it conflicts as well."""
+def _same_change(expression: Expression, names: Names, answer: dict[str, Any], hint: dict[str, Any]) -> Iterator[Names]:
+    """Yield the names, and the names for each sibling that conflicts because it has the shape of the changed input."""
+    yield names
     if expression.function != "add" or hint["code"] != "reshape":
-        return ""
-    number, text = hint["input"], hint["message"]
-    sentences = [
-        f"Also {_in_names(text, [*names[:number], name, *names[number + 1 :]]).removesuffix(': the shapes then fit')}. "
-        for name, array in expression.siblings
-        if array is not None and array.shape == tuple(inputs[number]) and name != names[number]
-    ]
-    return "".join(sentences)
+        return
+    number, inputs = hint["input"], names.inputs
+    for name, array in expression.siblings:
+        if array is not None and array.shape == tuple(answer["inputs"][number]) and name != inputs[number]:
+            yield names._replace(inputs=[*inputs[:number], name, *inputs[number + 1 :]])
 
 
 def _class_labels(expression: Expression) -> str:
@@ -225,17 +230,3 @@ def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
         elif name in shapes:
             listed.append(f"{name} {format_shape(shapes[name])}")
     return f"{expression.text}: {', '.join(listed)}."
-
-
-def _in_names(text: str, names: list[str]) -> str:
-    """Return the sentence with operand names in place of phrases such as "input 0", including in its code example."""
-    numbers = {int(found[1]) for found in _INPUT.finditer(text)} & {*range(len(names))}
-    if len(numbers) == 1 and (name := names[min(numbers)]):
-        name = name if _SIMPLE.fullmatch(name) else f"({name})"
-        text = re.sub(r"\bx(?=[\[.])", lambda _: name, text)
-    return _INPUT.sub(lambda found: _named(found, names), text)
-
-
-def _named(found: re.Match[str], names: list[str]) -> str:
-    number = int(found[1])
-    return (names[number] if number < len(names) else "") or found[0]

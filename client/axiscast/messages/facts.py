@@ -42,6 +42,9 @@ class Hint(AnswerModel):
     axes: TupleOf[int] = Field(default=(), description="For `swap-axes`: the two axes of the input.")
     shape: TupleOf[int | str] | None = Field(default=None, description="The new shape of the input.")
     attributes: dict[str, Any] | None = Field(default=None, description="The new values of the attributes.")
+    output: TupleOf[int | str] | None = Field(
+        default=None, description="The shape of the output of the changed request, or of the result of a product."
+    )
     request: Annotated[CheckRequest | None, WrapValidator(_request_or_none)] = Field(
         default=None, description="The check request that fits. Send it as it is."
     )
@@ -93,4 +96,7 @@ class Warned(AnswerModel):
     inputs: TupleOf[int] = Field(default=(), description="The numbers of the inputs that the warning is about.")
     axes: TupleOf[int] = Field(default=(), description="The output axes along which these inputs expand.")
     hint: Hint | None = Field(default=None, description="The change that was probably intended, if it is known.")
+    all_pairs: Hint | None = Field(
+        default=None, description="For `square`: the change that forms all pairs without this warning, if it is known."
+    )
     message: str = Field(description="The cause, and what to do. In code, the inputs are called `a`, `b` and so on.")

@@ -16,11 +16,11 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term, are_integers
+from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term, are_integers
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch, resolve
-from ..wire.shapes import Integer, format_shape, limit_names
+from ..wire.shapes import Integer, limit_names
 from ..wire.wording import axis_count
 from .base import Op
 from .einops_pattern import (
@@ -223,8 +223,9 @@ class repeat(Op, name="einops.repeat"):
         if rest < 0 or (rest > 0 and (ELLIPSIS,) not in left):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 0 of shape {format_shape(shape)} has {axis_count(shape)}, but the left side of "
-                f"{self.pattern!r} names {named}{' or more' if (ELLIPSIS,) in left else ''}.",
+                Input(0, shape),
+                f" has {axis_count(shape)}, but the left side of {self.pattern!r} names "
+                f"{named}{' or more' if (ELLIPSIS,) in left else ''}.",
             )
         unnamed = tuple(f"...{number}" for number in range(rest))
         return expand_side(left, unnamed), expand_side(right, unnamed)

@@ -10,12 +10,11 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term
+from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
-from ..wire.shapes import format_shape
-from ..wire.wording import count_of
+from ..wire.wording import axis_count, count_of
 from .base import Op
 from .equation import (
     ELLIPSIS,
@@ -112,7 +111,7 @@ class LabeledProduct(Op):
         counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
         most = max(counts)
         if ELLIPSIS not in equation.result and self._needs_output_ellipsis(equation, most):
-            fault = f"has no ... in its output, but {self.name} does not sum these axes"
+            fault = "has no ... in its output, but the op does not sum these axes"
             raise invalid_equation(self.text, fault, self.text_word)
         if most and equation.result.count(ELLIPSIS) > 1 and not self.dialect.repeats_output:
             raise invalid_equation(self.text, "has ... twice in its output", self.text_word)
@@ -230,8 +229,9 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
     at_least = "at least " if ELLIPSIS in labels else ""
     raise ShapeMismatch(
         "rank-mismatch",
-        f"Input {number} of shape {format_shape(shape)} has {count_of(len(shape), 'axis', 'axes')}, but its term "
-        f"{quoted(term)} in the {op.text_word} {quoted(op.text)} names {at_least}{named}.",
+        Input(number, shape),
+        f" has {axis_count(shape)}, but its term {quoted(term)} in the {op.text_word} {quoted(op.text)} names "
+        f"{at_least}{named}.",
     )
 
 

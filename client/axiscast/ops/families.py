@@ -13,6 +13,7 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
+    Input,
     Output,
     ShapeMismatch,
     Term,
@@ -90,8 +91,8 @@ class MatrixProduct(Op):
             if len(shape) < self.min_rank:
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input {number} of shape {format_shape(shape)} has {axis_count(shape)}, but {self.name} needs "
-                    f"at least {self.min_rank}.",
+                    Input(number, shape),
+                    f" has {axis_count(shape)}, but the op needs at least {self.min_rank}.",
                 )
         left, right = shapes
         stacked = align_right((left[:-2], right[:-2])).axes
@@ -108,7 +109,7 @@ class MatrixProduct(Op):
         # These are the axes M and N. If an operand is a vector, its axis M or N does not exist and has no term.
         rows = tuple(term for place, term in terms[0].items() if place == rank)
         columns = tuple(term for place, term in terms[1].items() if place == rank + 1)
-        inner = summed(self.name, terms[0][rank + 1], terms[1][rank])
+        inner = summed(terms[0][rank + 1], terms[1][rank])
         axes = (*stacked, Axis(Relation.BROADCAST, rows), inner, Axis(Relation.BROADCAST, columns))
         outputs = Output(0, placed[0], every), Output(1, placed[1], (*every[:rank], rank + 1, rank + 2))
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
@@ -119,12 +120,12 @@ class MatrixProduct(Op):
         return max(super().highest_rank(shapes), 2)
 
 
-def summed(name: str, *terms: Term) -> Axis:
+def summed(*terms: Term) -> Axis:
     """Return the axis over which a product sums.
 
     The sizes must be equal, and the axis does not appear in the result.
     """
-    return Axis(Relation.EQUAL, terms, f"{name} sums over these axes, so their sizes must be equal")
+    return Axis(Relation.EQUAL, terms, "the op sums over these axes, so their sizes must be equal")
 
 
 class Unidirectional(Op):
@@ -136,7 +137,7 @@ class Unidirectional(Op):
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_to_checked_target(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_to_checked_target(shapes[0], tuple(self.shape), "shape")
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
@@ -152,7 +153,7 @@ class UnidirectionalKeeping(Unidirectional):
     shape: Dimensions = Field(description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_keeping(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_keeping(shapes[0], tuple(self.shape), "shape")
 
 
 class LenientUnidirectional(Unidirectional):
@@ -183,7 +184,7 @@ class UnidirectionalLike(Op):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         shape, like = shapes
-        check_rank(shape, like, self.name)
+        check_rank(shape, like)
         axes = tuple(range(len(like) - len(shape), len(like)))
         return align_mapped(shapes, like, axes, Relation.BROADCAST_TO, shape_source=1)
 
@@ -218,10 +219,11 @@ class Tile(Op):
             needed = f"{len(shape)} entries" if self.adds_axes is False else f"at least {len(shape)} entries"
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"{self.counts} {format_shape(counts)} has {count_of(len(counts), 'entry', 'entries')}, but input 0 of "
-                f"shape {format_shape(shape)} has {axis_count(shape)}: {self.name} needs {needed}.",
+                f"{self.counts} {format_shape(counts)} has {count_of(len(counts), 'entry', 'entries')}, but ",
+                Input(0, shape),
+                f" has {axis_count(shape)}: the op needs {needed}.",
             )
-        return align_copies(shape, counts, self.counts, self.name)
+        return align_copies(shape, counts, self.counts)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:

@@ -9,11 +9,11 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_mapped, check_sizes
+from ..plan.alignment import Alignment, Conflict, Input, ShapeMismatch, align_mapped, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import DimensionOrDimensions, Dimensions
-from ..wire.shapes import format_shape
+from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
 from .einsum import Einsum
@@ -44,7 +44,7 @@ class broadcast(Op, name="jax.lax.broadcast"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         sizes = tuple(self.sizes)
-        check_sizes(sizes, "sizes", self.name)
+        check_sizes(sizes, "sizes")
         own = tuple(range(len(sizes), len(sizes) + len(shapes[0])))
         return align_mapped(shapes, sizes + shapes[0], own, Relation.EQUAL)
 
@@ -89,8 +89,10 @@ class lax_add(Elementwise, name="jax.lax.add"):
         if all(shapes) and len(set(map(len, shapes))) > 1:
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Inputs of shapes {format_shape(shapes[0])} and {format_shape(shapes[1])} have {len(shapes[0])} and "
-                f"{len(shapes[1])} axes, but {self.name} needs equal ranks or a scalar. Reshape one of them first.",
+                Input(0, shapes[0]),
+                f" has {axis_count(shapes[0])} and ",
+                Input(1, shapes[1]),
+                f" has {len(shapes[1])}, but the op needs equal ranks or a scalar. Reshape one of them first.",
             )
         return super().align(shapes)
 

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, ShapeMismatch, align_mapped, check_mapping, check_sizes
+from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, check_mapping, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -47,11 +47,12 @@ class broadcast(Op, name="linalg.broadcast"):
         if len(shape) + len(added) != len(target):
             raise ShapeMismatch(
                 "axes-count",
-                f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} axes of input 0 of shape "
-                f"{format_shape(shape)}, but the output {format_shape(target)} has {axis_count(target)}.",
+                f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} axes of ",
+                Input(0, shape),
+                f", but the output {format_shape(target)} has {axis_count(target)}.",
             )
         check_mapping(added, target, "dimensions")
-        check_sizes(target, "shape", self.name)
+        check_sizes(target, "shape")
         own = tuple(axis for axis in range(len(target)) if axis not in added)
         return align_mapped(shapes, target, own, Relation.EQUAL)
 

@@ -73,7 +73,7 @@ class PRELU(Elementwise, name="litert.PRELU"):
     example_shapes = ((2, 64, 7, 7), (7,))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        check_rank(shapes[1], shapes[0], self.name, 1)
+        check_rank(shapes[1], shapes[0], 1)
         return align_second_to_first(shapes, len(shapes[0]) - len(shapes[1]))
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:

@@ -30,7 +30,7 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     """
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
-        limit = f"{op.alias or op.name} takes at most {op.max_rank} axes"
+        limit = f"The op takes at most {op.max_rank} axes"
         raise ShapeMismatch("rank-too-large", f"{limit}, but this request has {rank}.")
     return op.align(shapes)
 

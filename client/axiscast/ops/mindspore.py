@@ -46,14 +46,11 @@ class maximum(Elementwise, name="mindspore.maximum"):
         one, other = shapes
         if conflict or one == other or not (one and other):
             return None  # no broadcast is necessary
-        name = self.alias or self.name
         if 0 in (*one, *other):
-            return (
-                f"MindSpore 2.10 fails when it runs this: its CPU kernel for {name} does not broadcast empty tensors."
-            )
-        most = 7 if name.endswith("minimum") else 8
+            return "MindSpore 2.10 fails when it runs this: the op's CPU kernel does not broadcast empty tensors."
+        most = 7 if (self.alias or self.name).endswith("minimum") else 8
         if max(len(one), len(other)) > most:
-            return f"MindSpore 2.10 fails when it runs this: its CPU kernel for {name} broadcasts at most {most} axes."
+            return f"MindSpore 2.10 fails when it runs this: the op's CPU kernel broadcasts at most {most} axes."
         return None
 
 

@@ -16,8 +16,10 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
+    Input,
     Output,
     ShapeMismatch,
+    Target,
     Term,
     align_keeping,
     align_mapped,
@@ -27,7 +29,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import DimensionOrDimensions
-from ..wire.shapes import IntegerOrIntegers, as_list, format_shape, shorten
+from ..wire.shapes import IntegerOrIntegers, as_list, shorten
 from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
@@ -75,7 +77,7 @@ class broadcast_axis(Op, name="mxnet.broadcast_axis"):
         for axis in axes:
             if not 0 <= axis < len(shape):
                 raise _outside(axis, "axis", 0, shape)
-        check_sizes(sizes, "size", self.name)
+        check_sizes(sizes, "size")
         terms = [[Term(0, axis, size)] for axis, size in enumerate(shape)]
         for position, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
             terms[axis].append(Term(None, position, size))
@@ -123,9 +125,10 @@ class broadcast_like(Op, name="mxnet.broadcast_like"):
             if len(lhs) != len(rhs):
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input 0 of shape {format_shape(lhs)} has {axis_count(lhs)} and input 1 of shape "
-                    f"{format_shape(rhs)} has {len(rhs)}, but {self.name} does not align ranks. Set lhs_axes and "
-                    "rhs_axes, or reshape.",
+                    Input(0, lhs),
+                    f" has {axis_count(lhs)} and ",
+                    Input(1, rhs),
+                    f" has {len(rhs)}, but the op does not align ranks. Set lhs_axes and rhs_axes, or reshape.",
                 )
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         lhs_axes, rhs_axes = as_list(self.lhs_axes), as_list(self.rhs_axes)
@@ -176,10 +179,12 @@ class broadcast_to(Op, name="mxnet.broadcast_to"):
         if len(shape) != len(target):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 0 of shape {format_shape(shape)} has {axis_count(shape)} and the target {format_shape(target)} "
-                f"has {len(target)}, but {self.name} does not align ranks. Reshape first.",
+                Input(0, shape),
+                f" has {axis_count(shape)} and ",
+                Target(target),
+                f" has {len(target)}, but the op does not align ranks. Reshape first.",
             )
-        return align_keeping(shape, target, "shape", self.name, keep=0)
+        return align_keeping(shape, target, "shape", keep=0)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -201,7 +206,7 @@ class np_broadcast_to(LenientUnidirectional, name="mxnet.np.broadcast_to"):
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_keeping(shapes[0], tuple(as_list(self.shape)), "shape", self.name, keep=-2)
+        return align_keeping(shapes[0], tuple(as_list(self.shape)), "shape", keep=-2)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         is_empty = 0 in shapes[0] or 0 in as_list(self.shape)  # MXNet runs no kernel for empty tensors
@@ -317,8 +322,7 @@ def _check_counts(one: object, other: object, name: str, other_name: str) -> Non
 
 def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
     return ShapeMismatch(
-        "axis-out-of-range",
-        f"{attribute} names axis {axis}, which input {number} of shape {format_shape(shape)} does not have.",
+        "axis-out-of-range", f"{attribute} names axis {axis}, which ", Input(number, shape), " does not have."
     )
 
 

@@ -9,7 +9,16 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_mapped, are_integers, check_mapping, check_sizes
+from ..plan.alignment import (
+    Alignment,
+    Conflict,
+    Input,
+    ShapeMismatch,
+    align_mapped,
+    are_integers,
+    check_mapping,
+    check_sizes,
+)
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -50,8 +59,8 @@ class Broadcast(Op, name="ngraph.Broadcast"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         target = tuple(self.shape)
-        kept = _kept_axes(shapes[0], target, tuple(self.broadcast_axes), self.name)
-        check_sizes(target, "shape", self.name)
+        kept = _kept_axes(shapes[0], target, tuple(self.broadcast_axes))
+        check_sizes(target, "shape")
         return align_mapped(shapes, target, kept, Relation.EQUAL)
 
     @classmethod
@@ -81,7 +90,7 @@ class BroadcastLike(Op, name="ngraph.BroadcastLike"):
         """Align `arg` to the shape of `like_arg` as Broadcast does, with the given axes or inferred axes."""
         arg, like = shapes
         axes = tuple(self.initial_broadcast_axes) or _inferred_axes(arg, like)
-        return align_mapped(shapes, like, _kept_axes(arg, like, axes, self.name), Relation.EQUAL, shape_source=1)
+        return align_mapped(shapes, like, _kept_axes(arg, like, axes), Relation.EQUAL, shape_source=1)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -111,7 +120,7 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
     return (*expanded, *range(len(arg), len(like)))
 
 
-def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:
+def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the axes of `shape` that are not in `broadcast_axes`.
 
     Raises ShapeMismatch if `arg` has a different rank.
@@ -121,8 +130,8 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
     if len(kept) != len(arg):
         raise ShapeMismatch(
             "rank-mismatch",
-            f"Input 0 of shape {format_shape(arg)} has {axis_count(arg)}, but the output {format_shape(shape)} without "
-            f"broadcast axes {shorten(broadcast_axes)} has {len(kept)}: {name} must name every axis that the input "
-            "lacks and no other axis.",
+            Input(0, arg),
+            f" has {axis_count(arg)}, but the output {format_shape(shape)} without broadcast axes "
+            f"{shorten(broadcast_axes)} has {len(kept)}: name every axis that the input lacks and no other axis.",
         )
     return kept

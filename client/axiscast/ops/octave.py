@@ -85,7 +85,7 @@ class repmat(_ExistingAxes, Tile, name="octave.repmat"):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         reps = tuple(max(count, 0) for count in self.reps)
         reps = _size((reps * 2 if len(reps) == 1 else reps) + (1, 1))
-        aligned = align_copies(_size(shapes[0]), reps, "reps", self.name, is_left_aligned=True)
+        aligned = align_copies(_size(shapes[0]), reps, "reps", is_left_aligned=True)
         return _of_existing_axes(aligned, shapes)
 
 

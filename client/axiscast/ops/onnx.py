@@ -14,6 +14,7 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
+    Input,
     Output,
     ShapeMismatch,
     Term,
@@ -26,7 +27,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Number, format_shape
+from ..wire.shapes import Number
 from ..wire.wording import axis_count
 from . import families
 from .aliases import aliases
@@ -101,7 +102,7 @@ class Expand(Op, name="onnx.Expand"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         target = tuple(self.shape)
-        check_sizes(target, "shape", self.name)
+        check_sizes(target, "shape")
         return align_right(shapes, target)
 
     @classmethod
@@ -145,7 +146,7 @@ class PRelu(Elementwise, name="onnx.PRelu"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         x, slope = shapes
-        check_rank(slope, x, self.name, 1)
+        check_rank(slope, x, 1)
         return align_second_to_first(shapes, len(x) - len(slope))
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
@@ -185,14 +186,12 @@ class Gemm(Op, name="onnx.Gemm"):
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:
                 raise ShapeMismatch(
-                    "rank-mismatch",
-                    f"Input {number} of shape {format_shape(shape)} has {axis_count(shape)}: Gemm multiplies matrices.",
+                    "rank-mismatch", Input(number, shape), f" has {axis_count(shape)}: Gemm multiplies matrices."
                 )
         for c in added:
             if len(c) > 2:
                 raise ShapeMismatch(
-                    "rank-mismatch",
-                    f"Input 2 of shape {format_shape(c)} has {axis_count(c)}, but a matrix product has only 2.",
+                    "rank-mismatch", Input(2, c), f" has {axis_count(c)}, but a matrix product has only 2."
                 )
         m, k = (1, 0) if self.transA else (0, 1)
         rows, columns = (1, 0) if self.transB else (0, 1)
@@ -202,7 +201,7 @@ class Gemm(Op, name="onnx.Gemm"):
         for axis, term in enumerate(product):
             terms = [Term(2, axis - 2 + len(c), c[axis - 2]) for c in added if axis >= 2 - len(c)]
             axes.append(Axis(Relation.BROADCAST_TO, (*terms, term)))
-        inner = summed(self.name, Term(0, k, a[k]), Term(1, rows, b[rows]))
+        inner = summed(Term(0, k, a[k]), Term(1, rows, b[rows]))
         return Alignment(shapes, None, (*axes, inner), outputs, result=(0, 1))
 
     @classmethod

@@ -20,8 +20,10 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
+    Input,
     Output,
     ShapeMismatch,
+    Target,
     Term,
     align_mapped,
     align_right,
@@ -34,7 +36,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integer, Integers, format_shape, shorten
+from ..wire.shapes import Integer, Integers, shorten
 from ..wire.wording import axis_count
 from .aliases import aliases
 from .base import Op
@@ -102,8 +104,8 @@ class _Broadcast(Op):
         if self.mode == "explicit":
             return _explicit(shape, target, tuple(self.axes_mapping or ()))
         if self.mode == "numpy":
-            check_rank(shape, target, f"{self.name} in numpy mode")
-        check_sizes(target, "target_shape", "OpenVINO")
+            check_rank(shape, target)
+        check_sizes(target, "target_shape")
         return align_to_target(shape, target) if self.mode == "numpy" else align_right(shapes, target)
 
     @classmethod
@@ -275,8 +277,10 @@ class Add1(Elementwise, name="openvino.Add-1"):
             if len(one) != len(other):
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input 0 of shape {format_shape(one)} has {axis_count(one)} and input 1 of shape "
-                    f"{format_shape(other)} has {len(other)}: auto_broadcast none requires equal shapes.",
+                    Input(0, one),
+                    f" has {axis_count(one)} and ",
+                    Input(1, other),
+                    f" has {len(other)}: auto_broadcast none requires equal shapes.",
                 )
             every = tuple(range(len(one)))
             axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, one[axis]), Term(1, axis, other[axis]))) for axis in every)
@@ -290,8 +294,10 @@ class Add1(Elementwise, name="openvino.Add-1"):
         if start < 0 or start + len(other) > len(one):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 1 of shape {format_shape(other)}, placed from axis {start}, does not fit inside input 0 of "
-                f"shape {format_shape(one)}. Mode pdpd expands only input 1, and adds axes only to it.",
+                Input(1, other),
+                f", placed from axis {start}, does not fit inside ",
+                Input(0, one),
+                ". Mode pdpd expands only the second input, and adds axes only to it.",
             )
         return align_second_to_first(shapes, start)
 
@@ -318,8 +324,9 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
     if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
         raise ShapeMismatch(
             "axes-count",
-            f"{named} has {len(mapping)} entries for {len(shape)} axes of input 0 of shape {format_shape(shape)}: "
-            "explicit mode maps each input axis to one output axis.",
+            f"{named} has {len(mapping)} entries for {len(shape)} axes of ",
+            Input(0, shape),
+            ": explicit mode maps each input axis to one output axis.",
         )
     check_mapping(mapping, target, "axes_mapping")
     if list(mapping) != sorted(mapping):
@@ -327,7 +334,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
             "axes-not-sorted",
             f"{named} is not ascending, but explicit mode does not transpose. Transpose the input first.",
         )
-    check_sizes(target, "target_shape", "OpenVINO")
+    check_sizes(target, "target_shape")
     if shape == () and mapping:
         # The release requires the mapped axis of a scalar to have size 1, and then ignores this axis.
         placed = align_mapped(((),), target, (), Relation.EQUAL)
@@ -350,13 +357,14 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     if start < 0 or start + len(shape) != rank:
         refusal = ShapeMismatch(
             "rank-mismatch",
-            f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
-            f"the target {format_shape(target)}. Mode pdpd needs {max(rank - max(start, 0), 0)} input axes there, or "
-            "axis=-1 to align right.",
+            Input(0, shape),
+            f", placed from axis {start}, does not end with the last axis of ",
+            Target(target),
+            f". Mode pdpd needs {max(rank - max(start, 0), 0)} input axes there, or axis=-1 to align right.",
         )
         # The release compares the sizes on shared axes before it reports the missing axes.
         return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
-    check_sizes(target, "target_shape", "OpenVINO")
+    check_sizes(target, "target_shape")
     return placed
 
 

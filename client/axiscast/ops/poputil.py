@@ -86,7 +86,7 @@ class broadcastToMatch(Op, name="poputil.broadcastToMatch"):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if self.shape is None:
             return align_right(shapes)
-        return align_to_checked_target(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_to_checked_target(shapes[0], tuple(self.shape), "shape")
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:

@@ -6,11 +6,11 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, ShapeMismatch, align_mapped, check_mapping, check_sizes
+from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, check_mapping, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integers, format_shape, shorten
+from ..wire.shapes import Integers, shorten
 from .base import Op
 from .framework import MLIR, Framework, NamedSize
 
@@ -86,11 +86,12 @@ class broadcast_in_dim(Op, name="stablehlo.broadcast_in_dim"):
         if len(mapping) != len(shape):
             raise ShapeMismatch(
                 "axes-count",
-                f"broadcast_dimensions {shorten(mapping)} has {len(mapping)} entries for the {len(shape)} axes of "
-                f"input 0 of shape {format_shape(shape)}: each operand axis needs an output axis.",
+                f"broadcast_dimensions {shorten(mapping)} has {len(mapping)} entries for the {len(shape)} axes of ",
+                Input(0, shape),
+                ": each operand axis needs an output axis.",
             )
         check_mapping(mapping, target, "broadcast_dimensions")
-        check_sizes(target, "shape", self.name)
+        check_sizes(target, "shape")
         return align_mapped(shapes, target, mapping, Relation.BROADCAST_TO)
 
     @classmethod

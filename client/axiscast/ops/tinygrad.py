@@ -32,7 +32,7 @@ class expand(LenientUnidirectionalKeeping, name="tinygrad.expand"):
     snippets = ("{y} = {x}.expand({shape})",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_padding(shapes[0], tuple(as_list(self.shape)), "shape", self.name)
+        return align_padding(shapes[0], tuple(as_list(self.shape)), "shape")
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         shape, sizes = shapes[0], tuple(as_list(self.shape))

@@ -10,10 +10,9 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_keeping, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, Input, ShapeMismatch, align_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
 from .einsum import Einsum
@@ -52,7 +51,7 @@ class _Expand(Op):
     size: Dimensions = Field(description="The size of the output. -1 keeps the input's size.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return align_keeping(shapes[0], tuple(self.size), "size", self.name)
+        return align_keeping(shapes[0], tuple(self.size), "size")
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -129,8 +128,9 @@ class masked_fill(Elementwise, name="torch.masked_fill"):
         if any(shapes[2:]):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 2 of shape {format_shape(shapes[2])} is the value that torch.masked_fill writes, which must be "
-                "a scalar. Use torch.where to choose from a tensor.",
+                Input(2, shapes[2]),
+                " is the value that torch.masked_fill writes, which must be a scalar. Use torch.where to choose from a "
+                "tensor.",
             )
         return super().align(shapes)
 

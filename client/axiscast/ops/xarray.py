@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
 
-from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term
+from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
-from ..wire.shapes import StopAtFirstError, format_shape, in_order, shorten
+from ..wire.shapes import StopAtFirstError, in_order, shorten
 from .aliases import aliases
 from .base import Op
 from .error_messages import error_messages
@@ -88,10 +88,11 @@ class broadcast(Op, name="xarray.broadcast"):
             if len(names) != len(shape):
                 raise ShapeMismatch(
                     "axes-count",
-                    f"dims has {len(names)} names for the {len(shape)} axes of input {number} of shape "
-                    f"{format_shape(shape)}: name each axis.",
+                    f"dims has {len(names)} names for the {len(shape)} axes of ",
+                    Input(number, shape),
+                    ": name each axis.",
                 )
-        self._check_names()
+        self._check_names(shapes)
         shared, apart = self._shared(), self._apart()
         together = len(apart) if self._compares_all() else 0
         terms: list[list[Term]] = [[] for _ in range(len(shared) + together)]
@@ -184,22 +185,26 @@ class broadcast(Op, name="xarray.broadcast"):
         """
         return isinstance(self.exclude, str) and len(self.exclude) > 1
 
-    def _check_names(self) -> None:
+    def _check_names(self, shapes: tuple[Shape, ...]) -> None:
         """Raise ShapeMismatch (axis-repeated, axis-out-of-range) for names that no output can have."""
         held, apart = self._held(), self._apart()
         for number, names in enumerate(self.dims):
             if len(set(names)) < len(names):
                 raise ShapeMismatch(
                     "axis-repeated",
-                    f"dims repeats a name for input {number}: {shorten(names)}. Rename one of these dimensions.",
+                    "dims repeats a name for ",
+                    Input(number, shapes[number]),
+                    f": {shorten(names)}. Rename one of these dimensions.",
                 )
         for number, names in enumerate(self.dims):
             for name in names:
                 if name in held and name not in apart:
                     raise ShapeMismatch(
                         "axis-out-of-range",
-                        f"exclude {self.exclude!r} contains {name!r}, an axis of input {number}, but xarray reads a "
-                        "string character by character, so no output has the axis. Write a list of names.",
+                        f"exclude {self.exclude!r} contains {name!r}, an axis of ",
+                        Input(number, shapes[number]),
+                        ", but xarray reads a string character by character, so no output has the axis. Write a list "
+                        "of names.",
                     )
 
     def _passes(self, shapes: tuple[Shape, ...]) -> bool:

@@ -55,7 +55,7 @@ class Add(Elementwise, name="xla.Add"):
             raise ShapeMismatch(
                 "rank-mismatch",
                 f"The operands {format_shape(smaller)} and {format_shape(larger)} have {len(smaller)} and "
-                f"{len(larger)} axes, but {self.name} does not align ranks. Name the axes in broadcast_dimensions.",
+                f"{len(larger)} axes, but the op does not align ranks. Name the axes in broadcast_dimensions.",
             )
         if len(mapping) != len(smaller):
             raise ShapeMismatch(
@@ -65,7 +65,7 @@ class Add(Elementwise, name="xla.Add"):
             )
         check_mapping(mapping, larger, "broadcast_dimensions")
         if list(mapping) != sorted(mapping):
-            raise ShapeMismatch("axes-not-sorted", f"{words} is not ascending: {self.name} does not transpose.")
+            raise ShapeMismatch("axes-not-sorted", f"{words} is not ascending: the op does not transpose.")
         return mapping
 
 

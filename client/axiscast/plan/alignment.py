@@ -19,6 +19,21 @@ from .column import Column
 from .plan import Placement, Plan, Shape
 from .relations import Relation
 
+SizeOrName = int | str
+
+
+class Input(NamedTuple):
+    """An input in a sentence, to which the package `words` gives the name that the reader knows."""
+
+    number: int
+    shape: Shape
+
+
+class Target(NamedTuple):
+    """The target shape in a sentence, or None for another attribute of the op."""
+
+    shape: Shape | None
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -29,19 +44,26 @@ class Conflict:
     """
 
     code: str
-    message: str
+    sentence: tuple[str | Input | Target, ...] = ()
+    """The parts of the sentence with which an op refuses the shapes. It is empty for a size-mismatch."""
     axis: int | None = None
     inputs: tuple[int | None, ...] = ()
     sizes: tuple[int | str, ...] = ()
     axes: tuple[int | None, ...] = ()
+    owners: tuple[Input | Target, ...] = ()
+    """For a size-mismatch, the input or target of each of `sizes`."""
+    requirement: str = ""
+    """For a size-mismatch, the condition that the sizes do not meet."""
+    known: tuple[tuple[str, SizeOrName, int], ...] = ()
+    """For a size-mismatch, what is known about symbolic sizes: a name, its value or range, and its divisor."""
 
 
 class ShapeMismatch(Exception):
     """The shapes do not broadcast under this op. A check reports this exception as its result, not as an error."""
 
-    def __init__(self, code: str, message: str, **fields: Any) -> None:
-        super().__init__(message)
-        self.conflict = Conflict(code, message, **fields)
+    def __init__(self, code: str, *sentence: str | Input | Target, **fields: Any) -> None:
+        super().__init__(code)
+        self.conflict = Conflict(code, sentence, **fields)
 
 
 class Term(NamedTuple):
@@ -244,41 +266,41 @@ def align_to_target(shape: Shape, target: Shape) -> Alignment:
     return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
 
-def align_to_checked_target(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+def align_to_checked_target(shape: Shape, target: Shape, attribute: str) -> Alignment:
     """Align one input to a target by NumPy's one-way rule: only the input expands.
 
     Raises ShapeMismatch if the target's rank is lower than the input's, or if the target has a negative size.
     """
-    check_rank(shape, target, framework)
-    check_sizes(target, attribute, framework)
+    check_rank(shape, target)
+    check_sizes(target, attribute)
     return align_to_target(shape, target)
 
 
-def align_keeping(shape: Shape, target: Shape, attribute: str, framework: str, keep: int = -1) -> Alignment:
+def align_keeping(shape: Shape, target: Shape, attribute: str, keep: int = -1) -> Alignment:
     """Align one input to a target in which the value `keep` (-1) keeps the input's size.
 
     Raises ShapeMismatch if the target's rank is lower than the input's. The same error is raised for `keep` on a new
     axis and for any other negative size.
     """
-    check_rank(shape, target, framework)
+    check_rank(shape, target)
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
         if type(size) is int and size == keep:
             raise ShapeMismatch(
                 "invalid-dimension",
-                f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which input 0 of shape "
-                f"{format_shape(shape)} lacks: {keep} keeps the size of an existing axis. "
-                "Write the size of a new axis.",
+                f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which ",
+                Input(0, shape),
+                f" lacks: {keep} keeps the size of an existing axis. Write the size of a new axis.",
                 axis=axis,
                 inputs=(None,),
                 sizes=(keep,),
             )
     kept = target[:new] + tuple(_kept(have, want, keep) for have, want in zip(shape, target[new:], strict=True))
-    check_sizes(kept, attribute, framework)
+    check_sizes(kept, attribute)
     return RightAlignment((shape,), Relation.BROADCAST_TO, target, kept)
 
 
-def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+def align_padding(shape: Shape, target: Shape, attribute: str) -> Alignment:
     """Align one input to a target of any rank, in which -1 keeps the input's size.
 
     The shorter of the two shapes gets leading axes of size 1. Raises ShapeMismatch for any other negative size.
@@ -286,7 +308,7 @@ def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -
     rank = max(len(shape), len(target))
     own, wanted = ((1,) * (rank - len(sizes)) + sizes for sizes in (shape, target))
     effective = tuple(map(_kept, own, wanted))
-    check_sizes(effective, attribute, framework)
+    check_sizes(effective, attribute)
     return RightAlignment((shape,), Relation.BROADCAST_TO, target, effective)
 
 
@@ -342,25 +364,26 @@ def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
     return replace_fields(placed, outputs=(Output(0, every, every), *placed.outputs))
 
 
-def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> None:
+def check_rank(shape: Shape, target: Shape, number: int = 0) -> None:
     """Raise ShapeMismatch (rank-mismatch) if a target has fewer axes than the input."""
     if len(shape) > len(target):
         raise ShapeMismatch(
             "rank-mismatch",
-            f"Input {number} of shape {format_shape(shape)} has {axis_count(shape)}, "
-            f"but the target {format_shape(target)} has only {len(target)}: "
-            f"{framework} can add axes but not remove them.",
+            Input(number, shape),
+            f" has {axis_count(shape)}, but ",
+            Target(target),
+            f" has only {len(target)}: the op can add axes but not remove them.",
         )
 
 
-def check_sizes(target: Shape, attribute: str, framework: str) -> None:
+def check_sizes(target: Shape, attribute: str) -> None:
     """Raise ShapeMismatch (invalid-dimension) if a shape attribute has a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
             raise ShapeMismatch(
                 "invalid-dimension",
-                f"{attribute} {format_shape(target)} has {size} on axis {axis}: "
-                f"{framework} does not accept a negative size here.",
+                f"{attribute} {format_shape(target)} has {size} on axis {axis}: the op does not accept a negative size "
+                "here.",
                 axis=axis,
                 inputs=(None,),
                 sizes=(size,),
@@ -373,8 +396,9 @@ def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None
         if not 0 <= axis < len(target):
             raise ShapeMismatch(
                 "axis-out-of-range",
-                f"{attribute} {shorten(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
-                + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
+                f"{attribute} {shorten(mapping)} names axis {axis}, outside ",
+                Target(target),
+                f": its axes are 0 to {len(target) - 1}." if target else ": a scalar has no axes.",
             )
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..wire.shapes import format_shape
-from .alignment import Alignment, Axis, RightAlignment, ShapeMismatch, Term, are_integers, replace_fields
+from .alignment import (
+    Alignment,
+    Axis,
+    Input,
+    RightAlignment,
+    ShapeMismatch,
+    SizeOrName,
+    Target,
+    Term,
+    are_integers,
+    replace_fields,
+)
 from .plan import Placement, Plan
 
 
@@ -123,37 +133,34 @@ def _conflicting_terms(axis: Axis) -> list[Term]:
     return list(first.values())
 
 
-def mismatch(alignment: Alignment, number: int, axis: Axis, terms: Sequence[Term], because: str = "") -> ShapeMismatch:
+def mismatch(
+    alignment: Alignment,
+    number: int,
+    axis: Axis,
+    terms: Sequence[Term],
+    known: Sequence[tuple[str, SizeOrName, int]] = (),
+) -> ShapeMismatch:
     """Return the error for terms that do not fit on output axis `number`.
 
-    `because` is a clause for the error message. It states what is known about the symbolic sizes that cause the
-    mismatch.
+    `known` is what is known about the symbolic sizes that cause the mismatch, as in Conflict.
     """
-
-    def owner(term: Term) -> str:
-        if term.input is None:
-            return "the op's attribute" if alignment.target is None else f"the target {format_shape(alignment.target)}"
-        return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
-
+    place: dict[str, object] = {"axis": number}
     if axis.requirement is not None:
-        own = [term for term in terms if term.input is not None]
-        met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own[:4])
-        met += f" (and {len(own) - 4} more sizes)" if len(own) > 4 else ""
-        return ShapeMismatch(
-            "size-mismatch",
-            f"A{met[1:]}{because}: {axis.requirement}.",
-            inputs=tuple(term.input for term in own),
-            sizes=tuple(term.size for term in own),
-            axes=tuple(term.axis for term in own),
-        )
-    shown = terms[:4]
-    sizes = ", ".join([f"{owner(term)} has size {term.size}" for term in shown[:-1]])
-    more = f" (and {len(terms) - len(shown)} more sizes)" if len(terms) > len(shown) else ""
-    last = f"{owner(shown[-1])} has size {shown[-1].size}"
+        terms = [term for term in terms if term.input is not None]
+        place = {"axes": tuple([term.axis for term in terms])}
     return ShapeMismatch(
         "size-mismatch",
-        f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.requirement}.",
-        axis=number,
         inputs=tuple([term.input for term in terms]),
         sizes=tuple([term.size for term in terms]),
+        owners=tuple([_owner(alignment, term) for term in terms]),
+        requirement=axis.requirement or axis.relation.requirement,
+        known=tuple(known),
+        **place,
     )
+
+
+def _owner(alignment: Alignment, term: Term) -> Input | Target:
+    """Return the input or the target to which a size belongs."""
+    if term.input is None:
+        return Target(alignment.target)
+    return Input(term.input, alignment.input_shapes[term.input])

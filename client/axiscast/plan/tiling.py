@@ -10,9 +10,7 @@ from .plan import Shape
 from .relations import Relation
 
 
-def align_copies(
-    shape: Shape, counts: Shape, attribute: str, framework: str, is_left_aligned: bool = False
-) -> Alignment:
+def align_copies(shape: Shape, counts: Shape, attribute: str, is_left_aligned: bool = False) -> Alignment:
     """Align one input with `counts`, which contains the number of copies along each axis.
 
     The shorter of `shape` and `counts` gets leading entries of 1. If `is_left_aligned` is true, these entries are added
@@ -28,7 +26,7 @@ def align_copies(
         own = [Term(0, axis - new, shape[axis - new])] if 0 <= axis - new < len(shape) else []
         has_count = 0 <= axis - uncounted < len(counts)
         copies = [Term(None, axis - uncounted, counts[axis - uncounted])] if has_count else []
-        _check(copies, own, axis, counts, attribute, framework)
+        _check(copies, own, axis, counts, attribute)
         first = len(axes)
         axes += _factors(copies, own)
         output_axes += [len(axes) - 1] * len(own)
@@ -50,15 +48,15 @@ def _factors(copies: list[Term], own: list[Term]) -> list[Axis]:
     return [Axis(Relation.EQUAL, tuple(copies)), Axis(Relation.EQUAL, tuple(own))]
 
 
-def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attribute: str, framework: str) -> None:
+def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attribute: str) -> None:
     if not copies or not are_integers(count := copies[0].size):
         return
     fields = {"axis": axis, "inputs": (None,), "sizes": (count,)}
     if count < 0:
         raise ShapeMismatch(
             "invalid-dimension",
-            f"{attribute} {format_shape(counts)} has {count} for output axis {axis}: {framework} needs a number of "
-            "copies that is 0 or more.",
+            f"{attribute} {format_shape(counts)} has {count} for output axis {axis}: the number of copies must be "
+            "0 or more.",
             **fields,
         )
     size = prod(term.size for term in own if are_integers(term.size))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from types import FrameType
 
 from ..explanation.failing_expression import expression_at
-
-_PRIMARY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
-"""The pattern of expressions to which code such as `.squeeze(-1)` can be appended without parentheses."""
+from ..words.names import as_primary
 
 
 def operand_names(frame: FrameType, shapes: Sequence[tuple[int, ...]]) -> list[str]:
@@ -31,4 +28,4 @@ def operand_names(frame: FrameType, shapes: Sequence[tuple[int, ...]]) -> list[s
     ]
     if not all(known) or len(known) < len(shapes) - 1:
         return unknown
-    return [name if _PRIMARY.fullmatch(name) else f"({name})" for name, _ in expression.operands]
+    return [as_primary(name) for name, _ in expression.operands]

@@ -87,7 +87,7 @@ def parse_json(text: str) -> Any:
     try:
         return decode(text.encode(), Encoding.JSON)
     except Problem as problem:
-        raise ValueError(problem.detail.replace("the body is", "it is")) from None
+        raise ValueError(problem.detail) from None
 
 
 def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> Any:
@@ -165,7 +165,7 @@ def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
         raise malformed_body("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
         place, remedy = f"{error.msg} at byte {error.pos}", _json_remedy(error)
-        raise malformed_body(f"the body is not JSON: {f'{remedy} ({place})' if remedy else place}") from None
+        raise malformed_body(f"this is not JSON: {f'{remedy} ({place})' if remedy else place}") from None
     except ValueError:  # int() refuses an integer with thousands of digits
         raise _too_many_digits() from None
 

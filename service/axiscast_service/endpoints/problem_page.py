@@ -25,7 +25,7 @@ _BROADCAST = 'POST /v1/broadcast\n{"op": {"name": "numpy.broadcast_to", "shape":
 PROBLEM_EXAMPLES: dict[str, ProblemExample] = {
     "malformed-body": ProblemExample(
         _CHECK[:-2],
-        "the body is not JSON: it ends before all brackets and quotes are closed, so it may be truncated "
+        "this is not JSON: it ends before all brackets and quotes are closed, so it may be truncated "
         "(Expecting ',' delimiter at byte 35)",
         _CHECK,
     ),

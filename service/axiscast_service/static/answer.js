@@ -106,10 +106,8 @@ function groupsOf(results) {
   const rank = (answer) => (isProduct(answer) ? order.length : 0) + order.indexOf(answer.compatible); // matrix products are last
   for (const {also = [], ...answer} of results) {
     const {op, compatible, conditions = [], conflict} = answer, reached = reachedBy(answer);
-    const name = conflict?.message.includes(op.name) ? op.name : ""; // messages may contain the op's name
-    if (name) answer.conflict = {...conflict, message: conflict.message.replaceAll(name, "the op")};
     const shown = [isProduct(answer) && "matrix product:", reached].filter(Boolean).join(" ");
-    const text = conflict ? `no   ${answer.conflict.message}` : compatible ? `yes  ${shown || "True"}`
+    const text = conflict ? `no   ${conflict.message}` : compatible ? `yes  ${shown || "True"}`
       : ["if ", conditions.map(({message}) => message).join(", and "), shown].filter(Boolean).join("  ");
     const codes = answer.warnings?.map(({code}) => code), key = [text, copiesOf(answer), codes].join();
     const group = groups.get(key) ?? [text, answer, []];

@@ -12,28 +12,24 @@ from ...ops.equation import ELLIPSIS, Labels, ParsedEquation
 from ...plan.alignment import Conflict, ShapeMismatch
 from ...plan.plan import Shape
 from ...plan.resolution import check_integers
-from ...wire.shapes import format_shape
 
-Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
-"""A function that returns an op's result shape, or None if the input shapes do not broadcast for all sizes."""
+Try = Callable[[Op, tuple[Shape, ...]], bool]
+"""A function that returns whether the shapes of a changed request broadcast with its op for all sizes."""
 
 
 class Candidate(NamedTuple):
     """A possible hint: the change, and the op and the shapes of the changed request."""
 
     code: str
-    message: str
     op: Op
     inputs: tuple[Shape, ...]
     facts: Mapping[str, Any]
     """The other fields of messages.Hint, such as the changed input."""
 
 
-def reshape_candidate(
-    message: str, op: Op, inputs: tuple[Shape, ...], number: int, code: str = "reshape", **facts: Any
-) -> Candidate:
+def reshape_candidate(op: Op, inputs: tuple[Shape, ...], number: int, code: str = "reshape", **facts: Any) -> Candidate:
     """Return the candidate in which input `number` has a new shape."""
-    return Candidate(code, message, op, inputs, {"input": number, **facts, "shape": list(inputs[number])})
+    return Candidate(code, op, inputs, {"input": number, **facts, "shape": list(inputs[number])})
 
 
 def changed_attributes(op: Op, other: Op) -> dict[str, Any]:
@@ -71,9 +67,8 @@ def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: 
         changed = _with_other_results(equation)
     for candidate in changed:
         other = op.with_labels(candidate)
-        if (result := fitting(other, shapes)) is not None:
-            message = f"write {other.text!r}: the result is {format_shape(result)}"
-            yield Candidate("attributes", message, other, shapes, {"attributes": changed_attributes(op, other)})
+        if fitting(other, shapes):
+            yield Candidate("attributes", other, shapes, {"attributes": changed_attributes(op, other)})
     yield from _with_new_axis(op, shapes, differences, fitting)
 
 
@@ -157,10 +152,8 @@ def _with_new_axis(
         for axis in range(len(shape) + 1):
             wider = (*shape[:axis], 1, *shape[axis:])
             inputs = (*shapes[:number], wider, *shapes[number + 1 :])
-            if (result := fitting(op, inputs)) is not None:
-                index = ", ".join([":"] * axis + ["None"])
-                words = f"reshape input {number} to {format_shape(wider)}, x[{index}]"
-                yield reshape_candidate(f"{words}: the result is {format_shape(result)}", op, inputs, number)
+            if fitting(op, inputs):
+                yield reshape_candidate(op, inputs, number)
 
 
 def _replaced(operands: tuple[Labels, ...], number: int, labels: Labels) -> tuple[Labels, ...]:

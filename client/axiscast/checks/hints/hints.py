@@ -16,7 +16,7 @@ from ...plan.plan import Plan, Shape
 from ...plan.resolution import has_integer_mismatch, try_resolve
 from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
-from ...wire.shapes import format_shape
+from ...words.hints import hint_text
 from ..symbolic.symbolic import SymbolicPlan
 from .equation_hints import Candidate, Try, changed_attributes, equation_candidates, reshape_candidate
 
@@ -57,47 +57,61 @@ def find_hints(
     if not is_small(op, shapes):
         return []
     of_integers = lower is lower_integers
-    tries, symbolic_tries = count(), count()
     found: dict[object, dict[str, Any]] = {}
     numbers = _opposed_inputs(op, shapes, conflict) if of_integers else range(len(shapes))
-
-    def fitting(op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
-        if next(tries) >= MAX_HINT_TRIES:
-            raise _Enough
-        checkpoint()
-        try:
-            alignment = align(op, shapes)
-            if accepts is not None and not accepts(alignment):
-                return None
-            if isinstance(alignment, RightAlignment):
-                if of_integers:
-                    return alignment.broadcast_shape()
-                if has_integer_mismatch(alignment):
-                    # Most changed requests are rejected here, before their conflict message is formatted, which takes
-                    # long.
-                    return None
-            if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
-                raise _Enough
-            plan = try_resolve(alignment) if of_integers else lower(op, shapes)
-        except ShapeMismatch:
-            return None
-        if plan is None or (isinstance(plan, SymbolicPlan) and plan.conditions):
-            return None
-        if plan.result is not None:
-            return plan.result
-        return plan.outputs[0].shape if plan.outputs else ()
-
+    trials = _Trials(lower, accepts)
     try:
-        for candidate in (candidates or _candidates)(op, shapes, target, fitting, numbers):
+        for candidate in (candidates or _candidates)(op, shapes, target, trials, numbers):
             other, inputs = candidate.op, candidate.inputs
             if of_integers and isinstance(other, LabeledProduct) and other.known_deviation(inputs, None):
                 continue  # the release refuses the equation
-            found.setdefault((other, inputs), hint_to_dict(candidate))
+            found.setdefault((other, inputs), hint_to_dict(candidate, shapes, trials.output))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
         pass
     return list(found.values())
+
+
+class _Trials:
+    """A function that tests changed requests (see Try). It raises _Enough after a limited number of tests."""
+
+    output: Sequence[int | str] = ()
+    """The shape of the output, or of the result of a product, of the last request that broadcasts."""
+
+    def __init__(self, lower: Lower, accepts: Callable[[Alignment], bool] | None) -> None:
+        self._lower, self._accepts = lower, accepts
+        self._count, self._symbolic_count = count(), count()
+
+    def __call__(self, op: Op, shapes: tuple[Shape, ...]) -> bool:
+        if next(self._count) >= MAX_HINT_TRIES:
+            raise _Enough
+        checkpoint()
+        try:
+            output = self._output(op, shapes)
+        except ShapeMismatch:
+            return False
+        self.output = output or ()
+        return output is not None
+
+    def _output(self, op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
+        alignment = align(op, shapes)
+        if self._accepts is not None and not self._accepts(alignment):
+            return None
+        of_integers = self._lower is lower_integers
+        if isinstance(alignment, RightAlignment):
+            if of_integers:
+                return alignment.broadcast_shape()
+            if has_integer_mismatch(alignment):
+                return None  # most changed requests are rejected here, where it is cheap
+        if not of_integers and next(self._symbolic_count) >= MAX_SYMBOLIC_HINT_TRIES:
+            raise _Enough
+        plan = try_resolve(alignment) if of_integers else self._lower(op, shapes)
+        if plan is None or (isinstance(plan, SymbolicPlan) and plan.conditions):
+            return None
+        if plan.result is not None:
+            return plan.result
+        return plan.outputs[0].shape if plan.outputs else ()
 
 
 def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None) -> Sequence[int]:
@@ -124,13 +138,14 @@ def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
     return len(shapes) <= MAX_HINT_INPUTS and max(map(len, lists)) <= MAX_HINT_ENTRIES
 
 
-def hint_to_dict(found: Candidate) -> dict[str, Any]:
-    """Return a hint as plain values, in the fields of messages.Hint."""
+def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[int | str]) -> dict[str, Any]:
+    """Return a hint for a request with these shapes as plain values, in the fields of messages.Hint."""
     plain_op = found.op.model_dump(mode="json", exclude_none=True)
     if found.op.alias is not None:
         plain_op["name"] = found.op.alias
     request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
-    return {"code": found.code, **found.facts, "request": request, "message": found.message}
+    hint = {"code": found.code, **found.facts, "output": list(output), "request": request}
+    return {**hint, "message": hint_text(hint, shapes)}
 
 
 def _candidates(
@@ -169,21 +184,19 @@ def multiplied_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> It
         return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
     for numbers in ((1,), (0,), (0, 1)):
         changed = _transposed(op, shapes, numbers)
-        if changed and (result := fitting(changed.op, changed.inputs)) is not None:
-            yield changed._replace(message=f"{changed.message}: the result is {format_shape(result)}")
+        if changed and fitting(changed.op, changed.inputs):
+            yield changed
     left, right, *others = shapes
-    vectors = [(1, (*right, 1), "x[..., None]"), (0, (*left[:-1], 1, *left[-1:]), "x[..., None, :]")]
-    vectors += [(0, (*left, 1), "x[..., None]")] if len(left) == 1 else []
-    vectors += [(1, (1, *right), "x[None]")] if len(right) == 1 else []
-    for number, shape, words in vectors:
+    vectors = [(1, (*right, 1)), (0, (*left[:-1], 1, *left[-1:]))]
+    vectors += [(0, (*left, 1))] if len(left) == 1 else []
+    vectors += [(1, (1, *right))] if len(right) == 1 else []
+    for number, shape in vectors:
         inputs = _with(shapes, number, shape)
-        if shapes[number] and (result := fitting(op, inputs)) is not None:
-            text = f"reshape input {number} to {format_shape(shape)}, {words}: the result is {format_shape(result)}"
-            yield reshape_candidate(text, op, inputs, number)
+        if shapes[number] and fitting(op, inputs):
+            yield reshape_candidate(op, inputs, number)
     exchanged = (right, left, *others)
-    if left != right and (result := fitting(op, exchanged)) is not None:
-        message = f"exchange inputs 0 and 1: the result is {format_shape(result)}"
-        yield Candidate("exchange-inputs", message, op, exchanged, {"inputs": [0, 1]})
+    if left != right and fitting(op, exchanged):
+        yield Candidate("exchange-inputs", op, exchanged, {"inputs": [0, 1]})
 
 
 def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
@@ -203,17 +216,15 @@ def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> 
         changes = {op.transposes[number]: not getattr(op, op.transposes[number]) for number in numbers}
         kinds = {name: type(getattr(op, name)) for name in changes}  # a bool, or an integer in ONNX
         changes = {name: kinds[name](value) for name, value in changes.items()}
-        words = " and ".join(f"{name}={value}" for name, value in changes.items())
         changed = type(op).model_validate(op.__dict__ | changes)
-        return Candidate("attributes", f"write {words}", changed, shapes, {"attributes": changes})
+        return Candidate("attributes", changed, shapes, {"attributes": changes})
     inputs = shapes
     for number in numbers:
         *stack, rows, columns = shapes[number]
         inputs = _with(inputs, number, (*stack, columns, rows))
-    which = " and ".join(f"input {number} to {format_shape(inputs[number])}" for number in numbers)
     if len(numbers) == 1:
-        return reshape_candidate(f"transpose {which}", op, inputs, numbers[0], "transpose")
-    return Candidate("transpose", f"transpose {which}", op, inputs, {"inputs": list(numbers)})
+        return reshape_candidate(op, inputs, numbers[0], "transpose")
+    return Candidate("transpose", op, inputs, {"inputs": list(numbers)})
 
 
 def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:
@@ -241,9 +252,8 @@ def swapped_candidates(
             swapped = list(shape)
             swapped[one], swapped[other] = second, first
             inputs = _with(shapes, number, tuple(swapped))
-            if fitting(op, inputs) is not None:
-                text = f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits"
-                yield reshape_candidate(text, op, inputs, number, "swap-axes", axes=[one, other])
+            if fitting(op, inputs):
+                yield reshape_candidate(op, inputs, number, "swap-axes", axes=[one, other])
                 return
 
 
@@ -273,19 +283,15 @@ def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try, numbers
                     sizes[axis] = size
                 wider = tuple(sizes)
                 inputs = _with(shapes, number, wider)
-                if fitting(op, inputs) is not None:
-                    last = max(axis for axis in range(rank) if axis not in kept)
-                    index = ", ".join(":" if axis in kept else "None" for axis in range(last + 1))
-                    text = f"reshape input {number} to {format_shape(wider)}, x[{index}]: the shapes then fit"
-                    yield reshape_candidate(text, op, inputs, number)
+                if fitting(op, inputs):
+                    yield reshape_candidate(op, inputs, number)
                     break
         narrower = shape
         while narrower[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
             narrower = narrower[1:]
             inputs = _with(shapes, number, narrower)
-            if fitting(op, inputs) is not None:
-                text = f"remove the leading axes of size 1 from input {number}: {format_shape(narrower)} fits"
-                yield reshape_candidate(text, op, inputs, number)
+            if fitting(op, inputs):
+                yield reshape_candidate(op, inputs, number)
                 break
 
 
@@ -296,9 +302,8 @@ def _paired(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candida
     rows, *others = shapes[0]
     wider = (rows, 1, *others)
     inputs = _with(shapes, 0, wider)
-    if (output := fitting(op, inputs)) is not None:
-        text = f"to combine all pairs of rows, reshape input 0 to {format_shape(wider)}, x[:, None]"
-        yield reshape_candidate(f"{text}: the output is {format_shape(output)}", op, inputs, 0, "all-pairs")
+    if fitting(op, inputs):
+        yield reshape_candidate(op, inputs, 0, "all-pairs")
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
@@ -314,49 +319,38 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
         changed = type(op).model_validate(op.__dict__ | {str(op.target): spelled})
     except ValidationError:  # this attribute does not accept symbolic names
         changed = op
-    if changed != op and fitting(changed, shapes) is not None:
-        text = f"write {op.target}={format_shape(spelled)}: {op.name} does not accept -1"
-        yield _other_candidate(text, op, changed, shapes)
+    if changed != op and fitting(changed, shapes):
+        yield _other_candidate(op, changed, shapes)
     keeping = mindspore.broadcast_to(shape=target)
-    if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes) is not None:
-        text = f"{keeping.name} accepts this target: -1 then keeps the input's size, as in {format_shape(spelled)}"
-        yield _other_candidate(text, op, keeping, shapes)
+    if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes):
+        yield _other_candidate(op, keeping, shapes)
 
 
 def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
     """Yield requests that use a different op to broadcast the same input to the same target."""
-    for other, words in _ops_with_target(shapes[0], target):
-        if type(other) is type(op):
-            words = words.removeprefix(f"{op.name} ")
-        if other != op and (output := fitting(other, shapes)) is not None:
-            yield _other_candidate(f"{words} fits: the output is {format_shape(output)}", op, other, shapes)
+    for other in _ops_with_target(shapes[0], target):
+        if other != op and fitting(other, shapes):
+            yield _other_candidate(op, other, shapes)
 
 
-def _other_candidate(message: str, op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
+def _other_candidate(op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
     """Return the candidate that applies `other` to the same shapes: the same op with other attributes, or another."""
     if type(other) is type(op):
-        return Candidate("attributes", message, other, shapes, {"attributes": changed_attributes(op, other)})
-    return Candidate("other-op", message, other, shapes, {})
+        return Candidate("attributes", other, shapes, {"attributes": changed_attributes(op, other)})
+    return Candidate("other-op", other, shapes, {})
 
 
-def _ops_with_target(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
-    """Yield ops that may broadcast `shape` to `target`, each with a hint's text, except ops that obviously fail."""
-    yield numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"
+def _ops_with_target(shape: Shape, target: Shape) -> Iterator[Op]:
+    """Yield ops that may broadcast `shape` to `target`, except ops that obviously fail."""
+    yield numpy.broadcast_to(shape=target)
     for axes in combinations(range(len(target)), len(shape)):
         pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
         if all(_may_equal(size, wanted) for size, wanted in pairs):
             lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
-            text = f"ngraph.Broadcast with broadcast_axes={list(lacking)}"
-            yield ngraph.Broadcast(shape=target, broadcast_axes=lacking), text
+            yield ngraph.Broadcast(shape=target, broadcast_axes=lacking)
         if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
-            yield (
-                openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes),
-                f"openvino.Broadcast-3 in explicit mode with axes_mapping={list(axes)}",
-            )
-    yield (
-        openvino.Broadcast3(mode="bidirectional", target_shape=target),
-        "openvino.Broadcast-3 in bidirectional mode, which also expands the target,",
-    )
+            yield openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes)
+    yield openvino.Broadcast3(mode="bidirectional", target_shape=target)
 
 
 def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
@@ -371,6 +365,6 @@ def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)
-        if lacking and fitting(other, shapes) is not None:
+        if lacking and fitting(other, shapes):
             facts = {"attributes": {"initial_broadcast_axes": list(lacking)}}
-            yield Candidate("attributes", f"initial_broadcast_axes={list(lacking)} fits", other, shapes, facts)
+            yield Candidate("attributes", other, shapes, facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...ops import Op, align
+from ...ops import Op
 from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Term
 from ...plan.plan import Shape
@@ -38,28 +38,8 @@ def _candidates(
     if not op.has_common_output_axes:
         yield from multiplied_candidates(op, shapes, fitting)
         return
-    for found in swapped_candidates(op, shapes, target, fitting, numbers):
-        yield found._replace(message=f"{_meetings(op, shapes, found.inputs)[0]}: {found.message}")
-    for found in reshaped_candidates(op, shapes, fitting, numbers):
-        before, after = _meetings(op, shapes, found.inputs)
-        change = found.message.removesuffix(": the shapes then fit")
-        yield found._replace(message=f"{before}: {after}, {change}")
-
-
-def _meetings(op: Op, shapes: tuple[Shape, ...], inputs: tuple[Shape, ...]) -> tuple[str, str]:
-    """Return two clauses: which sizes of the changed input meet other sizes now, and where they meet equal sizes."""
-    number = next(number for number, shape in enumerate(shapes) if inputs[number] != shape)
-    last = len(align(op, shapes).axes) - 1
-    before, sizes, axes = [], [], []
-    moved = {term.size: axis for axis, term, _ in _terms_of(align(op, inputs), number)}
-    for axis, term, others in _terms_of(align(op, shapes), number):
-        strangers = [other.size for other in others if other.size != 1]
-        if strangers and not _is_in(term.size, strangers):
-            before.append(f"{term.size} meets {strangers[0]} on axis {axis}{' (the last axis)' * (axis == last)}")
-            sizes.append(str(term.size))
-            axes.append(str(moved[term.size]))
-    places = f"ax{'i' if len(axes) == 1 else 'e'}s {' and '.join(axes)}"
-    return " and ".join(before), f"to meet {' and '.join(sizes)} on {places}"
+    yield from swapped_candidates(op, shapes, target, fitting, numbers)
+    yield from reshaped_candidates(op, shapes, fitting, numbers)
 
 
 def _meets_equal_sizes(alignment: Alignment, number: int) -> bool:

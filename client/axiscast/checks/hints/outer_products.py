@@ -21,8 +21,6 @@ class InputReshape(NamedTuple):
     """A changed request in which one input has a different shape."""
 
     input: int
-    code: str
-    """The code to write after the name of the input, such as "[:, None]"."""
     inputs: tuple[Shape, ...]
     output: Sequence[int | str]
     alignment: Alignment
@@ -81,11 +79,11 @@ def elementwise_fixes(
     rows = rows_of(alignment)
     where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
     shape = shapes[second]
-    wider = ((first, code, changed) for code, changed in _with_axes(shapes[first], where, abs(axis - beside)))
-    narrower = [(second, f".squeeze({other - len(shape)})", shape[:other] + shape[other + 1 :])]
+    wider = ((first, changed) for changed in _with_axes(shapes[first], where, abs(axis - beside)))
+    narrower = [(second, shape[:other] + shape[other + 1 :])]
     for candidates in (wider, narrower):
-        for number, code, changed in candidates:
-            change = _change(op, shapes, number, code, changed, lower)
+        for number, changed in candidates:
+            change = _change(op, shapes, number, changed, lower)
             if change is not None and not two_sided_of(change.alignment, found.inputs):
                 yield change
                 break
@@ -96,32 +94,28 @@ def explicit_all_pairs(
 ) -> InputReshape | None:
     """Return the change that adds the missing axis explicitly. The inputs still form all pairs."""
     first = found.inputs[0]
-    for code, shape in _wider(shapes[first], len(alignment.axes)):
-        change = _change(op, shapes, first, code, shape, lower)
+    for shape in _wider(shapes[first], len(alignment.axes)):
+        change = _change(op, shapes, first, shape, lower)
         if change is not None and two_sided_of(change.alignment, found.inputs):
             return change
     return None
 
 
-def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]]:
-    """Yield shapes with up to `most` new axes of size 1 after or before this axis, each with its code."""
+def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[Shape]:
+    """Yield shapes with up to `most` new axes of size 1 after or before this axis."""
     for count in range(1, most + 1):
         for place in (axis + 1, axis):
-            index = [":"] * place + ["None"] * count + [":"] * (place == axis)
-            yield f"[{', '.join(index)}]", (*shape[:place], *[1] * count, *shape[place:])
+            yield (*shape[:place], *[1] * count, *shape[place:])
 
 
-def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
-    """Yield shapes with new axes of size 1 at the start or the end, up to this rank, each with its code."""
+def _wider(shape: Shape, rank: int) -> Iterator[Shape]:
+    """Yield shapes with new axes of size 1 at the start or the end, up to this rank."""
     for count in range(1, rank - len(shape) + 1):
-        nones = ["None"] * count
-        yield f"[{', '.join(nones)}]", (*[1] * count, *shape)
-        yield f"[{', '.join([':'] * len(shape) + nones)}]", (*shape, *[1] * count)
+        yield (*[1] * count, *shape)
+        yield (*shape, *[1] * count)
 
 
-def _change(
-    op: Op, shapes: tuple[Shape, ...], number: int, code: str, shape: Shape, lower: Lower
-) -> InputReshape | None:
+def _change(op: Op, shapes: tuple[Shape, ...], number: int, shape: Shape, lower: Lower) -> InputReshape | None:
     """Return a request in which one input has a different shape.
 
     Return None if the request does not broadcast for all sizes, or if it is an accidental outer product.
@@ -134,4 +128,4 @@ def _change(
     if isinstance(plan, SymbolicPlan) and plan.conditions:
         return None
     alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, inputs)
-    return None if outer_product_of(alignment) else InputReshape(number, code, inputs, plan.outputs[0].shape, alignment)
+    return None if outer_product_of(alignment) else InputReshape(number, inputs, plan.outputs[0].shape, alignment)

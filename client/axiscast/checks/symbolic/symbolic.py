@@ -244,8 +244,8 @@ def _solve(
                 continue
             if not sizes.allows(clause):
                 conflicting = (axis.terms[start], axis.terms[stop])
-                because = _because(sizes, variables, [term.size for term in conflicting])
-                raise mismatch(alignment, number, axis, conflicting, because)
+                known = _known(sizes, variables, [term.size for term in conflicting])
+                raise mismatch(alignment, number, axis, conflicting, known)
             sizes.add(clause)
             clauses[clause.key] = clause
             checkpoint()
@@ -253,17 +253,16 @@ def _solve(
     return sizes, list(clauses.values())
 
 
-def _because(sizes: SizeSolver, variables: SymbolTable, conflicting: Iterable[Size]) -> str:
-    """Return the part of a mismatch message that states what is known about the symbolic sizes."""
-    facts = []
+def _known(sizes: SizeSolver, variables: SymbolTable, conflicting: Iterable[Size]) -> list[tuple[str, SizeOrName, int]]:
+    """Return what is known about the symbolic sizes in a conflict, as in Conflict: a name, its value, its divisor."""
+    known = []
     for size in conflicting:
         number = variables.of(size)
-        notation = _notation(sizes, variables, [number], but=str(size))
-        words = [str(notation)] if str(notation) not in (str(size), "?") else []
-        if sizes.divisor(number) > 1 and not isinstance(notation, int):
-            words.append(f"a multiple of {sizes.divisor(number)}")
-        facts += [f"{size} is {', '.join(words)}"] if words else []
-    return f", where {' and '.join(facts)}" if facts else ""
+        value = _notation(sizes, variables, [number], but=str(size))
+        divisor = 1 if isinstance(value, int) else sizes.divisor(number)
+        if str(value) not in (str(size), "?") or divisor > 1:
+            known.append((str(size), value, divisor))
+    return known
 
 
 def _size_candidates(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> list[int]:

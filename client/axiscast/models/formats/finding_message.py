@@ -12,25 +12,18 @@ from ...checks.hints.hints import is_small
 from ...checks.hints.outer_products import InputReshape
 from ...checks.symbolic.symbolic import lower_symbolic
 from ...checks.two_sided import TwoSidedBroadcast
-from ...checks.warnings import all_pairs_text
 from ...messages import CheckRequest
 from ...messages.conditions import Condition, DimensionPlace, Side
 from ...messages.facts import Hint
 from ...messages.validation import validate
 from ...plan.alignment import Alignment, ShapeMismatch
 from ...wire.shapes import format_shape
+from ...words.hints import hint_text, reshape_code
+from ...words.names import Names, capitalized
+from ...words.warnings import all_pairs_text
 from ..display import printable
 from ..finding import Finding, Quantity, ReportKind, SizeRule, Unchecked
-from .operation_code import (
-    is_call,
-    known_shapes,
-    name_and_shape,
-    op_name,
-    operand_name,
-    operation_code,
-    reshape_code,
-    shown_sizes,
-)
+from .operation_code import is_call, known_shapes, name_and_shape, op_name, operand_name, operation_code, shown_sizes
 
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 _UNCHECKED: dict[str, str] = {
@@ -233,16 +226,11 @@ def _unchecked(finding: Finding) -> str:
 def _hint_text(finding: Finding, hint: Hint) -> str:
     """Return a hint as a sentence with the names of the operands, as code if only one operand changes."""
     inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
-    old = {number: [*map(str, finding.operands[number].shape or ())] for number in inputs}
-    new = {
-        number: [*map(str, shape)]
-        for number, shape in zip(inputs, hint.request.inputs if hint.request else (), strict=False)
-    }
-    changed = [number for number in new if old[number] != new[number]]
-    if len(changed) == 1 and (code := reshape_code(old[changed[0]], new[changed[0]])):
-        return f"Write {operation_code(finding, {changed[0]: code}, ())}."
-    shapes = [f"{operand_name(finding, number)} the shape ({', '.join(new[number])})" for number in changed]
-    return f"Give {' and '.join(shapes)}." if shapes else f"{hint.message[:1].upper()}{hint.message[1:]}."
+    old = [[*(finding.operands[number].shape or ())] for number in inputs]
+    if hint.input is not None and hint.shape and (code := reshape_code(old[hint.input], hint.shape)):
+        return f"Write {operation_code(finding, {inputs[hint.input]: code}, ())}."
+    names = Names([operand_name(finding, number) for number in inputs])
+    return f"{capitalized(hint_text(hint.model_dump(mode='json'), old, names))}."
 
 
 class _Square(NamedTuple):
@@ -284,15 +272,13 @@ def _square(finding: Finding) -> str:
 
 def _pairs(finding: Finding, broadcast: TwoSidedBroadcast) -> str:
     """Return a clause about the pairs of elements that two operands form."""
-    rank = max(map(len, known_shapes(finding)))
-    if rank != 2:
-        return all_pairs_text(broadcast.axes, rank)
     one, other = (operand_name(finding, number) for number in sorted(broadcast.inputs))
-    return f"every element of {one} is combined with every element of {other}"
+    return all_pairs_text(broadcast.axes, max(map(len, known_shapes(finding))), one, other)
 
 
 def _changed_code(finding: Finding, change: InputReshape) -> str:
-    return operation_code(finding, {change.input: change.code}, ())
+    code = reshape_code(finding.operands[change.input].shape or (), change.shape)
+    return operation_code(finding, {change.input: code}, ())
 
 
 def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ...checks.warnings import input_letter
 from ...wire.shapes import format_shape
+from ...words.warnings import input_letter
 from ..display import printable
 from ..finding import Finding, SizeOrName, is_placeholder
 
@@ -115,44 +115,3 @@ def _target_shape(finding: Finding, number: int) -> str:
 def known_shapes(finding: Finding) -> list[Sequence[SizeOrName]]:
     """Return the shapes of the operands, with () in place of unknown shapes."""
     return [operand.shape or () for operand in finding.operands]
-
-
-def reshape_code(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return the code that reshapes an array when appended to the array's name, or "" if no short code exists.
-
-    The code adds axes of size 1, removes leading axes of size 1, or swaps two axes.
-
-    >>> reshape_code(["64"], ["64", "1", "1"]), reshape_code(["1", "3"], ["3"]), reshape_code(["3", "4"], ["4", "3"])
-    ('[:, None, None]', '.squeeze(0)', '.swapaxes(0, 1)')
-    """
-    if len(new) > len(old):
-        return _index_code(old, new)
-    removed = len(old) - len(new)
-    if removed:
-        is_squeeze = [*old[removed:]] == [*new] and {*old[:removed]} == {"1"}
-        axes = "0" if removed == 1 else str(tuple(range(removed)))
-        return f".squeeze({axes})" if is_squeeze else ""
-    changed = [axis for axis, sizes in enumerate(zip(old, new, strict=True)) if sizes[0] != sizes[1]]
-    if len(changed) == 2 and [old[axis] for axis in changed] == [new[axis] for axis in reversed(changed)]:
-        return f".swapaxes({changed[0]}, {changed[1]})"
-    return ""
-
-
-def _index_code(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return an index that adds axes of size 1, such as "[:, None]".
-
-    If adding axes of size 1 does not give the new shape, return "".
-    """
-    index: list[str] = []
-    rest = [*old]
-    for size in new:
-        if rest and rest[0] == size:
-            index.append(":")
-            rest.pop(0)
-        elif size == "1":
-            index.append("None")
-        else:
-            return ""
-    while index and index[-1] == ":":
-        index.pop()
-    return f"[{', '.join(index)}]" if index and not rest else ""

@@ -1,0 +1,119 @@
+"""The sentences about hints: how to change a request so that the shapes fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..ops import op_class
+from ..wire.shapes import format_shape
+from .names import UNNAMED, Names
+
+Shapes = Sequence[Sequence[int | str]]
+HintFields = Mapping[str, Any]
+"""The fields of messages.Hint as plain values, without `message`."""
+
+
+def hint_text(hint: HintFields, shapes: Shapes, names: Names = UNNAMED) -> str:
+    """Return a hint for a request with these shapes: the change, and its outcome."""
+    kind = op_class(hint["request"]["op"]["name"])
+    if kind is None or kind.has_common_output_axes:
+        return f"{change_text(hint, shapes, names)}: the shapes then fit"
+    return f"{change_text(hint, shapes, names)}: the result is {format_shape(hint['output'])}"
+
+
+def change_text(hint: HintFields, shapes: Shapes, names: Names = UNNAMED) -> str:
+    """Return the change to a request with these shapes, as a clause that begins with a verb."""
+    return _CHANGES[hint["code"]](hint, shapes, names)
+
+
+def reshape_code(old: Sequence[int | str], new: Sequence[int | str]) -> str:
+    """Return the code that reshapes an array when appended to the array's name, or "" if no short code exists.
+
+    The code adds axes of size 1, removes leading axes of size 1, or swaps two axes.
+
+    >>> reshape_code([64], [64, 1, 1]), reshape_code([3, 1], [3]), reshape_code(["N", 4], [4, "N"])
+    ('[:, None, None]', '.squeeze(-1)', '.swapaxes(0, 1)')
+    """
+    if len(new) == len(old):
+        changed = [axis for axis, sizes in enumerate(zip(old, new, strict=True)) if sizes[0] != sizes[1]]
+        is_swap = len(changed) == 2 and [old[axis] for axis in changed] == [new[axis] for axis in reversed(changed)]
+        return f".swapaxes({changed[0]}, {changed[1]})" if is_swap else ""
+    if len(new) > len(old):
+        index = [":" if is_own else "None" for is_own in _own_axes(new, old)]
+        while index[-1:] == [":"]:
+            index.pop()
+        return f"[{', '.join(index)}]" if index else ""
+    removed = [axis for axis, is_own in enumerate(_own_axes(old, new)) if not is_own]
+    if len(removed) > 1:
+        return f".squeeze({tuple(removed)})"
+    return "".join(f".squeeze({axis and axis - len(old)})" for axis in removed)
+
+
+def _own_axes(longer: Sequence[int | str], shorter: Sequence[int | str]) -> list[bool]:
+    """Return whether each axis of a shape is an axis of the shorter shape. All other axes must have size 1.
+
+    If this is impossible, return an empty list.
+    """
+    rest, own = [*shorter], []
+    for size in longer:
+        is_own = bool(rest) and rest[0] == size
+        if is_own:
+            rest.pop(0)
+        elif size != 1:
+            return []
+        own.append(is_own)
+    return [] if rest else own
+
+
+def _reshape(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    number, shape = hint["input"], hint["shape"]
+    code = f"{names.code(number)}{reshape_code(shapes[number], shape)}"
+    return f"reshape {names.input(number)} to {format_shape(shape)}, {code}"
+
+
+def _all_pairs(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    return f"to combine all pairs of rows, {_reshape(hint, shapes, names)}"
+
+
+def _transpose(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    numbers = hint.get("inputs") or [hint["input"]]
+    new = hint["request"]["inputs"]
+    return f"transpose {' and '.join(f'{names.input(number)} to {format_shape(new[number])}' for number in numbers)}"
+
+
+def _swap_axes(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    one, other = hint["axes"]
+    return f"swap axes {one} and {other} of {names.input(hint['input'])}"
+
+
+def _exchange(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    one, other = hint["inputs"]
+    return f"exchange {names.input(one)} and {names.input(other)}"
+
+
+def _attributes(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    return f"write {_assignments(hint['attributes'])}"
+
+
+def _other_op(hint: HintFields, shapes: Shapes, names: Names) -> str:
+    op = hint["request"]["op"]
+    return f"use {op['name']} with {_assignments({name: value for name, value in op.items() if name != 'name'})}"
+
+
+def _assignments(attributes: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={format_shape(value) if isinstance(value, list) else repr(value)}"
+        for name, value in attributes.items()
+    )
+
+
+_CHANGES: dict[str, Callable[[HintFields, Shapes, Names], str]] = {
+    "reshape": _reshape,
+    "all-pairs": _all_pairs,
+    "transpose": _transpose,
+    "swap-axes": _swap_axes,
+    "exchange-inputs": _exchange,
+    "attributes": _attributes,
+    "other-op": _other_op,
+}

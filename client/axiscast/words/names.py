@@ -1,0 +1,62 @@
+"""The names by which sentences call the inputs of a request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..plan.alignment import Input, Target
+from ..wire.shapes import format_shape
+
+_PRIMARY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
+"""The pattern of expressions to which code such as `.squeeze(-1)` can be appended without parentheses."""
+
+
+class Names(NamedTuple):
+    """The source code of the inputs and of the target, or empty strings if the reader's code is unknown."""
+
+    inputs: Sequence[str] = ()
+    target: str = ""
+
+    def input(self, number: int) -> str:
+        """Return the name of an input in a sentence.
+
+        >>> Names(["bias"]).input(0), Names().input(0)
+        ('bias', 'input 0')
+        """
+        return self._given(number) or f"input {number}"
+
+    def code(self, number: int, unknown: str = "x") -> str:
+        """Return the name of an input in code, or `unknown`. An index or a method call can be appended.
+
+        >>> Names(["a + b"]).code(0), Names().code(0)
+        ('(a + b)', 'x')
+        """
+        return as_primary(self._given(number)) or unknown
+
+    def owner(self, owner: Input | Target, begins_sentence: bool = False) -> str:
+        """Return the name and the shape of an input or a target."""
+        if isinstance(owner, Input):
+            unnamed = f"{'I' if begins_sentence else 'i'}nput {owner.number}"
+            return f"{self._given(owner.number) or unnamed} of shape {format_shape(owner.shape)}"
+        if owner.shape is None:
+            return "the op's attribute"
+        return f"{self.target or 'the target'} {format_shape(owner.shape)}"
+
+    def _given(self, number: int) -> str:
+        return self.inputs[number] if number < len(self.inputs) else ""
+
+
+UNNAMED = Names()
+"""The names if nothing is known about the reader's code: input 0, input 1 and so on."""
+
+
+def as_primary(code: str) -> str:
+    """Return code in parentheses, unless an index or a method call can be appended to it as it is."""
+    return code if not code or _PRIMARY.fullmatch(code) else f"({code})"
+
+
+def capitalized(text: str) -> str:
+    """Return a clause that begins a sentence."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,146 @@
+"""The table of sentences about shapes: each sentence is asserted here, and only here.
+
+All other tests assert facts: codes, inputs, axes, sizes and requests. To see this, replace the body of each function in
+the package `words` so that it returns a code. Only this file, and the tests of documentation, then fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import axiscast
+from axiscast.messages import CheckAnswer
+from axiscast.words.hints import reshape_code
+
+ADD = "numpy.add"
+CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
+    (ADD, [(2, 64, 7, 7), (64,)], {},
+     "On output axis 3, input 0 of shape (2, 64, 7, 7) has size 7 but input 1 of shape (64,) has size 64: the sizes "
+     "must be equal or 1."),
+    ("numpy.broadcast_to", [(3,)], {"shape": (3, 4)},
+     "On output axis 1, input 0 of shape (3,) has size 3 but the target (3, 4) has size 4: the size of an input must "
+     "be 1 or equal to the target's size."),
+    ("numpy.broadcast_arrays", [(2,), (3,), (4,), (5,), (6,), (7,)], {},
+     "On output axis 0, input 0 of shape (2,) has size 2, input 1 of shape (3,) has size 3, input 2 of shape (4,) has "
+     "size 4 but input 3 of shape (5,) has size 5 (and 2 more sizes): the sizes must be equal or 1."),
+    ("mxnet.broadcast_axis", [(3, 2)], {"axis": 0, "size": 3},
+     "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: a named axis must have "
+     "size 1 before it expands."),
+    (ADD, [("N", "N"), (3, 4)], {"assume": {"N": "2.."}},
+     "On output axis 1, input 0 of shape (N, N) has size N but input 1 of shape (3, 4) has size 4, where N is 3: the "
+     "sizes must be equal or 1."),
+    ("numpy.matmul", [("N", "K"), (3, "M")], {"assume": {"K": "4.."}},
+     "Axis 1 of input 0 of shape (N, K) has size K and axis 0 of input 1 of shape (3, M) has size 3, where K is 4..: "
+     "the op sums over these axes, so their sizes must be equal."),
+    ("torch.matmul", [(2, 3), (4, 5)], {},
+     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: the op sums over "
+     "these axes, so their sizes must be equal."),
+    ("numpy.broadcast_to", [(1, 3)], {"shape": (3,)},
+     "Input 0 of shape (1, 3) has 2 axes, but the target (3,) has only 1: the op can add axes but not remove them."),
+    ("numpy.broadcast_to", [(3,)], {"shape": (3, -1)},
+     "shape (3, -1) has -1 on axis 1: the op does not accept a negative size here."),
+    ("torch.expand", [(3,)], {"size": (-1, 3)},
+     "size (-1, 3) has -1 on axis 0, which input 0 of shape (3,) lacks: -1 keeps the size of an existing axis. Write "
+     "the size of a new axis."),
+    ("jax.lax.add", [(3,), (2, 1)], {},
+     "Input 0 of shape (3,) has 1 axis and input 1 of shape (2, 1) has 2, but the op needs equal ranks or a scalar. "
+     "Reshape one of them first."),
+    ("numpy.einsum", [(2, 3, 4), (3, 4)], {"equation": "ij,jk->ik"},
+     "Input 0 of shape (2, 3, 4) has 3 axes, but its term 'ij' in the equation 'ij,jk->ik' names 2."),
+    ("numpy.einsum", [(2, 3)], {"equation": "...i->i"},
+     "The equation '...i->i' has no ... in its output, but the op does not sum these axes."),
+]  # fmt: skip
+HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
+    (ADD, [(2, 64, 7, 7), (64,)], {}, "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"),
+    (ADD, [(8, 5, 3, 7), (8, 3)], {}, "reshape input 1 to (8, 1, 3, 1), x[:, None, :, None]: the shapes then fit"),
+    (ADD, [("N", "C", "W"), ("C",)], {}, "reshape input 1 to (C, 1), x[:, None]: the shapes then fit"),
+    (ADD, [(2, 3), (3, 2)], {}, "swap axes 0 and 1 of input 0: the shapes then fit"),
+    (ADD, [(1000, 3), (12, 3)], {},
+     "to combine all pairs of rows, reshape input 0 to (1000, 1, 3), x[:, None]: the shapes then fit"),
+    ("numpy.broadcast_to", [(1, 3)], {"shape": (3,)}, "reshape input 0 to (3,), x.squeeze(0): the shapes then fit"),
+    ("numpy.broadcast_to", [(3,)], {"shape": (3, 4)},
+     "use ngraph.Broadcast with shape=(3, 4), broadcast_axes=(1,): the shapes then fit"),
+    ("numpy.broadcast_to", [(3, 4)], {"shape": (3, -1)}, "write shape=(3, 4): the shapes then fit"),
+    ("torch.matmul", [(2, 3), (4, 3)], {}, "transpose input 1 to (3, 4): the result is (2, 4)"),
+    ("numpy.matmul", [(3, 2), (4, 3)], {},
+     "transpose input 0 to (2, 3) and input 1 to (3, 4): the result is (2, 4)"),
+    ("numpy.matmul", [(3, 4), (2, 3)], {}, "exchange input 0 and input 1: the result is (2, 4)"),
+    ("numpy.matmul", [(2, 1), (3,)], {}, "reshape input 1 to (1, 3), x[None]: the result is (2, 3)"),
+    ("onnx.Gemm", [(3, 2), (4, 3)], {"alpha": 0.5}, "write transA=1, transB=1: the result is (2, 4)"),
+    ("numpy.einsum", [(2, 3), (4, 3)], {"equation": "ij,jk->ik"},
+     "write equation='ij,kj->ik': the result is (2, 4)"),
+]  # fmt: skip
+WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
+    (ADD, [(5, 1), (5,)],
+     "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
+     "combine them element by element, write input 1 as `b[:, None]`. If you want all pairs, write input 1 as "
+     "`b[None]`."),
+    ("numpy.broadcast_arrays", [(5,), (5,), (5, 1)],
+     "Input 0 of shape (5,) with input 2 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, write input 2 as `c.squeeze(-1)`."),
+    ("numpy.broadcast_arrays", [(5,), *[(5, 1)] * 8],
+     "Input 0 of shape (5,) with input 1 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
+     "every element of the other. To combine them element by element, give all inputs the same axes."),
+    (ADD, [(4, 4), (4, 4, 1)],
+     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of axis 2. To "
+     "combine them element by element, write input 0 as `a[:, :, None]`. If you want all pairs, write input 0 as "
+     "`a[None]`."),
+    (ADD, [(8, 1, 6, 1), (7, 1, 5)],
+     "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 is combined with every index of "
+     "axis 1. If only one of them should expand, the other input lacks an axis."),
+    (ADD, [(2, 3), (3,)],
+     "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). Write the axes explicitly if "
+     "this is not intended."),
+    ("julia.broadcast", [(5,), (5, 2)],
+     "Input 0 of shape (5,) gets new axes on the right to match input 1 of shape (5, 2). Write the axes explicitly if "
+     "this is not intended."),
+]  # fmt: skip
+
+
+def sentences(answer: CheckAnswer[Any]) -> Iterator[str]:
+    """Yield all sentences of an answer."""
+    facts = [*answer.hints, *answer.warnings, *(warning.hint for warning in answer.warnings)]
+    facts += [answer.conflict, *answer.conflict.hints] if answer.conflict else []
+    yield from (fact.message for fact in facts if fact is not None)
+
+
+@pytest.mark.parametrize(("op", "shapes", "attributes", "sentence"), [*CONFLICTS, *HINTS], ids=str)
+def test_a_conflict_has_its_sentence_and_hints(
+    op: str, shapes: list[tuple[Any, ...]], attributes: dict[str, Any], sentence: str
+) -> None:
+    assert sentence in [*sentences(axiscast.check(op, *shapes, **attributes))]
+
+
+@pytest.mark.parametrize(("op", "shapes", "sentence"), WARNINGS, ids=str)
+def test_a_warning_has_its_sentence(op: str, shapes: list[tuple[Any, ...]], sentence: str) -> None:
+    assert sentence in [*sentences(axiscast.check(op, *shapes, warn=["mutual-stretch", "rank-promotion"]))]
+
+
+def test_the_fix_of_an_outer_product_has_its_own_hint() -> None:
+    (warning,) = axiscast.check(ADD, (5,), (5, 1)).warnings
+    assert warning.hint is not None
+    assert warning.hint.message == "write input 0 as `a[:, None]`, of shape (5, 1): the output is (5, 1)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("64", "64 1 1", "[:, None, None]"),
+        ("9 9", "9 1 9", "[:, None]"),
+        ("3", "1 3", "[None]"),
+        ("1 3", "3", ".squeeze(0)"),
+        ("0 1", "0", ".squeeze(-1)"),
+        ("1 1 3", "3", ".squeeze((0, 1))"),
+        ("3 4", "4 3", ".swapaxes(0, 1)"),
+        ("2 3 4", "2 4 3", ".swapaxes(1, 2)"),
+        ("2 3", "3", ""),
+        ("2 3", "2 4", ""),
+        ("2", "3 1", ""),
+    ],
+)
+def test_a_change_of_shape_is_written_as_code(old: str, new: str, code: str) -> None:
+    one, other = ([int(size) for size in shape.split()] for shape in (old, new))
+    assert reshape_code(one, other) == code
