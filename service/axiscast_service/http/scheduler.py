@@ -49,6 +49,7 @@ class RequestScheduler:
     """
 
     def __init__(self) -> None:
+        self.clock = perf_counter
         self._arrived: deque[ScheduledConnection] = deque()
         self._pipelined: deque[ScheduledConnection] = deque()
         self._scheduled = False
@@ -63,7 +64,7 @@ class RequestScheduler:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         self._scheduled = False
-        end = perf_counter() + MAX_TURN_SECONDS
+        end = self.clock() + MAX_TURN_SECONDS
         responses: list[tuple[ScheduledConnection, bytes]] = []
         ordinary: list[ScheduledConnection] = []
         while (connection := self._next()) is not None:
@@ -78,7 +79,7 @@ class RequestScheduler:
                 ordinary.append(connection)
             else:
                 responses.append((connection, response))
-            if len(responses) == MAX_FAST_RESPONSES or len(ordinary) == MAX_NORMAL_REQUESTS or perf_counter() > end:
+            if len(responses) == MAX_FAST_RESPONSES or len(ordinary) == MAX_NORMAL_REQUESTS or self.clock() > end:
                 break
         if not self._scheduled and (self._arrived or self._pipelined):
             self._scheduled = True
