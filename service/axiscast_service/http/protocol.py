@@ -26,7 +26,6 @@ from .rates import Rates
 from .receiver import Receiver
 from .request_cycle import RequestCycle, expects_continue, response_head
 from .timeouts import Timeouts
-from .upload import LONG_BYTES
 
 MAX_BUFFERED_BODY_BYTES = 64 * 2**10
 """The maximum size, in bytes, of a body that is received completely before the application receives the request."""
@@ -284,8 +283,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
             self.place.leave()
         else:
             self.place.wait(self.hooks.connections.arriving)
-            if head.length is None or head.length > LONG_BYTES:
-                self.receiver.begin_long_body()
+            self.receiver.begin_long_body()
             self._reserve()
             if self.closing.has_begun:
                 return  # the request was refused because not enough memory is left
