@@ -179,5 +179,5 @@ def test_without_file_descriptors_it_waits_without_spinning_and_continues(absent
             assert another.recv(2**16).startswith(b"HTTP/1.1 200 ")
         while queued.recv(2**16):
             pass
-    assert running.log.count("can't accept a connection") == 1
+    assert 0 < running.log.count("can't accept a connection") < 10  # about 20 attempts per second
     assert "Too many open files" in running.log

@@ -68,11 +68,6 @@ class Hooks:
     heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))
     """The read buffer that all connections share. Received data is copied from this buffer before the next read."""
-    read_buffer: memoryview = field(init=False)
-    """The part of the read buffer that is used between requests."""
-
-    def __post_init__(self) -> None:
-        self.read_buffer = self.buffer[:READ_BYTES]
 
     def refusal(
         self, problem: Problem, head: bytes, peer: Peer, request_id: str | None

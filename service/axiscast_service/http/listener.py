@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ..logs import RateLimitedLog
 from .closing import LINGER_SECONDS
 from .protocol import HTTPProtocol
 from .uvicorn_interface import verify_connection
@@ -44,9 +45,6 @@ HANDSHAKE_SECONDS = 1
 """The time that pending TLS handshakes have on shutdown."""
 CLOSE_POLL_SECONDS = 0.05
 """The interval at which a shutdown checks whether all connections have ended."""
-WARNING_SECONDS = 60
-"""The minimum time between two log lines about refused file descriptors."""
-
 STARTUP_FAILURE = 3
 """The exit status of a uvicorn worker process that can't start."""
 
@@ -160,7 +158,7 @@ class Listener:
         """Connections that became ready after the call of `close`. uvicorn does not wait until these connections
         end."""
         self.closing = False
-        self.warned_at = -float(WARNING_SECONDS)
+        self.log = RateLimitedLog()
         try:
             self.connections = verify_connection(make).hooks.connections
         except ValueError as error:
@@ -247,7 +245,4 @@ class Listener:
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):
             self.connections.close_one_for_capacity()
-        now = self.loop.time()
-        if now - self.warned_at >= WARNING_SECONDS:
-            self.warned_at = now
-            logger.warning("can't accept a connection: %s; retrying every %s s", error, PAUSE_SECONDS)
+        self.log.log(f"can't accept a connection: {error}; retrying every {PAUSE_SECONDS} s", {})

@@ -106,7 +106,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
             return self.hooks.buffer
         if self.parser.phase == "complete":
             return self.hooks.buffer[:ALLOWANCE_BYTES]
-        return self.hooks.read_buffer if self.parser.phase == "head" else self.hooks.buffer
+        return self.hooks.buffer[:READ_BYTES] if self.parser.phase == "head" else self.hooks.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.receiver.upload is not None:
