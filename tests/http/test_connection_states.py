@@ -270,20 +270,6 @@ def test_a_shutdown_closes_no_connection_whose_refusal_may_be_unread(monkeypatch
     asyncio.run(run())
 
 
-def test_all_writers_continue_when_the_client_reads() -> None:
-    async def run() -> None:
-        _, protocol = connection(hooks())
-        protocol.pause_writing()
-        waiting = [asyncio.ensure_future(protocol.flow.writable()) for _ in range(2)]
-        await turns()
-        assert [one.done() for one in waiting] == [False, False]
-        protocol.resume_writing()
-        await turns()
-        assert [one.done() for one in waiting] == [True, True]
-
-    asyncio.run(run())
-
-
 def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCaptureFixture) -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         for message in (START, END, END):
