@@ -48,9 +48,9 @@ SAME_RULE = {
 }
 """Ops whose rule is the same, and whose frameworks print the same message for them."""
 SUBJECTS = {
-    r"\.(concatenate|concat|cat|stack|vstack)\(": "joining",
+    r"\.(concatenate|concat|cat|stack|vstack)\(": "[Jj]oined",
     r"reshape\(|\.view\(": "reshape",
-    r"Conv2|conv2d|\.conv\(|convolution\(": "convolution|was built for",
+    r"Conv2|conv2d|\.conv\(|convolution\(": "layer",
     r"\.sum\(.*5\)|reduce_sum\(": "axis",
     r"\)\[5\]|\[:, 7\]|gather\(z\(3\), (7|paddle)": "index",
     r"einsum": "einsum|letter",
@@ -107,7 +107,7 @@ def test_nothing_is_invented_for_a_message_without_the_shapes(line: dict[str, An
     answer = axiscast.why(line["text"])
     assert answer.op is None or rule(answer.op.name) == rule(line["op"])
     assert (answer.inputs, answer.check) == (None, None)
-    assert not answer.message.startswith("No error")
+    assert not answer.message.startswith("axiscast does not know")
 
 
 @pytest.mark.parametrize("line", [line for line in corpus() if line["op"] is None], ids=names)
@@ -117,13 +117,15 @@ def test_a_message_without_an_op_names_no_op(line: dict[str, Any]) -> None:
     if line["about"] == "other":
         assert answer.inputs is None
         for call, words in SUBJECTS.items():
-            if re.search(call, line["call"]) and not answer.message.startswith("No error"):
+            if re.search(call, line["call"]) and not answer.message.startswith("axiscast does not know"):
                 assert re.search(words, answer.message), (line["text"], answer.message)
 
 
 def test_most_messages_about_something_else_are_recognised() -> None:
     others = [line for line in corpus() if line["about"] == "other"]
-    unknown = [names(line) for line in others if axiscast.why(line["text"]).message.startswith("No error")]
+    unknown = [
+        names(line) for line in others if axiscast.why(line["text"]).message.startswith("axiscast does not know")
+    ]
     assert len(unknown) * 10 < len(others), unknown
 
 
@@ -142,6 +144,10 @@ def test_each_wording_matches_a_recorded_message() -> None:
     found = {reading.message.text for line in corpus() for reading in readings(single_blanks(line["text"]))}
     unseen = {message.text for message in list_error_messages()} - found
     assert unseen == {
+        "Attempting to broadcast an axis by a dimension other than 1. <#> by <#>",
+        "Dot product shape mismatch, <0> vs <1>",
+        "[addmm] Last dimension of first input with shape <0> must match second to last dimension of second input with "
+        "shape <1>",
         "arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>",
         "Operands could not be broadcast together with shapes <*>",
         "Incompatible shapes for broadcasting: <0> and requested shape <=shape>",

@@ -13,6 +13,7 @@ import click
 
 from ..explanation.diagnosis import why_as_text
 from ..explanation.error_log import ErrorLog
+from ..explanation.topic_search import with_names
 from ..messages.why import WhyAnswer
 from .arguments import service_options, svg_option
 from .backend import backend_for
@@ -58,7 +59,7 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
             _print_answer(answer, as_json)
             count += 1
         if not count:
-            _print_answer(WhyAnswer(message=log.topic) if log.topic else backend.why(""), as_json)
+            _print_answer(WhyAnswer(message=with_names(log.topic)) if log.topic else backend.why(""), as_json)
         sys.exit(0 if count else 1)
 
 

@@ -15,13 +15,13 @@ from ..ops import Op, op_class, read_op
 from ..ops.einsum import Einsum
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from .error_topics import topic_of
-from .operands import MarkedOperands, Sizes, einsum_in, operands_in, shape_pairs_in
+from .operands import MarkedOperands, Sizes, einsum_in, operands_in, printed_shapes, shape_pairs_in
+from .topic_search import topic_of, with_names
 from .wordings import Reading, readings, single_blanks
 
 _UNKNOWN = (
-    "No error message about shapes was found in this text. Paste the end of the traceback, starting with the name of "
-    "the exception, or check the shapes directly."
+    "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
+    "check the shapes directly."
 )
 _BESIDE = 500
 """The number of characters before and after a message in which shapes are searched."""
@@ -42,6 +42,8 @@ class Diagnosis(NamedTuple):
     """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
+    is_known: bool = True
+    """Whether the text contains a known error message."""
 
     @property
     def is_about_shapes(self) -> bool:
@@ -72,7 +74,15 @@ def diagnose(text: str) -> Diagnosis:
         diagnosis = _diagnosis(last, operands_in(text), einsum_in(text))
         before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
         return _with_printed_shapes(diagnosis, f"{before} {after}")
-    return Diagnosis(about=topic_of(blanks) or _UNKNOWN)
+    topic = topic_of(blanks)
+    return Diagnosis(about=topic or _unknown(blanks), is_known=topic is not None)
+
+
+def _unknown(text: str) -> str:
+    """Return the explanation of an unknown error, with the shapes at the end of the text."""
+    shapes = [*dict.fromkeys(map(tuple, printed_shapes(text[text.rfind("Error") :][-_BESIDE:])))]
+    read = f" The end of the text has the shapes {_joined([*map(format_shape, shapes)])}." if shapes else ""
+    return f"{_UNKNOWN}{read}"
 
 
 def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
@@ -99,7 +109,7 @@ def _diagnosis(reading: Reading, operands: MarkedOperands | None, einsum: tuple[
     inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
     sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
     op = _op_of(reading, inputs, einsum)
-    node = reading.node or ("" if op else next(filter(is_einsum, reading.message.ops), ""))
+    node = reading.node or ("" if op else next(iter(reading.message.ops), ""))
     names = None if inputs or operands is None else (operands.left, operands.right)
     is_ordered = operands is not None and operands.are_ordered and [number for number, _ in reading.sizes] == [0, 1]
     owners = names if names and is_ordered else ()
@@ -186,7 +196,7 @@ def _of_parts(diagnosis: Diagnosis) -> str:
     """
     op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
     name = (op.alias or op.name) if op is not None else diagnosis.node
-    sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis)]
+    sentences = [with_names(about) or (name and f"{name} failed."), _of_sizes(diagnosis)]
     if inputs:
         sentences.append(f"The message contains the shapes {_joined([*map(format_shape, inputs)])}.")
     if op is None and is_einsum(name):
@@ -194,7 +204,7 @@ def _of_parts(diagnosis: Diagnosis) -> str:
             f"The message does not contain the equation. Check it, for example with `axiscast check 2,3 3,4 --op "
             f"{name} --equation 'ij,jk->ik'`."
         )
-    elif not inputs and (op is not None or diagnosis.sizes):
+    elif not inputs and (op is not None or diagnosis.axis is not None):
         what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
         option = f" --op {name}" if op is not None else ""
         shapes = "SHAPE SHAPE"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .error_topics import topic_of
+from .topic_search import topic_of
 from .wordings import readings, single_blanks
 
 _KEPT = 2**13

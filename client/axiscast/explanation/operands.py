@@ -71,9 +71,13 @@ def einsum_in(text: str) -> tuple[str, str] | None:
     return found
 
 
+def printed_shapes(text: str) -> list[Sizes]:
+    """Return the first shapes that a text contains, such as `[64, 10]` and `(64,)`."""
+    return [parse_shape(f"[{found[1]}]") for found in islice(_PRINTED.finditer(text), _MAX_PRINTED)]
+
+
 def shape_pairs_in(text: str) -> Iterator[tuple[Sizes, Sizes]]:
     """Yield pairs of shapes that a text contains, such as `logits is (64, 10) and labels (64,)`, in both orders."""
-    printed = [parse_shape(f"[{found[1]}]") for found in islice(_PRINTED.finditer(text), _MAX_PRINTED)]
-    for one, other in combinations(printed, 2):
+    for one, other in combinations(printed_shapes(text), 2):
         yield one, other
         yield other, one

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from html import unescape
 from typing import Any, NamedTuple
 
 from ..ops import list_error_messages
@@ -31,7 +32,7 @@ _SHAPE = re.compile(
     r"(?:\[const vector\]|[A-Za-z][A-Za-z0-9_.]{0,19})?"
     rf"(?:\((\[{_INNER}\])\)|(\({_INNER}\)|\[{_INNER}\]|\{{{_INNER}\}}))"
 )
-_BETWEEN = re.compile(r", and | and |, |,| ")
+_BETWEEN = re.compile(r", and | and |, |,| |")
 _TYPED = re.compile(rf"\]:[a-z0-9_]{{1,20}}(\[{_INNER}\])")
 _BARE = {
     "x": re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}(?![0-9x])"),
@@ -220,6 +221,7 @@ def _sizes(text: str) -> Sizes | None:
 def single_blanks(text: str) -> str:
     """Return the text with each run of white space replaced by one space.
 
-    Terminal colors, and the E that pytest writes before each line, are removed.
+    Terminal colors, and the E that pytest writes before each line, are removed. The entities of HTML are replaced.
     """
+    text = unescape(text) if "&" in text else text
     return " ".join(_COLOR.sub("", text).replace("\nE  ", "\n ").split())

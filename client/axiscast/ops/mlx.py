@@ -86,5 +86,7 @@ MESSAGES = error_messages(
     mlx.core.broadcast_to | Cannot broadcast array of shape <0> into shape <=shape>
     mlx.core.matmul | [matmul] Last dimension of first input with shape <0> must match second to last dimension of
         second input with shape <1>
+    mlx.core.matmul | [addmm] Last dimension of first input with shape <0> must match second to last dimension of
+        second input with shape <1>
     """
 )

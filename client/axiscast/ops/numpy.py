@@ -116,6 +116,7 @@ MESSAGES = (
             # An einsum failed: the same letter has different sizes.
         numpy.matmul | matmul: Input operand 1 has a mismatch in its core dimension <...>, with gufunc signature
             (n?,k),(k,m?)->(n?,m?) (size <#1> is different from <#0>)
+        numpy.matmul | Dot product shape mismatch, <0> vs <1>
         | input operand has more dimensions than allowed by the axis remapping
             # numpy.broadcast_to can't remove axes: the array has more axes than the requested shape.
         | cannot broadcast a non-scalar to a scalar array

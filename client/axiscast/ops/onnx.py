@@ -243,7 +243,7 @@ MESSAGES = error_messages(
     onnx.{node} | <running><...>MatMul dimension mismatch
     onnx.{node} | <running><...>operand cannot broadcast on dim
     onnx.{node} | <running>Gemm: Invalid bias shape for broadcast
-    onnx.{node} | <running>GEMM: Dimension mismatch,
+    | Attempting to broadcast an axis by a dimension other than 1. <#> by <#>
     onnx.{node} | Op (<node>) [ShapeInferenceError] Incompatible dimensions
     onnx.{node} | Op (<node>) [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>
     onnx.{node} | (op_type:<node><...>): [ShapeInferenceError] Incompatible dimensions

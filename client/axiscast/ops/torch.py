@@ -195,7 +195,7 @@ MESSAGES = error_messages(
         index <...> had <1>; but expected shape should be broadcastable to <0>
     torch.broadcast_tensors | Using a target size (<1>) that is different to the input size (<0>). This will likely
         lead to incorrect results
-        # The loss broadcasts its input and target against each other, which is wrong unless you want all pairs.
+        # The loss broadcasts its input and target against each other, which is rarely what you want.
     torch.matmul | shapes cannot be multiplied (<0x> and <1x>)
     torch.matmul | a and b must have same reduction dim, but got <0> X <1>
     torch.broadcast_tensors | Value is not broadcastable with batch_shape+event_shape: <0> vs <1>

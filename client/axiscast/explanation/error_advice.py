@@ -1,0 +1,123 @@
+"""Explanations of the errors in error_topics.py that depend on the values in the message.
+
+In the code of an explanation, `[[x|(2, 3)]]` stands for the name of the array with this shape, or for `x` if this name
+is unknown.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+Sizes = tuple[int, ...]
+
+
+def index(position: int, axis: int, size: int) -> str:
+    """Explain an index that is out of range."""
+    return f"The index is {position}, but axis {axis} has size {size}: its last index is {size - 1}."
+
+
+def mask(mask: Sizes, number: int, array: Sizes, _: int) -> str:
+    """Explain a mask that does not fit the first axes of a tensor."""
+    start = f"The mask has shape {mask}, but the tensor has shape {array}."
+    for axis in range(1, len(array)):
+        if array[axis : axis + len(mask)] == mask:
+            before = ":, " * axis
+            return f"{start} The mask fits axis {axis}: write `[[x|{array}]][{before}[[mask|{mask}]]]`."
+    return start
+
+
+def join_ranks(one: int, rank: int, other: int, other_rank: int) -> str:
+    """Explain joined arrays of different ranks."""
+    start = f"Input {one} has {rank} axes, but input {other} has {other_rank}."
+    shorter = one if rank < other_rank else other
+    return f"{start} If input {shorter} is one row, write `x[None]` for it." if abs(rank - other_rank) == 1 else start
+
+
+def tensor_ranks(rank: int, other_rank: int) -> str:
+    """Explain joined tensors of different ranks."""
+    start = f"One tensor has {rank} axes, but another has {other_rank}."
+    return f"{start} If the shorter one is one row, write `x[None]` for it." if abs(rank - other_rank) == 1 else start
+
+
+def reshape(size: int, new: Sizes) -> str:
+    """Explain a reshape to another number of elements."""
+    known = prod(part for part in new if part != -1)
+    if -1 in new:
+        return f"The array has {size} elements, which is not a multiple of {known}, the product of the other sizes."
+    start = f"The array has {size} elements, but the new shape {new} has {known}."
+    for axis in reversed(range(len(new))):
+        others = prod((*new[:axis], *new[axis + 1 :]))
+        if others and size % others == 0:
+            changed = (*new[:axis], size // others, *new[axis + 1 :])
+            free = (*new[:axis], -1, *new[axis + 1 :])
+            return f"{start} If axis {axis} may change, write {free}, which gives {changed}."
+    return start
+
+
+def reshape_to(_: Sizes, size: int, new: Sizes, __: int) -> str:
+    """Explain a reshape to another number of elements, from a message that also has the old shape."""
+    return reshape(size, new)
+
+
+def channels(shape: Sizes, wanted: int, found: int) -> str:
+    """Explain a convolution of an input with other channels."""
+    start = f"The layer was built for {wanted} channels, but axis 1 of its input {shape} has size {found}."
+    if shape[-1] == wanted:
+        order = ", ".join(map(str, (0, len(shape) - 1, *range(1, len(shape) - 1))))
+        return f"{start} If the channels are on the last axis, write `[[x|{shape}]].permute({order})`."
+    return f"{start} If axis 1 has the channels, build the layer with in_channels={found}."
+
+
+def normalized_shape(built: Sizes, _: str, shape: Sizes) -> str:
+    """Explain a layer norm that was built for another shape."""
+    found = shape[-len(built) :]
+    wanted = f"{found[0]}" if len(found) == 1 else f"{found}"
+    return (
+        f"The layer was built for {built}, but the last axes of its input {shape} are {found}: build it with "
+        f"normalized_shape={wanted}."
+    )
+
+
+def batches(stack: int, columns: int, other_stack: int, rows: int) -> str:
+    """Explain a batched product of tensors with three axes."""
+    return (
+        f"The first operand has {stack} matrices with {columns} columns, but the second has {other_stack} matrices "
+        f"with {rows} rows."
+    )
+
+
+def target(target: Sizes, scores: Sizes) -> str:
+    """Explain a loss that needs a target of the input's shape."""
+    start = f"The target has shape {target}, but the input has shape {scores}."
+    if prod(target) == prod(scores):
+        return f"{start} Write `[[target|{target}]].view_as([[input|{scores}]])`."
+    return start
+
+
+def batch_sizes(rows: int, labels: int) -> str:
+    """Explain a loss of a batch with another number of targets."""
+    return f"The input has {rows} rows, but the target has {labels}: each row needs one target."
+
+
+def target_size(wanted: Sizes, found: Sizes) -> str:
+    """Explain a cross entropy with the classes on a wrong axis."""
+    return (
+        f"The target has shape {found}, but must have shape {wanted}, the input's shape without axis 1, the classes. "
+        f"If the classes are on the last axis of the input, pass `input.movedim(-1, 1)`."
+    )
+
+
+def keras_target(target: tuple[int | None, ...], output: tuple[int | None, ...]) -> str:
+    """Explain a Keras loss that needs a target of the output's rank."""
+    start = f"The target has shape {target}, but the output has shape {output}."
+    if len(target) == len(output) - 1:
+        return f"{start} For targets that are class indices, use a loss whose name begins with sparse_."
+    return start
+
+
+def assigned(variable: Sizes, value: Sizes) -> str:
+    """Explain a value of another shape than its variable."""
+    start = f"The variable has shape {variable}, but the value has shape {value}."
+    if len(value) > 1 and value == variable[::-1]:
+        return f"{start} If the axes of the value are exchanged, write `tf.transpose([[x|{value}]])`."
+    return start
