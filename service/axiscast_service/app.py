@@ -51,7 +51,7 @@ _PATHS = {getattr(route, "path", "") for resource in (*_API_RESOURCES, ops, page
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the ASGI application. If `settings` is None, the settings are read from the environment."""
     settings = Settings.from_environment() if settings is None else settings
-    components = Components.of(settings)
+    components = Components(settings)
     dispatcher = Dispatcher(components, _API_ROUTES)
     app = FastAPI(
         title="axiscast",
@@ -73,10 +73,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.drain = components.drain
     app.state.metrics = components.metrics
     app.state.queue = components.queue
-    app.state.connections = components.connections
+    app.state.connections = components.hooks.connections
     app.state.refusals = components.refusals
-    app.state.budget = components.budget
-    app.state.dispatcher = dispatcher
+    app.state.budget = components.hooks.budget
+    app.state.dispatcher = components.hooks.fast_path = dispatcher
     app.state.document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
     for resource in (*_API_RESOURCES, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])

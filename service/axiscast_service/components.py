@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from fastapi import FastAPI
 from axiscast.wire.problems import Problem
 
 from .http.hooks import HOOKS, HeaderFields, Hooks, Peer
-from .http.limits import Connections
 from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
 from .log_writer import LOG_WRITER
@@ -23,7 +21,6 @@ from .middleware.authentication import ApiKeys
 from .middleware.client_facts import ClientFacts, joined_fields
 from .middleware.host_check import parse_hosts
 from .middleware.problems import problem_response
-from .middleware.telemetry import Log
 from .runtime.budget import MemoryBudget
 from .runtime.drain import Drain
 from .runtime.heap import unmap_freed_blocks
@@ -36,48 +33,37 @@ if TYPE_CHECKING:
     from .metrics import Metrics
 
 
-@dataclass(eq=False)
 class Components:
-    """The components of one application. `of` creates them from the settings."""
+    """The components of one application, created from its settings."""
 
-    settings: Settings
-    drain: Drain
-    budget: MemoryBudget
-    metrics: Metrics | None
-    log: Log | None
-    client_facts: ClientFacts
-    host_names: frozenset[str]
-    keys: ApiKeys | None
-    certificate: Certificate | None
-    queue: WorkQueue = field(default_factory=WorkQueue)
-    connections: Connections = field(default_factory=Connections)
-    refusals: Counter[str] = field(default_factory=Counter)
-    """The number of refused or aborted connections by problem code or reason."""
-    _refusal_logs: defaultdict[str, RateLimitedLog] = field(default_factory=lambda: defaultdict(RateLimitedLog))
-    """The log lines about refused requests, with a separate rate for each problem code."""
-
-    @classmethod
-    def of(cls, settings: Settings) -> Components:
-        """Return the components for these settings."""
-        budget = MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
-        metrics = None
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.drain = Drain(settings.drain_seconds, settings.finish_seconds)
+        self.log = access_log(settings.log_format) if settings.access_log else None
+        self.client_facts = ClientFacts(settings.log_client_address, settings.trusted_proxies)
+        self.host_names = parse_hosts(settings.allowed_hosts)
+        self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
+        self.queue = WorkQueue()
+        self.refusals: Counter[str] = Counter()
+        """The number of refused or aborted connections by problem code or reason."""
+        self._refusal_logs: defaultdict[str, RateLimitedLog] = defaultdict(RateLimitedLog)
+        self.hooks = Hooks(
+            problem_response=problem_response,
+            request_seconds=settings.request_seconds,
+            max_body_bytes=settings.max_body_bytes,
+            budget=MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate)),
+            refused=self.refused,
+            log_refusal=self.log_refusal,
+            certificate=Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None,
+        )
+        self.metrics: Metrics | None = None
         if settings.metrics and find_spec("prometheus_client"):
             from .metrics import Metrics
 
-            metrics = Metrics()
-            metrics.watch_memory(lambda: budget.held, budget.limit)
-            LOG_WRITER.on_drop = metrics.log_lines_dropped
-        return cls(
-            settings=settings,
-            drain=Drain(settings.drain_seconds, settings.finish_seconds),
-            budget=budget,
-            metrics=metrics,
-            log=access_log(settings.log_format) if settings.access_log else None,
-            client_facts=ClientFacts(settings.log_client_address, settings.trusted_proxies),
-            host_names=parse_hosts(settings.allowed_hosts),
-            keys=ApiKeys(settings.api_keys_file) if settings.api_keys_file else None,
-            certificate=(Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None),
-        )
+            budget, self.metrics = self.hooks.budget, Metrics()
+            self.metrics.watch_memory(lambda: budget.held, budget.limit)
+            self.hooks.problem_sent = self.metrics.problem
+            LOG_WRITER.on_drop = self.metrics.log_lines_dropped
 
     def refused(self, reason: str) -> None:
         """Count a refused or aborted connection."""
@@ -98,26 +84,10 @@ class Components:
         """Run what the application needs from its start to its end, and give the connections their hooks."""
         unmap_freed_blocks()
         LOG_WRITER.waits = False
-        sources: list[ReloadableSource] = [source for source in (self.keys, self.certificate) if source]
+        sources: list[ReloadableSource] = [source for source in (self.keys, self.hooks.certificate) if source]
         lag = measure_loop_lag(self.metrics.lag) if self.metrics else nullcontext()
         with self.drain.on_sigterm(), short_switch_interval(), infrequent_collections(), lag:
             async with reloading(sources):
-                yield {HOOKS: self._hooks(app)}
+                yield {HOOKS: self.hooks}
         LOG_WRITER.waits = True  # uvicorn logs its last lines and may then end the process by a signal
         LOG_WRITER.flush()
-
-    def _hooks(self, app: FastAPI) -> Hooks:
-        hooks = Hooks(
-            problem_response=problem_response,
-            request_seconds=self.settings.request_seconds,
-            max_body_bytes=self.settings.max_body_bytes,
-            budget=self.budget,
-            refused=self.refused,
-            log_refusal=self.log_refusal,
-            fast_path=app.state.dispatcher,
-            certificate=self.certificate,
-            connections=self.connections,
-        )
-        if self.metrics is not None:
-            hooks.problem_sent = self.metrics.problem
-        return hooks

@@ -61,7 +61,7 @@ class Dispatcher:
         self.app = AdmissionMiddleware(
             app,
             limit=components.settings.max_concurrent_requests,
-            budget=components.budget,
+            budget=components.hooks.budget,
             queue=components.queue,
             address_of=components.client_facts.address_of,
         )
