@@ -50,9 +50,10 @@ class AdmissionMiddleware:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
+        memory = state["memory"] = MemoryReservation(self.budget)
         address = self.address_of(scope)
         caller = state["caller"] = Requester(self.queue.usage_of(address), **state.get("caller", {}))
-        slot = state["slot"] = Slot(self, caller, address)
+        slot = state["slot"] = Slot(self, caller, address, memory)
         try:
             # Endpoints read a body only from POST requests, so requests with other methods do not wait for a body.
             if scope["method"] != "POST" or state.get("body_complete", True):
@@ -63,10 +64,9 @@ class AdmissionMiddleware:
             await response_of(problem, Request(scope))(scope, receive, send)
             return
         try:
-            with MemoryReservation(self.budget) as memory:
-                state["memory"] = memory
+            with memory:
                 send = _in_parts(send) if state.get("copies") else send
-                await self.app(scope, receive, ResponseSender(scope, receive, send, slot, memory))
+                await self.app(scope, receive, slot.sender(scope, receive, send))
         except StreamRefused:
             pass  # the client has received the refusal
         finally:
@@ -79,10 +79,12 @@ class Slot:
     The request takes the slot when the request's body is complete.
     """
 
-    def __init__(self, admission: AdmissionMiddleware, caller: Requester, address: str) -> None:
-        self._admission, self._caller, self._address = admission, caller, address
+    def __init__(
+        self, admission: AdmissionMiddleware, caller: Requester, address: str, memory: MemoryReservation
+    ) -> None:
+        self._admission, self._caller, self._address, self._memory = admission, caller, address, memory
         self._taken = False
-        self.stream: Stream | None = None
+        self._stream: Stream | None = None
 
     def take(self) -> None:
         """Take the slot, if necessary of a request that waits for the Python thread and whose client has used it more.
@@ -99,61 +101,55 @@ class Slot:
         admission.in_flight += 1
         self._taken = True
 
-    def begin_stream(self, state: dict[str, Any], nbytes: int) -> None:
+    def release(self) -> None:
+        """Release the slot if the request has taken it, and end the stream."""
+        self._admission.in_flight -= self._taken
+        self._taken = False
+        if self._stream is not None:
+            self._admission.streams.end(self._stream)
+
+    def sender(self, scope: Scope, receive: Receive, send: Send) -> Send:
+        """Return the `send` function of the request. A response above FREE_BYTES becomes a stream.
+
+        At the end of a long response, the function waits until the client has read most of the response. While it
+        waits, only the memory of the response stays reserved.
+        """
+        start: Message | None = None
+
+        async def send_response(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            nbytes, more = len(message.get("body", b"")), message.get("more_body", False)
+            if nbytes > FREE_BYTES and not more:
+                self._memory.release(max(self._memory.nbytes - nbytes, 0))
+            if start is not None:
+                try:
+                    if more or nbytes > FREE_BYTES:
+                        self._begin_stream(scope["state"])
+                except Problem as problem:
+                    await response_of(problem, Request(scope))(scope, receive, send)
+                    raise StreamRefused from None
+                await send(start)
+                start = None
+            if nbytes > FREE_BYTES and not more:
+                await send({**message, "more_body": True})
+                message = {"type": "http.response.body", "body": b""}
+            await send(message)
+
+        return send_response
+
+    def _begin_stream(self, state: dict[str, Any]) -> None:
         """Release the slot, because only the bytes of the response remain to be produced and read.
 
         Raises Problem (overloaded) if too many responses are being sent.
         """
         self.release()
         if "taken" in state:  # otherwise another server sends the response
-            stream = Stream(self._address, nbytes, state["taken"], state["cut"])
+            stream = Stream(self._address, self._memory.nbytes, state["taken"], state["cut"])
             self._admission.streams.begin(stream)
-            self.stream = stream
-
-    def release(self) -> None:
-        """Release the slot if the request has taken it, and end the stream."""
-        self._admission.in_flight -= self._taken
-        self._taken = False
-        if self.stream is not None:
-            self._admission.streams.end(self.stream)
-
-
-class ResponseSender:
-    """The `send` function of one request. A response above FREE_BYTES becomes a stream before its first byte is sent.
-
-    At the end of a long response, the sender waits until the client has read most of the response. While it waits, only
-    the memory of the response stays reserved.
-    """
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send, slot: Slot, memory: MemoryReservation) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
-        self._slot = slot
-        self._memory = memory
-        self._start: Message | None = None
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._start = message
-            return
-        nbytes, more = len(message.get("body", b"")), message.get("more_body", False)
-        if nbytes > FREE_BYTES and not more:
-            self._memory.release(max(self._memory.nbytes - nbytes, 0))
-        if self._start is not None:
-            if more or nbytes > FREE_BYTES:
-                await self._begin_stream()
-            start, self._start = self._start, None
-            await self._send(start)
-        if nbytes > FREE_BYTES and not more:
-            await self._send({**message, "more_body": True})
-            message = {"type": "http.response.body", "body": b""}
-        await self._send(message)
-
-    async def _begin_stream(self) -> None:
-        try:
-            self._slot.begin_stream(self._scope["state"], self._memory.nbytes)
-        except Problem as problem:
-            await response_of(problem, Request(self._scope))(self._scope, self._receive, self._send)
-            raise StreamRefused from None
+            self._stream = stream
 
 
 def _in_parts(send: Send) -> Send:
