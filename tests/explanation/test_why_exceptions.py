@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 import axiscast
 from axiscast.explanation.exceptions import add_why
+from axiscast.explanation.failing_expression import failing_expressions
 
 
 class Layer:
@@ -86,7 +89,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: y + np.outer(four, four)[0],
         "y + np.outer(four, four)[0]: y (2, 3) float64, np.",
     ),
-    "in place": (in_place, "total += np.zeros((3, 4)): total (3, 1) float64. "),
+    "in place": (in_place, "total += np.zeros((3, 4)): total (3, 1) float64, np.zeros((3, 4)) (3, 4). "),
     "a comprehension": (in_a_comprehension, "row + four: row (2, 3) float64, four (4,) int8. "),
     "several lines": (over_lines, "np.maximum(y, four): y (2, 3) float64, four (4,) int8. "),
     "a caller's frame": (lambda: layer(y.T[:2]), 'x @ self._parameters["weight"]: x (2, 2) float64, self._parameters['),
@@ -252,14 +255,79 @@ def test_the_cause_of_an_exception_is_read() -> None:
     assert axiscast.why(raised(fail)).message.startswith("y + four: y (2, 3) float64")
 
 
-def test_the_note_is_added_once_and_only_about_broadcasting() -> None:
-    error, other = raised(lambda: y + four), raised(lambda: four[9])
+def test_the_note_is_added_once_and_only_about_arrays() -> None:
+    error, other = raised(lambda: y + four), raised(lambda: int("three"))
     for _ in range(2):
         add_why(error)
         add_why(other)
     (note,) = error.__notes__
     assert note.startswith("axiscast: y + four: y (2, 3) float64, four (4,) int8. ")
     assert not hasattr(other, "__notes__")
+
+
+def assigned() -> None:
+    rows = np.zeros((4, 3))
+    rows[rows[:, 0] == 0] = four
+    raise AssertionError
+
+
+FIXED: dict[str, tuple[Callable[[], object], str]] = {
+    "no operand is a name": (
+        lambda: np.ones((3, 4)) + np.ones(3),
+        "np.ones((3, 4)) + np.ones(3): np.ones((3, 4)) (3, 4), np.ones(3) (3,). Reshape np.ones(3) to (3, 1), "
+        "np.ones(3)[:, None].",
+    ),
+    "an index": (lambda: four[9], "four[9]: four (4,) int8. An index is out of range, or there are more indices"),
+    "a list": (
+        lambda: np.concatenate([y, four[:3]]),
+        "np.concatenate([y, four[:3]]): y (2, 3) float64, four[:3] (3,). Joined arrays (concatenate, stack) must",
+    ),
+    "an assignment": (assigned, "rows[rows[:, 0] == 0] = four: four (4,) int8. "),
+    "in place": (
+        in_place,
+        "total += np.zeros((3, 4)): total (3, 1) float64, np.zeros((3, 4)) (3, 4). On output axis 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_an_error_in_an_expression_is_explained_in_its_names(name: str) -> None:
+    function, start = FIXED[name]
+    error = raised(function)
+    add_why(error)
+    (note,) = error.__notes__
+    assert note.startswith(f"axiscast: {start}"), note
+
+
+def module(kind: str, **attributes: Any) -> Any:
+    """Return an object that axiscast reads as a layer of PyTorch."""
+    layer = type(kind, (), {"__module__": "torch.nn.modules.layers", "__call__": lambda *_: np.zeros(0)})()
+    layer.__dict__.update(attributes)
+    return layer
+
+
+conv = module("Conv2d", _parameters={"weight": np.zeros((64, 3, 3, 3))}, stride=(2, 2), padding=(1, 1), dilation=(1, 1))
+network = module("Sequential", _modules={"0": conv, "1": module("ReLU")})
+embedding = module("Embedding", _parameters={"weight": np.zeros((100, 16))})
+image, ids = np.zeros((2, 3, 14, 15)), np.zeros((2, 12), np.int64)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda: conv(image) + layer.bias, (2, 64, 7, 8)),
+        (lambda: network(image) + layer.bias, (2, 64, 7, 8)),
+        (lambda: embedding(ids) + layer.bias, (2, 12, 16)),
+    ],
+)
+def test_the_output_of_a_layer_has_the_shape_that_pytorch_computes(
+    monkeypatch: pytest.MonkeyPatch, function: Callable[[], object], shape: tuple[int, ...]
+) -> None:
+    """The shapes were read from PyTorch 2.13."""
+    torch = SimpleNamespace(Tensor=type("Tensor", (), {}), _C=SimpleNamespace(DisableTorchFunction=nullcontext))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    output, bias = failing_expressions(raised(function).__traceback__)[0].operands
+    assert (output.array and output.array.shape, bias.array and bias.array.shape) == (shape, (64,))
 
 
 def test_names_inside_installed_code_are_not_shown() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,9 @@ _UNKNOWN = (
     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
     "check the shapes directly."
 )
+LAYER_FILE = re.compile(r"(?:nn|layers?|keras)[/\\](?:[a-z_]+[/\\])*(?:linear|dense|common)\.py$")
+"""The files in which frameworks define their linear layers, or call the function of these layers."""
+_FILE = re.compile(r'File "([^"\n]{1,300})", line')
 _BESIDE = 500
 """The number of characters before and after a message in which shapes are searched."""
 
@@ -42,6 +46,8 @@ class Diagnosis(NamedTuple):
     """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
+    is_layer: bool = False
+    """Whether a linear layer raised the error, so that input 1 is the layer's weight."""
     is_known: bool = True
     """Whether the text contains a known error message."""
 
@@ -73,6 +79,8 @@ def diagnose(text: str) -> Diagnosis:
         last = found[-1]
         diagnosis = _diagnosis(last, operands_in(text), einsum_in(text))
         before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
+        files = _FILE.findall(text)
+        diagnosis = diagnosis._replace(is_layer=bool(files) and LAYER_FILE.search(files[-1]) is not None)
         return _with_printed_shapes(diagnosis, f"{before} {after}")
     topic = topic_of(blanks)
     return Diagnosis(about=topic or _unknown(blanks), is_known=topic is not None)
@@ -175,7 +183,9 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
     shapes = _joined([format_shape(shape) for shape in diagnosis.inputs or []])
     target = diagnosis.op and diagnosis.op.target and getattr(diagnosis.op, diagnosis.op.target)
     asked = shapes if target is None else f"{shapes} to {format_shape(target)}"
-    if check["compatible"] is False:
+    if diagnosis.is_layer and (layer := _of_layer(diagnosis.inputs)):
+        sentences = [layer]
+    elif check["compatible"] is False:
         sentences = [diagnosis.about, f"{op['name']} can't broadcast {asked}.", check["conflict"]["message"]]
     elif check["compatible"] is None:
         sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} only for some sizes."]
@@ -189,6 +199,20 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
     return " ".join(filter(None, sentences))
 
 
+def _of_layer(inputs: Sequence[Sequence[Any]] | None) -> str:
+    """Return the explanation of a linear layer whose input has the first shape, or an empty string if it fits."""
+    if inputs is None or len(inputs) != 2 or len(inputs[1]) != 2 or inputs[0][-1:] == inputs[1][:1]:
+        return ""
+    shape, (built, outputs) = inputs
+    text = (
+        f"The layer was built for in_features={built}, but the last axis of its input {format_shape(shape)} has size "
+        f"{shape[-1]}: write in_features={shape[-1]}."
+    )
+    return (
+        f"{text} Its two sizes may also be exchanged: its out_features is {outputs}." if shape[-1] == outputs else text
+    )
+
+
 def _of_parts(diagnosis: Diagnosis) -> str:
     """Return the explanation of an error message that describes only a part of a check.
 
@@ -196,6 +220,12 @@ def _of_parts(diagnosis: Diagnosis) -> str:
     """
     op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
     name = (op.alias or op.name) if op is not None else diagnosis.node
+    if diagnosis.is_layer and not inputs and diagnosis.sizes is not None and len(diagnosis.sizes) == 2:
+        found, built = diagnosis.sizes
+        return (
+            f"The layer was built for in_features={built}, but the last axis of its input has size {found}: write "
+            f"in_features={found}."
+        )
     sentences = [with_names(about) or (name and f"{name} failed."), _of_sizes(diagnosis)]
     if inputs:
         sentences.append(f"The message contains the shapes {_joined([*map(format_shape, inputs)])}.")

@@ -36,7 +36,8 @@ def join_ranks(one: int, rank: int, other: int, other_rank: int) -> str:
 def tensor_ranks(rank: int, other_rank: int) -> str:
     """Explain joined tensors of different ranks."""
     start = f"One tensor has {rank} axes, but another has {other_rank}."
-    return f"{start} If the shorter one is one row, write `x[None]` for it." if abs(rank - other_rank) == 1 else start
+    shorter = f"[[x|rank {min(rank, other_rank)}]]"
+    return f"{start} If the shorter one is one row, write `{shorter}[None]`." if abs(rank - other_rank) == 1 else start
 
 
 def reshape(size: int, new: Sizes) -> str:

@@ -155,11 +155,6 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "input_size={1}.",
         "was expecting embedding dimension of <n>, but got <n>":
             "The layer was built for embed_dim={0}, but the last axis of the query has size {1}: write embed_dim={1}.",
-        "in operator matmul, the [1] dimension of input(x) must be equal to the [0] dimension of input(y). but "
-        "receiving the [1]dimension of input(x) is [<n>], and the [0] dimension of input(y) is [<n>]<...>[operator < "
-        "linear > error]":
-            "The layer was built for in_features={1}, but the last axis of the input has size {0}: write "
-            "in_features={0}.",
         "calculated padded input size per channel: (<...>). kernel size: (<...>)":
             "The kernel ({1}) is larger than the padded input ({0}): use a smaller kernel, or add padding.",
         "expected axis <i> of input shape to have value <n>, but received input with shape <s>":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 
 from ..checks.check import check_to_dict, plan_or_conflict
@@ -17,12 +18,15 @@ from ..wire.shapes import format_shape
 from ..words.conflicts import conflict_text
 from ..words.hints import change_text
 from ..words.names import Names, capitalized
-from .diagnosis import Diagnosis, diagnose, is_einsum, why_to_dict
+from .diagnosis import LAYER_FILE, Diagnosis, diagnose, is_einsum, why_to_dict
 from .failing_expression import Expression, ExpressionOperand, failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
-from .static_shapes import operation
+from .static_shapes import MATRIX_PRODUCTS, operation
+from .topic_search import with_names
 
 _MAX_CAUSES = 10
+_MAX_LISTED = 4
+"""The maximum number of operands that an explanation lists."""
 _MAX_TEXT = 2**15
 """The number of characters that are searched at the start and at the end of a message."""
 _ONE_HOT = {
@@ -38,47 +42,68 @@ _ONE_HOT = {
 def answer_exception(error: BaseException) -> WhyAnswer:
     """Return the explanation of an exception. It contains the operand names from the source code."""
     cause, diagnosis = _diagnosed(error)
+    return WhyAnswer.model_validate(_named(cause, diagnosis) or why_to_dict(diagnosis))
+
+
+def _named(cause: BaseException, diagnosis: Diagnosis) -> dict[str, Any] | None:
+    """Return the answer with the operands of the failing expression, or None if no operand is known."""
     answer = why_to_dict(diagnosis)
-    expressions = failing_expressions(cause.__traceback__) if diagnosis.is_about_shapes else []
+    expressions = failing_expressions(cause.__traceback__) if diagnosis.is_known else []
     for expression in expressions:
-        if (named := _explained(answer, diagnosis, expression)) is not None:
-            return WhyAnswer.model_validate(named)
+        is_checked = diagnosis.is_about_shapes or expression.function in MATRIX_PRODUCTS
+        if is_checked and (named := _explained(answer, diagnosis, expression)) is not None:
+            return named
     for expression in expressions:
         if diagnosis.inputs is None and any(operand.array for operand in expression.operands):
             unknown = tuple(operand.name for operand in expression.operands if operand.array is None)
-            message = why_to_dict(diagnosis._replace(operands=unknown))["message"]
-            return WhyAnswer.model_validate({**answer, "message": f"{_listed(expression, {})} {message}"})
-    return WhyAnswer.model_validate(answer)
+            about = with_names(diagnosis.about, _names_in_advice(expression))
+            message = why_to_dict(diagnosis._replace(operands=unknown, about=about))["message"]
+            return {**answer, "message": f"{_listed(expression, {})} {message}"}
+    return None
+
+
+def _names_in_advice(expression: Expression) -> dict[str, str]:
+    """Return the name of each operand, keyed by its shape and by its rank, as in `(2, 3)` and `rank 2`."""
+    arrays = [(operand.name, operand.array.shape) for operand in expression.operands if operand.array]
+    ranks = {f"rank {len(shape)}": name for name, shape in arrays}
+    return {**ranks, **{str(shape): name for name, shape in arrays}}
 
 
 def add_why(error: BaseException) -> None:
-    """If an exception is about shapes that do not broadcast, add axiscast's explanation to the exception as a note.
+    """If an exception is about shapes, add axiscast's explanation to the exception as a note.
+
+    An error that is not about broadcasting is explained if arrays of the failing expression are known.
 
     If the explanation itself fails, the note describes this failure, so that the original exception is still raised.
     """
     try:
-        answer = answer_exception(error)
+        cause, diagnosis = _diagnosed(error)
+        answer = _named(cause, diagnosis) or (why_to_dict(diagnosis) if diagnosis.is_about_shapes else None)
     except Exception as failure:
         error.add_note(f"axiscast could not explain this: {failure!r}")
         return
-    note = f"axiscast: {answer.message}"
-    is_about_shapes = answer.op is not None or answer.inputs is not None or answer.sizes is not None
-    if is_about_shapes and note not in getattr(error, "__notes__", ()):
+    if answer is not None and (note := f"axiscast: {answer['message']}") not in getattr(error, "__notes__", ()):
         error.add_note(note)
 
 
 def _diagnosed(error: BaseException) -> tuple[BaseException, Diagnosis]:
     """Return the first exception about shapes in a chain of exceptions, with its diagnosis.
 
-    If no exception in the chain is about shapes, return the first exception.
+    If no exception in the chain is about shapes, return the first exception that is known, or the first exception.
     """
-    first: tuple[BaseException, Diagnosis] | None = None
+    found = []
     for cause in _chain(error):
-        diagnosis = diagnose(_text(cause))
-        if diagnosis.is_about_shapes:
-            return cause, diagnosis
-        first = first or (cause, diagnosis)
-    return first or (error, diagnose(""))
+        found.append((cause, diagnose(_text(cause))._replace(is_layer=_is_in_layer(cause.__traceback__))))
+        if found[-1][1].is_about_shapes:
+            return found[-1]
+    return next((each for each in found if each[1].is_known), found[0])
+
+
+def _is_in_layer(trace: TracebackType | None) -> bool:
+    """Return whether the last frame of a traceback is in the file of a linear layer."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and LAYER_FILE.search(trace.tb_frame.f_code.co_filename) is not None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -110,7 +135,7 @@ def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Express
     target = _name_of(_target(answer["op"]), expression.operands)
     if not any(names) and not target:
         return None
-    return {**answer, "message": _message(expression, names, target, answer)}
+    return {**answer, "message": _message(expression, names, target, answer, diagnosis)}
 
 
 def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
@@ -160,7 +185,7 @@ def _names_of(inputs: list[Any], operands: list[ExpressionOperand]) -> list[str]
         operand.array is None or operand.array.shape == tuple(shape)
         for operand, shape in zip(operands, inputs, strict=True)
     ):
-        return [operand.name for operand in operands] if any(operand.array for operand in operands) else [""]
+        return [operand.name for operand in operands]
     return [_name_of(shape, operands) for shape in inputs]
 
 
@@ -174,11 +199,13 @@ def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _message(expression: Expression, inputs: list[str], target: str, answer: dict[str, Any]) -> str:
+def _message(
+    expression: Expression, inputs: list[str], target: str, answer: dict[str, Any], diagnosis: Diagnosis
+) -> str:
     """Return an explanation that contains the expression, its operands, and the fix or the conflict."""
     conflict = answer["check"].get("conflict")
     start = _listed(expression, dict(zip(inputs, answer["inputs"], strict=False)))
-    if conflict is None:
+    if conflict is None or diagnosis.is_layer:
         return f"{start} {answer['message']}"
     names = Names(inputs, target)
     own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == answer["op"]["name"]]
@@ -186,7 +213,8 @@ def _message(expression: Expression, inputs: list[str], target: str, answer: dic
         request = validate(CheckRequest, {"op": answer["op"], "inputs": answer["inputs"]})
         found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
         text = conflict_text(found, names) if isinstance(found, Conflict) else answer["message"]
-        return f"{start} {text} {_class_labels(expression)}".rstrip()
+        about = diagnosis.about if diagnosis.op is not None and diagnosis.op.target else ""
+        return " ".join(filter(None, (start, text, about, _class_labels(expression))))
     changes = [change_text(own[0], answer["inputs"], each) for each in _same_change(expression, names, answer, own[0])]
     fixes = [f"{capitalized(changes[0])}.", *(f"Also {change}." for change in changes[1:])]
     return f"{start} {' '.join(fixes)} {_class_labels(expression)}".rstrip()
@@ -224,7 +252,7 @@ def _class_labels(expression: Expression) -> str:
 def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
     """Return a string with the expression, and with the shape and dtype of each operand if they are known."""
     listed = []
-    for name, array in expression.operands:
+    for name, array in [*dict.fromkeys(expression.operands)][:_MAX_LISTED]:
         if array is not None:
             listed.append(f"{name} {format_shape(array.shape)} {array.dtype}".rstrip())
         elif name in shapes:

@@ -7,6 +7,7 @@ import copy
 import linecache
 from collections.abc import Iterator
 from itertools import islice
+from opcode import opmap
 from pathlib import Path
 from sysconfig import get_paths
 from types import FrameType, TracebackType
@@ -87,7 +88,24 @@ def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
 def _node_at(frame: FrameType, instruction: int) -> ast.AST | None:
     """Return the syntax tree of the expression at an instruction, or None if the source is unavailable."""
     place = next(islice(frame.f_code.co_positions(), instruction // 2, None), None)
-    return None if place is None or None in place else _parsed(frame, place)
+    if place is None or None in place:
+        return None
+    node = _parsed(frame, place)
+    if isinstance(node, ast.Subscript) and frame.f_code.co_code[instruction] == opmap["STORE_SUBSCR"]:
+        return _assignment(frame, place, node) or node
+    return node
+
+
+def _assignment(frame: FrameType, place: tuple[int | None, ...], target: ast.Subscript) -> ast.Assign | None:
+    """Return the assignment to a target, whose place is known, or None if its source has several lines."""
+    line = linecache.getline(frame.f_code.co_filename, place[0] or 0, frame.f_globals)
+    try:
+        statements = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    own = ast.unparse(target)
+    found = (each for each in statements if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == own)
+    return next(found, None)
 
 
 def _siblings(node: ast.AST, frame: FrameType, instruction: int) -> Iterator[ExpressionOperand]:
@@ -154,6 +172,7 @@ def _parsed(frame: FrameType, place: tuple[int | None, ...]) -> ast.AST | None:
 def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -> Expression | None:
     """Return the expression of a syntax node. If `names` is given, only operands in `names` are included."""
     parts, function = _parts(node, frame)
+    parts = [item for part in parts for item in (part.elts if isinstance(part, (ast.List, ast.Tuple)) else [part])]
     operands = []
     for part in parts:
         value = value_of(part, frame)
@@ -170,7 +189,7 @@ def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -
     if isinstance(node, ast.Call) and names is None:
         called = parameters(value_of(node.func, frame))
         arrays = ((f"{_source(node.func)}.{name}", array_of(value)) for name, value in called)
-        operands += [ExpressionOperand(name, array) for name, array in arrays if array is not None]
+        operands += [ExpressionOperand(name, array) for name, array in arrays if array and "bias" not in name]
     first = node.args[0] if isinstance(node, ast.Call) and node.args else None
     equation = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
     return Expression(_source(node), operands, function, equation) if operands else None
@@ -183,6 +202,10 @@ def _parts(node: ast.AST, frame: FrameType) -> tuple[list[ast.expr], str]:
         return [left, right], "matmul" if isinstance(node.op, ast.MatMult) else "add"
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators], "add"
+    if isinstance(node, ast.Subscript):
+        return [node.value, node.slice], "getitem"
+    if isinstance(node, ast.Assign):
+        return [*node.targets, node.value], "setitem"
     if isinstance(node, ast.Call):
         parts = [*node.args, *[keyword.value for keyword in node.keywords]]
         function = node.func

@@ -86,7 +86,8 @@ def array_of(value: Any) -> ArrayValue | None:
     try:
         with _unnoticed(framework):
             shape = tuple(getattr_static(kind, "shape").__get__(value, kind))
-            dtype = str(getattr_static(kind, "dtype").__get__(value, kind))
+            has_dtype = getattr_static(kind, "dtype", None) is not None  # a DataFrame has none
+            dtype = str(getattr_static(kind, "dtype").__get__(value, kind)) if has_dtype else ""
     except (AttributeError, TypeError, ValueError, RuntimeError):  # the shape is missing or was deleted
         return None
     if not all(type(size) is int for size in shape):

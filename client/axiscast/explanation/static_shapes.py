@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from types import FrameType
+from inspect import getattr_static
+from types import FrameType, ModuleType
 
 from ..ops import OPS, Op, lower, op_class
 from ..plan.alignment import ShapeMismatch
-from .frame_values import MISSING, ArrayValue, array_of, module_name, parameters, value_of
+from .frame_values import MISSING, ArrayValue, array_of, attribute, module_name, parameters, value_of
 
 _KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2 expm1 float floor gelu half int log
     log10 log1p log2 long neg negative relu round rsqrt sigmoid sign silu sin sinh softplus sqrt square tan tanh to
@@ -18,6 +19,10 @@ _SAME_SHAPE = frozenset(_KEEPERS.split())
 _LAYERS = """BatchNorm1d BatchNorm2d Dropout ELU GELU GroupNorm Identity LayerNorm LeakyReLU ReLU Sigmoid SiLU Softmax
     Tanh"""
 _SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
+MATRIX_PRODUCTS = frozenset(("linear", "bmm", "mm", "mv"))
+"""The functions of torch that multiply like matmul, for operands of certain ranks."""
+_CREATORS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
+"""The functions and methods that return an array of the sizes in their arguments."""
 _MODULES = {"jax": "jax.numpy", "jaxlib": "jax.numpy", "mlx": "mlx.core", "dask": "dask.array"}
 """The modules whose ops have the names of operators, for each package in which they are not in the package itself."""
 
@@ -61,7 +66,7 @@ def is_number(node: ast.expr, frame: FrameType) -> bool:
 
 def operation(framework: str, function: str) -> type[Op] | None:
     """Return the op for a function of a package, or None if the catalogue has none. "add" stands for operators."""
-    name = "matmul" if (framework, function) == ("torch", "linear") else function
+    name = "matmul" if framework == "torch" and function in MATRIX_PRODUCTS else function
     return op_class(f"{_MODULES.get(framework, framework)}.{name}")
 
 
@@ -140,6 +145,8 @@ def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
     if array is None:
         if not node.args:
             return None
+        if function.attr in _CREATORS:
+            return _created(node, frame)
         first = shape_of(node.args[0], frame)
         return first if function.attr in _SAME_SHAPE else _through(value_of(function, frame), first)
     if function.attr in _SAME_SHAPE:
@@ -162,17 +169,52 @@ def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
     return None
 
 
+def _created(node: ast.Call, frame: FrameType) -> ArrayValue | None:
+    """Return what is known about an array that a function such as `np.ones` creates from literal sizes."""
+    package = node.func
+    while isinstance(package, ast.Attribute):
+        package = package.value
+    module = value_of(package, frame)
+    first = node.args[0]
+    sizes = [_constant(size) for size in (first.elts if isinstance(first, (ast.Tuple, ast.List)) else node.args)]
+    if not isinstance(module, ModuleType) or not all(type(size) is int for size in sizes):
+        return None
+    return ArrayValue(module.__name__.partition(".")[0], tuple(sizes), "")  # type: ignore[arg-type]
+
+
 def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:
     """Return what is known about a PyTorch layer's output for an array, or None if the layer's class is unknown."""
     kind = type(module)
     if array is None or not module_name(kind).startswith("torch.nn.modules."):
         return None
-    if kind.__name__ in _SAME_SHAPE_LAYERS:
+    name = kind.__name__
+    if name in _SAME_SHAPE_LAYERS:
+        return array
+    if name == "Sequential":
+        for part in getattr_static(module, "_modules").values():
+            array = _through(part, array)
         return array
     weight = next((array_of(value) for name, value in parameters(module) if name == "weight"), None)
-    if kind.__name__ == "Linear" and weight is not None and array.shape:
+    if weight is None or not array.shape:
+        return None
+    if name == "Linear":
         return array._replace(shape=(*array.shape[:-1], weight.shape[0]))
-    return None
+    if name == "Embedding":
+        return weight._replace(shape=(*array.shape, weight.shape[1]))
+    return _convolved(module, weight.shape, array) if name in ("Conv1d", "Conv2d", "Conv3d") else None
+
+
+def _convolved(module: object, weight: tuple[int, ...], array: ArrayValue) -> ArrayValue | None:
+    """Return what is known about a convolution's output, by the formula in the documentation of PyTorch."""
+    options = [attribute(module, name) for name in ("stride", "padding", "dilation")]
+    spatial = len(weight) - 2
+    if len(array.shape) not in (spatial + 1, spatial + 2) or any(type(option) is not tuple for option in options):
+        return None
+    sizes = [
+        (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+        for size, kernel, stride, padding, dilation in zip(array.shape[-spatial:], weight[2:], *options, strict=True)
+    ]
+    return array._replace(shape=(*array.shape[: -spatial - 1], weight[0], *sizes))
 
 
 def _reduced(array: ArrayValue, node: ast.Call, axes: list[object]) -> ArrayValue | None:

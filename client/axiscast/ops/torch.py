@@ -188,6 +188,8 @@ MESSAGES = error_messages(
         dimension <...>. Target sizes: <=size>. Tensor sizes: <0>
     torch.expand | expand(torch.<...>{<0>}, size=<=size>): the number of sizes provided
     torch.expand | output with shape <=size> doesn't match the broadcast shape <0>
+        # An operation in place can't change the shape of its target. Write it out of place, as in `a = a + b`, or
+        reduce the other operand first.
     torch.expand | value tensor of shape <0> cannot be broadcast to indexing result of shape <=size>
     torch.broadcast_tensors | indexing tensors could not be broadcast together with shapes <*>
         # The index tensors are broadcast against each other before they select elements.
