@@ -87,6 +87,9 @@ The modules are in the order of their layers, so that using a name imports no mo
 module is not in this order: it is first because it imports nothing.
 """
 
+_WATCHING = ("SuspiciousBroadcast", "watch")
+"""The names in `training.watching`, so that no other name loads this module."""
+
 
 def _find_attribute(name: str) -> Any:
     # Modules are imported when a name is first used, so that `import axiscast` takes only a few milliseconds.
@@ -96,9 +99,9 @@ def _find_attribute(name: str) -> Any:
         exported = [name for module in _EXPORTS for name in _import(module).__all__]
         return sorted([*_import("ops").FRAMEWORKS, *exported])
     if not name.startswith("_"):
-        if name not in _import(_EXPORTS[0]).__all__ and name in _import("ops").FRAMEWORKS:
+        if name not in _WATCHING and name in _import("ops").FRAMEWORKS:
             return _import(f"ops.{name}")
-        for module in _EXPORTS:
+        for module in _EXPORTS[:1] if name in _WATCHING else _EXPORTS[1:]:
             if name in _import(module).__all__:
                 value = globals()[name] = getattr(_import(module), name)
                 return value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 from pydantic import ValidationError
 
 from .checks.check import check_to_dict
-from .drawing.pictures import BatchAnswers, Comparisons, Picture
+from .drawing.picture import Picture
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
 from .messages.arguments import OpLike
@@ -184,6 +184,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     [True, False]
     """
     from .checks.batch_rows import check_row
+    from .drawing.answer_lists import BatchAnswers
 
     rows = arguments.batch_requests(requests)
     answers = (check_row(number, row, notation=MapNotation()) for number, row in enumerate(rows))
@@ -256,6 +257,7 @@ def compare(
     julia.broadcast True
     """
     from .comparison.compare import answer_compare
+    from .drawing.answer_lists import Comparisons
 
     fields = arguments.compare_request(shapes, shape, assume, warn, ops)
     return Comparisons.of(answer_compare(validate(CompareRequest, fields, PythonNotation())), fields)

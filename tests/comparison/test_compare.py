@@ -13,7 +13,7 @@ import axiscast
 from axiscast import Client, InvalidRequest
 from axiscast.cli import main
 from axiscast.comparison.compare import answer_compare, compare_to_dict
-from axiscast.drawing.pictures import Comparisons
+from axiscast.drawing.answer_lists import Comparisons
 from axiscast.messages import CompareRequest
 from axiscast.wire.codec import Encoding, encode
 

@@ -19,7 +19,7 @@ from axiscast.engine import views as engine
 from axiscast.ops import OPS, OpMapField, lower
 from axiscast.plan.alignment import ShapeMismatch
 
-METRICS_DIRECTORY = {
+VECTOR_COUNTS = {
     "numpy": 459,
     "numpy-upstream": 100,
     "numpy-families": 219,
@@ -126,12 +126,12 @@ def gradients_of(vector: dict[str, Any]) -> list[np.ndarray]:
 
 @parametrize_files
 def test_every_vector_file_has_the_expected_number_of_cases(name: str) -> None:
-    assert len(vectors(name)) == METRICS_DIRECTORY.get(name, len(vectors(name))) > 0
+    assert len(vectors(name)) == VECTOR_COUNTS.get(name, len(vectors(name))) > 0
     assert len({vector["id"] for vector in vectors(name)}) == len(vectors(name))
 
 
 def test_every_vector_file_and_every_op_is_covered() -> None:
-    assert {*METRICS_DIRECTORY, *SYMBOLIC_FILES} <= {path.stem for path in FOLDER.glob("*.jsonl")}
+    assert {*VECTOR_COUNTS, *SYMBOLIC_FILES} <= {path.stem for path in FOLDER.glob("*.jsonl")}
     assert {vector["op"]["name"] for name in FILES for vector in vectors(name)} == set(OPS)
 
 

@@ -10,7 +10,7 @@ from functools import partial, reduce
 from itertools import repeat
 from math import prod
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op, align, lower
@@ -22,12 +22,14 @@ from ..words.conflicts import conflict_text
 from .hints.hints import Lower, find_hints
 from .hints.matching_hints import find_matching_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
-from .symbolic.symbolic import SymbolicPlacement, SymbolicPlan, lower_symbolic, validate_assumptions
 from .two_sided import axes_in
 from .warnings import input_warnings
 
-AnyPlan = Plan | SymbolicPlan
-Resolved = tuple[dict[str, Any], AnyPlan | None, Alignment]
+if TYPE_CHECKING:
+    from .symbolic.symbolic import SymbolicPlacement, SymbolicPlan
+
+AnyPlan: TypeAlias = "Plan | SymbolicPlan"
+Resolved: TypeAlias = "tuple[dict[str, Any], AnyPlan | None, Alignment]"
 """The response fields, the plan and the alignment of a check. The fast path computes no plan."""
 
 _MAX_LISTED_INPUTS = 20
@@ -52,8 +54,10 @@ def check_to_dict(
     op, shapes, rank, _, _, is_symbolic = size
     assume, itemsize = request.assume or {}, _itemsize(request.dtype)
     if assume:
+        from .symbolic.symbolic import validate_assumptions
+
         validate_assumptions(op, shapes, assume)
-    lower_here: Lower = partial(lower_symbolic, assume=assume) if is_symbolic else lower
+    lower_here = _lowering(is_symbolic, assume)
     conflict, plan = None, None
     response: dict[str, Any] = {"compatible": True, "op": op_to_dict(op)}
     warnings: list[dict[str, Any]] = []
@@ -71,7 +75,7 @@ def check_to_dict(
             warnings = input_warnings(op, shapes, alignment, inputs, lower_here, request.warn)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
-    if isinstance(plan, SymbolicPlan):
+    if plan is not None and not isinstance(plan, Plan):
         response["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         response["compatible"] = None if plan.conditions else True
         if plan.axis_sizes:
@@ -104,12 +108,23 @@ def _add_assumptions(response: dict[str, Any], assume: Mapping[str, Any]) -> Non
             request["assume"] = known
 
 
+def _lowering(is_symbolic: bool, assume: Mapping[str, Any]) -> Lower:
+    """Return the function that lowers a request. Most requests do not need the solver for symbolic sizes."""
+    if not is_symbolic:
+        return lower
+    from .symbolic.symbolic import lower_symbolic
+
+    return partial(lower_symbolic, assume=assume)
+
+
 def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None) -> Resolved:
     """Return the response fields, the plan and the alignment. Raises ShapeMismatch if the shapes do not broadcast."""
     op, shapes, rank, _, _, is_symbolic = size
     dims = op.output_dims()
     plan: AnyPlan
     if is_symbolic:
+        from .symbolic.symbolic import lower_symbolic
+
         plan = lower_symbolic(op, shapes, assume)
         alignment = plan.apart
     else:
@@ -142,7 +157,7 @@ def _with_outputs(outputs: list[dict[str, Any]], inputs: list[dict[str, Any]]) -
 def plan_or_conflict(size: RequestSize, assume: Mapping[str, Any] | None = None) -> AnyPlan | Conflict:
     """Return the plan of a request, or the conflict if the shapes do not broadcast."""
     try:
-        return lower_symbolic(size.op, size.shapes, assume or {}) if size.is_symbolic else lower(size.op, size.shapes)
+        return _lowering(size.is_symbolic, assume or {})(size.op, size.shapes)
     except ShapeMismatch as mismatch:
         return mismatch.conflict
 
@@ -207,7 +222,7 @@ def _placed_to_dict(placement: Placement | SymbolicPlacement, shapes: tuple[Shap
         fields["factors"] = placement.output_shape
     fields["axes"] = placement.output_axes
     fields["broadcast_axes"] = placement.broadcast_axes
-    if isinstance(placement, SymbolicPlacement) and placement.maybe_broadcast_axes:
+    if not isinstance(placement, Placement) and placement.maybe_broadcast_axes:
         fields["maybe_broadcast_axes"] = placement.maybe_broadcast_axes
     return fields
 

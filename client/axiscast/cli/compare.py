@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..drawing.pictures import Comparisons
+from ..drawing.answer_lists import Comparisons
 from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,

@@ -3,7 +3,7 @@
 Only one thread at a time can run Python code, because of the interpreter lock. With many threads, the event loop would
 wait many times as long for the lock. Therefore one thread runs the Python code of all requests, one request after
 another (work_queue.py). A few more threads run NumPy, whose kernels release the lock. Calls that keep the lock, such as
-calls of a parser, receive their input in small parts (wire/codec.py, wire/lists.py).
+calls of a parser, receive their input in small parts (wire/codec.py, wire/json_lists.py).
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, count
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
-from ...ops import Op, align, mindspore, ngraph, numpy, openvino
+from ...ops import OPS, Op, align
 from ...ops import lower as lower_integers
 from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
@@ -17,8 +17,10 @@ from ...plan.resolution import has_integer_mismatch, try_resolve
 from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
 from ...words.hints import hint_text
-from ..symbolic.symbolic import SymbolicPlan
 from .equation_hints import Candidate, Try, changed_attributes, equation_candidates, reshape_candidate
+
+if TYPE_CHECKING:
+    from ..symbolic.symbolic import SymbolicPlan
 
 MAX_HINTS = 3
 MAX_HINT_INPUTS = 8
@@ -33,7 +35,7 @@ MAX_SYMBOLIC_HINT_TRIES = 8
 """The maximum number of changed requests with symbolic sizes that one search checks. Each takes half a millisecond."""
 
 
-Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
+Lower: TypeAlias = "Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]"
 """A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
 Candidates = Callable[[Op, tuple[Shape, ...], Shape | None, Try, Sequence[int]], Iterator[Candidate]]
 """A function that yields the changed requests that broadcast. Its last argument lists the inputs that may change."""
@@ -107,7 +109,7 @@ class _Trials:
         if not of_integers and next(self._symbolic_count) >= MAX_SYMBOLIC_HINT_TRIES:
             raise _Enough
         plan = try_resolve(alignment) if of_integers else self._lower(op, shapes)
-        if plan is None or (isinstance(plan, SymbolicPlan) and plan.conditions):
+        if plan is None or (not isinstance(plan, Plan) and plan.conditions):
             return None
         if plan.result is not None:
             return plan.result
@@ -174,7 +176,7 @@ def _likely_candidates(
     if target is not None and len(shapes) == 1:
         yield from _other_target(op, shapes, target, fitting)
         yield from _other_op(op, shapes, target, fitting)
-    elif len(shapes) == 2 and isinstance(op, ngraph.BroadcastLike):
+    elif len(shapes) == 2 and op.name == "ngraph.BroadcastLike":
         yield from _other_axes(shapes, fitting)
 
 
@@ -321,8 +323,8 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
         changed = op
     if changed != op and fitting(changed, shapes):
         yield _other_candidate(op, changed, shapes)
-    keeping = mindspore.broadcast_to(shape=target)
-    if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes):
+    keeping = _op("mindspore.broadcast_to", shape=target)
+    if op.name != keeping.name and fitting(keeping, shapes):
         yield _other_candidate(op, keeping, shapes)
 
 
@@ -342,15 +344,20 @@ def _other_candidate(op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
 
 def _ops_with_target(shape: Shape, target: Shape) -> Iterator[Op]:
     """Yield ops that may broadcast `shape` to `target`, except ops that obviously fail."""
-    yield numpy.broadcast_to(shape=target)
+    yield _op("numpy.broadcast_to", shape=target)
     for axes in combinations(range(len(target)), len(shape)):
         pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
         if all(_may_equal(size, wanted) for size, wanted in pairs):
             lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
-            yield ngraph.Broadcast(shape=target, broadcast_axes=lacking)
+            yield _op("ngraph.Broadcast", shape=target, broadcast_axes=lacking)
         if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
-            yield openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes)
-    yield openvino.Broadcast3(mode="bidirectional", target_shape=target)
+            yield _op("openvino.Broadcast-3", mode="explicit", target_shape=target, axes_mapping=axes)
+    yield _op("openvino.Broadcast-3", mode="bidirectional", target_shape=target)
+
+
+def _op(name: str, **attributes: Any) -> Op:
+    """Return an op by its name, so that only its framework's file is loaded, and only for a hint."""
+    return OPS[name].model_validate(attributes)
 
 
 def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
@@ -364,7 +371,7 @@ def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     """Yield requests with explicit axes for ngraph.BroadcastLike, which cannot always infer the axes."""
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
-        other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)
+        other = _op("ngraph.BroadcastLike", initial_broadcast_axes=lacking)
         if lacking and fitting(other, shapes):
             facts = {"attributes": {"initial_broadcast_axes": list(lacking)}}
             yield Candidate("attributes", other, shapes, facts)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from ...ops import Op, align
 from ...plan.alignment import Alignment, RightAlignment, ShapeMismatch
-from ...plan.plan import Shape
+from ...plan.plan import Plan, Shape
 from ...plan.relations import Relation
-from ..symbolic.symbolic import SymbolicPlan
 from ..two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
 from .hints import Lower
 
@@ -125,7 +124,7 @@ def _change(op: Op, shapes: tuple[Shape, ...], number: int, shape: Shape, lower:
         plan = lower(op, inputs)
     except ShapeMismatch:
         return None
-    if isinstance(plan, SymbolicPlan) and plan.conditions:
+    if not isinstance(plan, Plan) and plan.conditions:
         return None
-    alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, inputs)
+    alignment = align(op, inputs) if isinstance(plan, Plan) else plan.apart
     return None if outer_product_of(alignment) else InputReshape(number, inputs, plan.outputs[0].shape, alignment)
