@@ -130,6 +130,8 @@ class ApiRoute(APIRoute):
 
     def _form(self, context: RequestContext) -> str | None:
         """Return the media type that the query parameter `format` requests, or None if Accept decides."""
+        if not context.query:
+            return None
         allowed = ("format",) if self._forms else ()
         wanted = read_parameters(context.query, allowed, self.path).get("format", "json")
         if wanted != "json" and wanted not in self._forms:

@@ -43,9 +43,12 @@ def answer_body(body: Buffer, media: Encoding, media_type: str) -> bytes | None:
     try:
         fields = from_json(whole) if media is Encoding.JSON else msgpack.unpackb(whole)
         op = fields.get("op")
-        # If a field is repeated, these decoders keep only the last value. In JSON, each field has one colon.
-        count = len(fields) + (len(op) if type(op) is dict else 0)
-        is_whole = whole.count(b":") == count if media is Encoding.JSON else len(msgpack.packb(fields)) == len(whole)
+        # If a field is repeated, these decoders keep only the last value. In JSON, each field has one colon. A map in
+        # MessagePack begins with the number of its fields, and the encoder also writes the shortest form.
+        if media is Encoding.JSON:
+            is_whole = whole.count(b":") == len(fields) + (len(op) if type(op) is dict else 0)
+        else:
+            is_whole = len(encode(fields, media)) == len(whole) if type(op) is dict else whole[0] == 0x80 + len(fields)
     except (AttributeError, *_ERRORS):
         return None
     return answer_fields(fields, ENCODINGS.get(media_type)) if is_whole else None
@@ -123,7 +126,7 @@ def _op_of(value: Any) -> tuple[Any, list[Any] | None]:
 
 
 def _encoded(value: Any, encoding: Encoding) -> bytes:
-    return to_json(value) if encoding is Encoding.JSON else bytes(msgpack.packb(value))
+    return to_json(value) if encoding is Encoding.JSON else encode(value, encoding)
 
 
 class _Template(NamedTuple):
