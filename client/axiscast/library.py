@@ -142,7 +142,7 @@ def check(
     return drawn_by(Picture(request), _answer(check_to_dict(request)))
 
 
-_DEFAULT_OP: Op = CheckRequest.model_fields["op"].default
+_PLAIN = CheckRequest(inputs=[])
 
 
 def _plain_request(op_and_shapes: Sequence[Any]) -> CheckRequest | None:
@@ -150,7 +150,7 @@ def _plain_request(op_and_shapes: Sequence[Any]) -> CheckRequest | None:
     first, *shapes = op_and_shapes or (None,)
     if isinstance(first, CheckRequest) and not shapes:
         return first
-    op, inputs = (_DEFAULT_OP, op_and_shapes) if type(first) is tuple else (_plain(first), shapes)
+    op, inputs = (_PLAIN.op, op_and_shapes) if type(first) is tuple else (_plain(first), shapes)
     if op is None:
         return None
     for shape in inputs:
@@ -159,7 +159,7 @@ def _plain_request(op_and_shapes: Sequence[Any]) -> CheckRequest | None:
         for size in shape:
             if type(size) is not int or not 0 <= size <= MAX_SIZE:
                 return None
-    return CheckRequest.model_construct(inputs=[*map(tuple, inputs)], op=op)
+    return _PLAIN.model_copy(update={"inputs": [*map(tuple, inputs)], "op": op})
 
 
 def _plain(op: Any) -> Op | None:

@@ -16,7 +16,7 @@ from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
-from ..plan.resolution import resolve_axes
+from ..plan.resolution import resolve
 from ..wire.problems import Problem
 from ..words.conflicts import conflict_text
 from .hints.hints import Lower, find_hints
@@ -140,7 +140,7 @@ def _resolve(size: RequestSize, assume: Mapping[str, Any], itemsize: int | None)
             ]
             output = _output_to_dict(common, itemsize)
             return _with_outputs([output] * op.output_count(len(shapes)), inputs), None, alignment
-        plan = resolve_axes(alignment)
+        plan = resolve(alignment)
     outputs = [
         _output_to_dict(shape, itemsize, names)
         for shape, names in zip(op.output_shapes(plan), dims or repeat(None), strict=False)

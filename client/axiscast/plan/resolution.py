@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .alignment import (
-    Alignment,
-    Axis,
-    Input,
-    RightAlignment,
-    ShapeMismatch,
-    SizeOrName,
-    Target,
-    Term,
-    are_integers,
-    replace_fields,
-)
+from .alignment import Alignment, Axis, Input, ShapeMismatch, SizeOrName, Target, Term, are_integers, replace_fields
 from .plan import Placement, Plan
 
 
@@ -25,15 +14,6 @@ def resolve(alignment: Alignment) -> Plan:
     Raises ShapeMismatch (size-mismatch) for the first output axis whose sizes do not fit. If all sizes fit but the
     alignment has a refusal, raises this refusal.
     """
-    if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
-        return plan
-    return resolve_axes(alignment)
-
-
-def resolve_axes(alignment: Alignment) -> Plan:
-    """Return the plan for an alignment as `resolve` does, but without the fast path for right-aligned shapes."""
-    if isinstance(alignment, RightAlignment) and (conflict := alignment.first_conflict()) is not None:
-        check_axis(alignment, conflict, alignment.axis(conflict))
     sizes = [check_axis(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     if alignment.refusal is not None:
         raise alignment.refusal
@@ -45,8 +25,6 @@ def try_resolve(alignment: Alignment) -> Plan | None:
 
     Returning None avoids the cost of the error message.
     """
-    if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
-        return plan
     sizes = []
     for axis in alignment.axes:
         if (size := _common_size(axis)) is None:
