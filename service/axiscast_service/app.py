@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
@@ -69,15 +70,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         telemetry=_TELEMETRY,
         exception_handlers=_HANDLERS,
     )
-    app.state.settings = settings
-    app.state.drain = components.drain
-    app.state.metrics = components.metrics
-    app.state.queue = components.queue
-    app.state.connections = components.hooks.connections
-    app.state.refusals = components.refusals
-    app.state.budget = components.hooks.budget
-    app.state.dispatcher = components.hooks.fast_path = dispatcher
-    app.state.document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
+    hooks = components.hooks
+    hooks.fast_path = dispatcher
+    own = {"connections": hooks.connections, "budget": hooks.budget, "dispatcher": dispatcher}
+    document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
+    app.state = State({**vars(components), **own, "document": document})
     for resource in (*_API_RESOURCES, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     described = [route for route in _API_ROUTES if route.include_in_schema]

@@ -47,6 +47,7 @@ OPS: tuple[Any, ...] = (
     "torch.broadcast_tensors",
     "numpy.broadcast_to",
     "numpy.broadcast",
+    {},
     {"name": "numpy.broadcast_to", "shape": [3, 5]},
     {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
     {"name": "torch.expand", "size": [-1, 3]},

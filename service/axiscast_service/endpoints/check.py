@@ -20,9 +20,9 @@ from axiscast.wire.codec import ENCODINGS, Encoding
 from ..middleware.answer import Answer
 from ..middleware.negotiation import SVG, TEXT, best_offer
 from ..openapi import example_queries, query_parameter
-from .api_route import ApiRoute, Form, encoded, takes
+from .api_route import ApiRoute, Form, takes
 from .parameters import check_in_query
-from .plain_checks import answer_body, answer_fields, fields_in_query
+from .plain_checks import answer_body, answer_fields, encode_check, fields_in_query
 from .request_context import Context
 
 router = APIRouter(route_class=ApiRoute)
@@ -51,7 +51,7 @@ def _as_picture(message: CheckRequest, answer: dict[str, Any]) -> Answer:
 def _with_drawing(message: CheckRequest, answer: dict[str, Any]) -> Answer:
     drawing = Picture(message).drawing()
     described = None if drawing is None else drawing_to_dict(drawing)
-    return encoded(answer | {"drawing": described}, Encoding.JSON.value)._replace(media_type=DRAWING)
+    return Answer(encode_check(answer | {"drawing": described}, Encoding.JSON), DRAWING)
 
 
 DRAWING = "application/vnd.axiscast.drawing+json"

@@ -116,9 +116,9 @@ def _op_of(value: Any) -> tuple[Any, list[Any] | None]:
     """Return the name in a field `op` and its target shape, or None if it has no target."""
     if type(value) is not dict:
         return value, None
-    name, *others = value.values()
-    if next(iter(value)) != "name" or len(others) > 1:
+    if not 1 <= len(value) <= 2 or next(iter(value)) != "name":
         return None, None
+    name, *others = value.values()
     if not others:
         return name, None
     kind = op_class(name) if type(name) is str else None

@@ -47,7 +47,7 @@ def cacheable(answer: Answer, fields: Mapping[bytes, bytes], keyed: bool) -> Ans
     `keyed` is true, the request had an API key, and only private caches may keep the response.
     """
     headers = _CACHE_HEADERS[keyed] | {"ETag": etag_of(answer.content)}
-    return _unless_cached(answer._replace(headers={**answer.headers, **headers}), fields)
+    return _unless_cached(Answer(answer.content, answer.media_type, {**answer.headers, **headers}), fields)
 
 
 _CACHE_HEADERS = {
@@ -64,4 +64,4 @@ def etag_of(content: bytes | memoryview) -> str:
 def _unless_cached(answer: Answer, fields: Mapping[bytes, bytes]) -> Answer:
     tags = fields.get(b"if-none-match", b"").decode("latin-1")
     is_cached = answer.headers["ETag"] in tags or tags.strip() == "*"
-    return answer._replace(content=b"", status=304, media_type=None) if is_cached else answer
+    return Answer(b"", None, answer.headers, 304) if is_cached else answer
