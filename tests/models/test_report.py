@@ -10,7 +10,6 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand, Report
-from axiscast.messages import CheckAnswer
 from axiscast.models.finding import Failure, Quantity, Requirement, SizeRule, Unchecked
 from axiscast.models.formats.github import workflow_commands
 from axiscast.models.formats.repository import Repository
@@ -25,10 +24,7 @@ def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding
 
 def square(node: str, **fields: Any) -> Finding:
     """Return the finding that a check of (5, 1) and (5,) gives."""
-    warning = {"code": "square", "message": "Inputs 1 and 0 become a square."}
-    shape = {"shape": [5, 5]}
-    plain = {"compatible": True, "outputs": [shape | {"elements": 25}], "warnings": [warning]} | shape
-    return finding(node, (5, 1), (5,), answer=CheckAnswer.model_validate(plain), **fields)
+    return finding(node, (5, 1), (5,), **fields)
 
 
 FITS = finding("fits", (2, 3), (3,))
@@ -228,21 +224,9 @@ def test_a_report_is_written_as_json_values() -> None:
     )  # fmt: skip
 
 
-def test_texts_in_json_have_the_names_of_the_operands() -> None:
-    found = finding("q", (5, 1), (5,), op="Sub")
-    report = Report("m.onnx", (found, CONFLICT, finding("needs", ("?", 3), (4, 3))))
-    plain, conflict, needs = json.loads(json.dumps(report.as_json()))["nodes"]
-    message = (
-        "x (5, 1) - y (5,) gives (5, 5): every element of x is combined with every element of y. Write x.squeeze(-1) - "
-        "y. If you want all pairs, "
-        "write x - y[None]."
-    )
-    (warning,) = plain["answer"]["warnings"]
-    assert (plain["message"], warning["message"]) == (message, message)
-    hint = warning["hint"]
-    assert (hint["message"], hint["request"]["inputs"]) == ("Write x.squeeze(-1) - y.", [[5], [5]])
-    assert conflict["answer"]["conflict"]["hints"][0]["message"] == "Write x + y[:, None]."
-    assert conflict["message"] == f"{conflict['answer']['conflict']['message']} Write x + y[:, None]."
-    assert [condition["message"] for condition in needs["answer"]["conditions"]] == [
-        "x.shape[0] == 4 or x.shape[0] == 1"
-    ]
+def test_the_message_in_json_has_the_names_of_the_operands() -> None:
+    report = Report("m.onnx", (finding("q", (5, 1), (5,), op="Sub"), CONFLICT))
+    plain, conflict = json.loads(json.dumps(report.as_json()))["nodes"]
+    assert "Write x.squeeze(-1) - y." in plain["message"]
+    assert plain["answer"]["warnings"][0]["hint"]["request"]["inputs"] == [[5], [5]]
+    assert conflict["message"].endswith(" Write x + y[:, None].")

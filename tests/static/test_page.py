@@ -98,13 +98,13 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
 
 def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     page.ask("input=N&input=N,1")
-    hint = "write a as a[:, None], of shape (N, 1): the output is (N, 1)"
+    hint = "write b as b.squeeze(-1), of shape (N,): the output is (N,)"
     assert page.text("#verdict") == "⚠ Broadcasts to (N, N): probably not what you want"
     assert page.text("#message").startswith("(N,) with (N, 1) broadcasts to (N, N)")
     assert page.texts(".hint li > span") == [hint]
     page.tab.get_by_role("link", name="Apply").click()
     page.settle()
-    assert page.query() == "op=numpy.broadcast_arrays&input=N,1&input=N,1"
+    assert page.query() == "op=numpy.broadcast_arrays&input=N&input=N"
     assert page.texts("#fixes li") == page.texts(".warning li") == []
     page.ask("op=compare&input=5&input=5,1")
     rows = dict(zip(page.texts("tbody th"), page.texts("tbody td"), strict=True))

@@ -76,8 +76,8 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
 WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     (ADD, [(5, 1), (5,)],
      "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine them element by element, write input 1 as `b[:, None]`. If you want all pairs, write input 1 as "
-     "`b[None]`."),
+     "combine them element by element, write input 0 as `a.squeeze(-1)`. If you want all pairs, write input 1 "
+     "as `b[None]`."),
     ("numpy.broadcast_arrays", [(5,), (5,), (5, 1)],
      "Input 0 of shape (5,) with input 2 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
      "every element of the other. To combine them element by element, write input 2 as `c.squeeze(-1)`."),
@@ -86,7 +86,7 @@ WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
      "every element of the other. To combine them element by element, give all inputs the same axes."),
     (ADD, [(4, 4), (4, 4, 1)],
      "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of axis 2. To "
-     "combine them element by element, write input 0 as `a[:, :, None]`. If you want all pairs, write input 0 as "
+     "combine them element by element, write input 1 as `b.squeeze(-1)`. If you want all pairs, write input 0 as "
      "`a[None]`."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
      "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 is combined with every index of "
@@ -122,7 +122,7 @@ def test_a_warning_has_its_sentence(op: str, shapes: list[tuple[Any, ...]], sent
 def test_the_fix_of_an_outer_product_has_its_own_hint() -> None:
     (warning,) = axiscast.check(ADD, (5,), (5, 1)).warnings
     assert warning.hint is not None
-    assert warning.hint.message == "write input 0 as `a[:, None]`, of shape (5, 1): the output is (5, 1)"
+    assert warning.hint.message == "write input 1 as `b.squeeze(-1)`, of shape (5,): the output is (5,)"
 
 
 @pytest.mark.parametrize(

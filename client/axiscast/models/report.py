@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from .display import printable
 from .finding import SUSPICIOUS, Finding, FindingVerdict, ReportKind
-from .formats.finding_message import finding_as_json
+from .formats.finding_message import describe_finding
 from .formats.terminal import block
 
 __all__ = ["Report"]
@@ -100,7 +100,7 @@ class Report:
         return {
             "path": self.path,
             "counts": self.counts,
-            "nodes": [finding_as_json(node) for node in self.nodes],
+            "nodes": [{**node.as_json(), "message": describe_finding(node)} for node in self.nodes],
             "errors": [*self.errors],
             "sizes": [{**sizes} for sizes in self.sizes],
         }

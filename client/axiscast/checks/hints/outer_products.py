@@ -80,7 +80,7 @@ def elementwise_fixes(
     shape = shapes[second]
     wider = ((first, changed) for changed in _with_axes(shapes[first], where, abs(axis - beside)))
     narrower = [(second, shape[:other] + shape[other + 1 :])]
-    for candidates in (wider, narrower):
+    for candidates in (narrower, wider):
         for number, changed in candidates:
             change = _change(op, shapes, number, changed, lower)
             if change is not None and not two_sided_of(change.alignment, found.inputs):

@@ -28,6 +28,7 @@ from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Quotient, Symbol
 from ...wire.problems import Problem
 from ...wire.shapes import MAX_SIZE
+from ...words.conditions import condition_text
 from ..limits import MAX_CONDITIONS, MAX_SYMBOLIC_AXES
 from .symbol_table import Size, SymbolTable
 
@@ -400,23 +401,9 @@ def _condition(clause: Clause, variables: SymbolTable) -> Condition:
     """Return the condition that represents a clause in a response."""
     equations = [clause.equation] if clause.equation else []
     equations += [(number, ONE) for number in clause.unless]
-    pairs = []
+    code, parts = "divides" if clause.divides else "equal", []
     for one, other in equations:
-        if variables.is_integer(one) and not clause.divides:
+        if clause.divides or variables.is_integer(one):
             one, other = other, one
-        pairs.append((variables.sides[one], variables.sides[other]))
-    if clause.divides:
-        ((side, divisor),) = pairs
-        text = f"{_in_words(divisor)} divides {_in_words(side)}"
-        return Condition(code="divides", any=[Equation(divides=(divisor, side))], message=text)
-    return Condition(
-        code="equal",
-        any=[Equation(equal=pair) for pair in pairs],
-        message=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),
-    )
-
-
-def _in_words(side: Side) -> str:
-    if not isinstance(side, DimensionPlace):
-        return str(side)
-    return f"{side.attribute or f'inputs[{side.input}]'}[{side.axis}]"
+        parts.append(Equation.model_validate({code: (variables.sides[one], variables.sides[other])}))
+    return Condition(code=code, any=parts, message=condition_text(parts))

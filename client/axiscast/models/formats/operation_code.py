@@ -96,19 +96,24 @@ def operand_name(finding: Finding, number: int) -> str:
 def name_and_shape(finding: Finding, number: int) -> str:
     """Return the name and the shape of an operand, as text."""
     shape = finding.operands[number].shape
-    shown = "of unknown rank" if shape is None else format_shape(shown_sizes(shape))
+    shown = "of unknown rank" if shape is None else format_shape(shown_sizes(finding, shape))
     return f"{operand_name(finding, number)} {shown}"
 
 
-def shown_sizes(shape: Sequence[SizeOrName]) -> list[SizeOrName]:
+def shown_sizes(finding: Finding, shape: Sequence[SizeOrName]) -> list[str]:
     """Return the sizes of a shape for messages, with "?" in place of each unnamed size."""
-    return ["?" if is_placeholder(str(size)) else size for size in shape]
+    return ["?" if is_placeholder(str(size)) else shown_size(finding, size) for size in shape]
+
+
+def shown_size(finding: Finding, size: SizeOrName) -> str:
+    """Return a size for messages: an integer, a name, or the expression that a name stands for."""
+    return finding.size_expressions.get(str(size), str(size))
 
 
 def _target_shape(finding: Finding, number: int) -> str:
     """Return the target shape that an operand contains, preceded by the operand's name if the shape is not constant."""
     shape = finding.operands[number].shape or ()
-    value = format_shape(shown_sizes(shape))
+    value = format_shape(shown_sizes(finding, shape))
     return value if all(isinstance(size, int) for size in shape) else f"{operand_name(finding, number)} {value}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..display import printable
 from ..finding import Finding
-from .finding_message import describe_finding, needs_text, unchecked_text, with_expressions
+from .finding_message import describe_finding, needs_text, unchecked_text
 from .operation_code import op_name, operation_code
 
 _MAX_LISTED = 20
@@ -19,7 +19,7 @@ def group_summary(group: Sequence[Finding]) -> str:
     if group[0].verdict == "unchecked":
         return f"{len(group)} nodes could not be checked"
     verb = "run only with" if group[0].verdict == "pinned" else "need"
-    return with_expressions(group[0], f"{len(group)} nodes {verb} {needs_text(group[0])}")
+    return f"{len(group)} nodes {verb} {needs_text(group[0])}"
 
 
 def node_label(finding: Finding) -> str:
@@ -55,8 +55,7 @@ def block(path: str, group: Sequence[Finding]) -> str:
     lines = [f"{group_summary(group)}:"]
     for finding in group[:_MAX_LISTED]:
         reason = f": {unchecked_text(finding.unchecked)}" if finding.unchecked else ""
-        code = with_expressions(finding, operation_code(finding))
-        lines.append(f"{_location(path, finding)}: {code}{reason}")
+        lines.append(f"{_location(path, finding)}: {operation_code(finding)}{reason}")
     if len(group) > _MAX_LISTED:
         lines.append(f"and {len(group) - _MAX_LISTED} more")
     return "\n  ".join(lines) + "\n"
