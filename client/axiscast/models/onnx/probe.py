@@ -57,15 +57,12 @@ class Probe:
             sets.append(choose_sizes(free, frozenset(), 1, 2, 67))
         self._first = sets[0]
         trials = self._run(sets)
-        first_shapes = _named_shapes(trials)
         for _ in range(_MAX_RULES):
-            number = self._next_number()
+            number = next((number for number in self._failed if number not in self.failures), None)
             if number is None:
                 break
             failed = next(trial for trial in trials if trial.state(number) == "fails")
             found = Solver(self.trials, number, failed, self.rules, self.example).solve()
-            if not found and self.trials.is_exhausted:
-                break
             self.rules += found
             self._rules_of[number] = (*self._rules_of.get(number, ()), *found)
             if found:
@@ -74,7 +71,7 @@ class Probe:
         unsolved = self._failed.keys() - self.failures.keys()
         fitting = {number for trial in trials for number in trial.inference.fits} - self._failed.keys()
         sizes = tuple(trial.sizes for trial in trials if trial.sizes)
-        return ProbeResult(self.failures, unsolved, fitting, sizes, _named_shapes(trials) | first_shapes)
+        return ProbeResult(self.failures, unsolved, fitting, sizes, _named_shapes(trials))
 
     def shapes_at_other_sizes(self, number: str, sizes: Collection[int]) -> Iterator[list[list[int]] | None]:
         """For each axis of an input of the model that has one of these sizes, yield the node's shapes at another size.
@@ -97,15 +94,6 @@ class Probe:
         for number in sorted(numbers, key=int):
             self._failed.setdefault(number, numbers[number])
         return trials
-
-    def _next_number(self) -> str | None:
-        """Return the first failing node that is not solved. Of several bounds for one size, return the largest."""
-        numbers = [number for number in self._failed if number not in self.failures]
-        first = self._broken(numbers[0]) if numbers else None
-        if first is None or first.kind != "at-most":
-            return numbers[0] if numbers else None
-        bounds = {number: each for number in numbers if (each := self._broken(number)) and each.right == first.right}
-        return max(bounds, key=lambda number: bounds[number].left.value)
 
     def _broken(self, number: str) -> Requirement | None:
         trial = self._failed[number]

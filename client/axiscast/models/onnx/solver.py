@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from ..finding import SizeRule
-from .concrete_values import known_shape, unknown_value
 from .trials import Trial, Trials
 
 _STEP = 64
@@ -140,11 +139,6 @@ class Solver:
         def fits(value: int) -> bool:
             return value > 0 and self._fits({**others, name: value})
 
-        sides = self._sides(others)
-        if sides and self._kind == "multiple" and sides[1] > 1:
-            yield from (
-                SizeRule(name, "multiple", part) for part in _divisors(sides[1]) if fits(part) and fits(3 * part)
-            )
         if fits(_STEP * size):
             if fits(_STEP * size + 1) and fits(_STEP * size - 1):
                 yield SizeRule(name, "at-least", _first(fits, size, _STEP * size))
@@ -161,11 +155,6 @@ class Solver:
                 if has_multiples:
                     yield SizeRule(name, "multiple", value)
                 yield SizeRule(name, "equal", value, or_one=fits(1))
-
-    @property
-    def _kind(self) -> str:
-        found = None if self._index is None else self.failed.requirement(self.number, self._index)
-        return found.kind if found else ""
 
     def _candidates(self, name: str, others: NamedSizes) -> Iterator[int]:
         """Yield the sizes of a name at which the node may run: the example, a root of the difference, and constants."""
@@ -212,7 +201,6 @@ class Solver:
         for value in self.failed.inference.inputs.get(self.number, ()):
             if value.array is not None and value.array.dtype.kind == "i":
                 found |= dict.fromkeys(int(element) for element in value.array.reshape(-1)[:_MAX_CONSTANTS])
-                found |= {int(value.array.sum()): None}
             else:
                 dims = value.type.tensor_type.shape.dim
                 found |= dict.fromkeys(size.dim_value for size in dims)
@@ -271,18 +259,13 @@ class Solver:
 
     def _sizes_of(self, names: Sequence[str], known: NamedSizes) -> Iterator[dict[str, int]]:
         """Yield sizes of the names at which the node runs, if other names have the sizes `known`."""
-        name, *rest = names
         given = {each: self.example[each] for each in names if each in self.example}
         if len(given) == len(names) and self._fits({**known, **given}):
             yield given
-        aligned = self._aligned_constant(name)
-        constants = [size for size in self._constants() if size != aligned]
-        for size in [aligned] if aligned else []:
-            yield from self._sizes_with(size, names, known)
         for size in self._roots(names, known):
             if self._fits({**known, **dict.fromkeys(names, size)}):
                 yield dict.fromkeys(names, size)
-        for size in constants if rest else []:
+        for size in self._constants() if len(names) > 1 else []:
             yield from self._sizes_with(size, names, known)
 
     def _sizes_with(self, size: int, names: Sequence[str], known: NamedSizes) -> Iterator[dict[str, int]]:
@@ -293,22 +276,6 @@ class Solver:
                 yield {name: size, **others}
         elif self._fits({**known, name: size}):
             yield {name: size}
-
-    def _aligned_constant(self, name: str) -> int:
-        """Return the integer that the node has for the axis of the first input with this name, or 0."""
-        first, *others = self.failed.inference.inputs.get(self.number, ()) or [unknown_value()]
-        shape = known_shape(first.type) or []
-        axis = shape.index(size) if (size := self.failed.sizes[name]) in shape else len(shape)
-        for value in others:
-            integers = [] if value.array is None or value.array.dtype.kind != "i" else [*value.array.reshape(-1)]
-            if axis < len(integers) == len(shape) and integers[axis] > 0:
-                return int(integers[axis])
-        return 0
-
-
-def _divisors(number: int) -> Iterator[int]:
-    """Yield the divisors of a number from 2 to 64."""
-    return (part for part in range(2, min(number, _STEP) + 1) if number % part == 0)
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
