@@ -72,8 +72,20 @@ def test_a_number_of_a_pattern_is_named_by_its_axis(page: Page, pattern: str) ->
 
 def test_a_conflict_shows_its_column_and_its_fix_above_the_drawing(page: Page) -> None:
     page.ask("op=torch.add&input=2,64,7,7&input=64")
-    assert page.texts(".drawing [role=grid]") == []
     assert page.texts(".axes .conflict b") == ["7", "64"]
+    assert page.texts(".conflict figcaption") == ["a (2, 64, 7, 7)", "b (64)"]
+    assert page.texts("figcaption .marked") == ["7", "64"]
+    marked = page.texts(".conflict [role=grid] .marked")
+    assert marked == [
+        "a000",
+        "a001",
+        "a002",
+        "a006",
+        "b0",
+        "b1",
+        "b2",
+        "b63",
+    ]  # the cells along the axis that conflicts
     for width in (1280, 390):
         page.tab.set_viewport_size({"width": width, "height": 800})
         top = "selector => document.querySelector(selector).getBoundingClientRect().bottom"
@@ -99,19 +111,34 @@ def test_the_sentence_and_the_table_come_before_the_pictures(page: Page) -> None
 
 def test_a_product_shows_only_copied_operands_with_one_picker_for_each_axis(page: Page) -> None:
     page.ask("op=numpy.matmul&input=5,2,3&input=3,4")
-    assert page.texts(".scene figcaption") == ["b (3, 4)", "operand (5, 3, 4)"]
+    assert page.texts(".scene:not(.plain) figcaption") == ["b (3, 4)", "operand (5, 3, 4)"]
     assert page.text(".say") == "b is copied along axis 0."
     page.ask("op=numpy.matmul&input=2,3&input=3,4")
-    assert page.texts(".scene") == []
-    assert page.text(".say") == "Nothing is copied."
+    assert page.texts(".scene figcaption") == ["a (2, 3)", "b (3, 4)", "result (2, 4)"]
+    assert page.texts(".product [role=grid] .marked") == [
+        "a00",
+        "a01",
+        "a02",
+        "b00",
+        "b10",
+        "b20",
+        "",
+    ]  # a row times a column
+    assert page.text(".say") == "The product is summed over a along axis 1 and b along axis 0."
     page.ask("op=numpy.matmul&input=4,1,2,3&input=5,3,2")
-    assert len(page.texts(".scene")) == 2
+    assert len(page.texts(".scene")) == 3
     assert page.texts(".chooser .help") == ["show axis 0 =", "show axis 1 ="]
     page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="3").click()
-    assert cells(page, 1)[0] == "a300"  # in the first scene
+    copied = ".scene:not(.plain) .joined:first-child [role=grid] td"
+    assert page.texts(copied)[0] == "a300"  # in the first scene
     page.ask("op=numpy.matmul&input=4,1,2,3&input=1,5,3,2")
     page.tab.get_by_role("group", name="Place on output axis 1").get_by_role("button", name="2").click()
     assert page.texts(".scene:last-child .joined:first-child [role=grid] td")[0] == "b200"  # and in the second
+
+
+def test_a_tile_is_repeated_as_a_whole(page: Page) -> None:
+    page.ask("op=numpy.tile&input=2,3&reps=2,3")
+    assert page.text(".say") == "a is repeated 2 times along axis 0 and 3 times along axis 1."
 
 
 def test_an_axis_of_symbolic_size_says_when_it_is_copied(page: Page) -> None:

@@ -59,7 +59,7 @@ export function detailsOf({outputs = [], broadcast_inputs: inputs = [], axis_siz
   return [
     ...list("condition", "Symbolic sizes", sizes.map(({axis, message}) => [`output axis ${axis} has size ${message}`])),
     ...list("warning", "Warnings", messages),
-    ...tableOf(outputs.length > 1 ? "Outputs" : "Output", outputs, [
+    ...tableOf(outputs.length > 1 ? "Outputs" : "Output", outputs.filter(isListed), [
       ["output", (_, number) => (outputs.length > 1 ? number : "")],
       ["shape", ({shape}) => tuple(shape)], ["dims", ({dims}) => dims?.join(", ")],
       ["elements", ({elements}) => elements], ["bytes", ({nbytes}) => nbytes],
@@ -73,6 +73,9 @@ export function detailsOf({outputs = [], broadcast_inputs: inputs = [], axis_siz
     el("p", {className: "others"}, others),
   ];
 }
+
+/** Returns whether an output has more to say than the table of axes: other shapes beside it, names or bytes. */
+const isListed = ({shape, dims, nbytes}, _, outputs) => dims || nbytes !== undefined || outputs.some((other) => `${other.shape}` !== `${shape}`);
 
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];

@@ -1,7 +1,7 @@
 /* The drawing: grids of cells that show how the inputs are combined, and a table of axes. */
 
 import {el, tuple} from "./elements.js";
-import {attributesAt, headingsOf, isProduct, labelOf, letterOf, rowsOf, scenesOf, slotsOf} from "./picture.js";
+import {attributesAt, headingsOf, isProduct, labelOf, letterOf, panelsOf, rowsOf, scenesOf, slotsOf} from "./picture.js";
 
 const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // the hues of the inputs, chosen so that successive hues differ clearly
 const PLANES = 4; // the maximum number of planes in a drawn stack
@@ -29,9 +29,10 @@ export function drawingOf(answer, question, resize) {
   const say = (...words) => sentence.replaceChildren(...words);
   const drawn = scenes.map(sceneOf), table = axesTable(answer, question, resize);
   addChoosers(drawn);
-  const summary = answer.conflict ? [] : scenes.length ? scenes.flatMap((scene) => [...summaryOf(scene), " "]) : isProduct(answer) && answer.drawing.scenes.length ? ["Nothing is copied."] : [];
+  const panels = panelsOf(answer);
+  const summary = answer.conflict ? [] : scenes.length ? scenes.flatMap((scene) => [...summaryOf(scene), " "]) : panels.length ? productSummary(panels) : [];
   const above = summary.length ? [sentence, table.node] : [table.node, sentence];
-  const node = el("div", {className: "drawing"}, ...above, ...drawn.map(({figure}) => figure));
+  const node = el("div", {className: "drawing"}, ...above, ...plainScene(panels, answer), ...drawn.map(({figure}) => figure));
   const show = ({target}) => {
     const column = target.closest?.("[data-column]")?.dataset.column;
     for (const cell of table.node.querySelectorAll("[data-column]")) {
@@ -47,7 +48,51 @@ export function drawingOf(answer, question, resize) {
   return node;
 }
 
-function summaryOf({layers, shape, factors, names}) {
+function productSummary(panels) {
+  const summed = panels.filter(({marked}) => marked >= 0).map(({input, marked}) => [named(input), ` along axis ${marked}`]);
+  return summed.length ? ["The product is summed over ", ...listed(summed), "."] : ["Nothing is summed."];
+}
+
+/** Returns the figure of a conflict or of a product: its arrays side by side, with the marked axis of each. */
+function plainScene(panels, {conflict}) {
+  const drawn = panels.filter(({shape}) => shape.length);
+  if (!drawn.length || drawn.length !== panels.length) return [];
+  const slots = drawn.map(({shape}) => shape.map((size) => slotsOf(size)));
+  const along = (axis) => Math.max(...slots.map((own) => own.at(axis)?.length || 1));
+  const figure = el("figure", {className: `scene plain ${conflict ? "conflict" : "product"}`}), depth = Math.min(PLANES, along(-3)) - 1;
+  for (const [name, value] of Object.entries({rows: along(-2), columns: along(-1), depth, panels: drawn.length - 1})) {
+    figure.style.setProperty(`--${name}`, value);
+  }
+  const joined = drawn.map((panel, place) => {
+    const cells = new Map(), scene = {shape: panel.shape, factors: panel.shape, layers: [panel], merged: false};
+    const node = panelOf(scene, panel, slots[place], slots[place].slice(0, -2).map(([first]) => first), cells);
+    for (const [cell, {place: at}] of cells) cell.classList.toggle("marked", at.every((one, axis) => axis === panel.marked || one === 0));
+    if (panel.marked >= 0) node.querySelector("figcaption").replaceChildren(named(panel.input, panel.letter), " (", ...sizesOf(panel), ")");
+    const sign = conflict ? "and" : panel.output ? "=" : "×";
+    return el("div", {className: "joined"}, ...(place ? [el("span", {className: "sign", "aria-hidden": "true"}, sign)] : []), node);
+  });
+  figure.append(el("div", {className: "panels"}, ...joined));
+  return [figure];
+}
+
+const sizesOf = ({shape, marked}) => shape.flatMap((size, axis) =>
+  [axis ? ", " : "", axis === marked ? el("b", {className: "marked"}, size) : String(size)]);
+
+/** Returns the sentence about an input that is repeated as a whole, as tile does, or null if an axis is copied otherwise. */
+function tiledSummary({layers: [layer, ...others], groups}) {
+  if (others.length || groups.every(({length}) => length === 1)) return null;
+  let start = 0;
+  const counts = groups.map((group) => {
+    const own = layer.kinds.slice(start, start += group.length);
+    return group.reduce((product, size, place) => (own[place] ? product * size : product), 1);
+  });
+  const parts = counts.flatMap((count, axis) => (count === 1 ? [] : [`${count} times along axis ${axis}`]));
+  return [named(layer.input), parts.length ? " is repeated " : " is not repeated", ...listed(parts), "."];
+}
+
+function summaryOf({layers, shape, factors, names, groups}) {
+  const tiled = names ? null : tiledSummary({layers, groups});
+  if (tiled) return tiled;
   if (shape.includes(0)) return ["An axis of size 0 has no elements, so nothing is copied."];
   const axesByInput = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
     .map(([input, axes], place) => [named(input), place ? " " : " is copied ", along(axes, names)]);

@@ -29,7 +29,6 @@ function showForm() {
   const more = op?.link && $("docs") ? [" ", el("a", {href: `ops#${op.name}`}, "Rule and examples")] : [];
   const about = el("span", {className: "line", title: (op?.doc ?? "").replaceAll("`", "")}, ...words(op?.doc));
   $("doc").replaceChildren(about, " ", el("span", {className: "links"}, linked, ...more));
-  $("example").hidden = !op;
   $("warn").checked = question.warn.length > 0;
   showInputs();
   showFields();
@@ -145,8 +144,10 @@ async function settled(work, placed = {}) {
   try {
     await work();
   } catch (error) {
-    if (error instanceof Problem) showProblem({...error.details, ...placed});
-    else if (!signal.aborted) throw error;
+    if (error instanceof Problem) {
+      showProblem({...error.details, ...placed});
+      if (error.details.after) timer = setTimeout(ask, error.details.after * 1000);
+    } else if (!signal.aborted) throw error;
   } finally {
     if (!signal.aborted) $("answer").setAttribute("aria-busy", "false");
   }
@@ -166,7 +167,8 @@ async function send(path, {headers, ...options} = {}) {
   }
   const answer = read(text);
   if (response.ok && answer) return answer;
-  throw new Problem(answer ?? {detail: `The server returned status ${response.status} ${response.statusText}.`});
+  const after = Number(response.headers.get("Retry-After")) || 0; // seconds
+  throw new Problem({...(answer ?? {detail: `The server returned status ${response.status} ${response.statusText}.`}), after});
 }
 
 /** Returns the parsed JSON, or null if the JSON is invalid. Large integers become strings, so that they stay exact. */
@@ -290,7 +292,6 @@ async function copy() {
 
 $("form").onsubmit = (event) => event.preventDefault();
 $("add").onclick = () => changeInputs(question.inputs.length, 0, "");
-$("example").onclick = () => start(exampleHere(question.op));
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
 opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
   ops: () => listed,
@@ -336,11 +337,22 @@ async function learn(alias) {
   }
 }
 
-try {
-  listed = [COMPARE, ...(await send("v1/ops")).ops];
+/** Loads the list of ops for the form. If the service is busy, the page shows its first answer, and loads the list later. */
+async function loadOps() {
+  try {
+    listed = [COMPARE, ...(await send("v1/ops")).ops];
+  } catch (error) {
+    if (error instanceof Problem && !error.details.after) throw error;
+    setTimeout(() => loadOps().then(showForm), (error.details?.after ?? 1) * 1000);
+    return;
+  }
   for (const op of listed) ops.set(op.name, op);
   const answering = [...ops.values()].filter(({outputs = "none"}) => outputs !== "none");
-  $("frameworks").append(...answering.map(({name}) => new Option(name)));
+  $("frameworks").replaceChildren(...answering.map(({name}) => new Option(name)));
+}
+
+try {
+  await loadOps();
   await start(fromLink(location.search));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;

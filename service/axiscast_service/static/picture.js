@@ -63,8 +63,24 @@ export function scenesOf(answer, question) {
     const split = (place) => groups.flatMap((group, axis) => (group.length === 1 ? place[axis] : unravel(place[axis], group)));
     const names = outputs.find((output) => `${output.shape}` === `${shape}`)?.dims ?? (headings && spokenOf(...headings));
     const merged = groups.some(({length}) => length !== 1);
-    return {shape, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more, isOperand};
+    return {shape, groups, factors, names, layers: layers.map((layer) => layerOf(layer, split)), merged, more, isOperand};
   });
+}
+
+/** Returns a panel for each input of a conflict, or for each operand and the result of a product, or an empty list.
+ *
+ * A panel has the name, the `shape` and its `marked` axis, which conflicts or is summed. Each element is its own. */
+export function panelsOf(answer) {
+  const {rows, blamed, heads} = rowsOf(answer), isConflict = Boolean(answer.conflict);
+  if (!isConflict && !isProduct(answer)) return [];
+  const columns = isConflict ? blamed : heads.map((head) => head.startsWith("sum"));
+  return rows.map(({input, letter, output, cells}) => {
+    const own = output ? cells.filter(({size}) => size !== "" && size !== "()") : cells.filter(({axis}) => axis !== null);
+    const shape = numeric(own.map(({size}) => size)), axes = [...shape.keys()];
+    const marked = own.findIndex((cell) => columns[cells.indexOf(cell)]);
+    const at = (place) => ({index: place, copy: ""});
+    return {input, letter, shape, factors: shape, axes, kinds: axes.map(() => ""), sizes: shape, marked, at, output};
+  }).filter(({shape, output}) => output || shape.length);
 }
 
 function layerOf({input, shape, factors, axes, kinds: given}, split) {
