@@ -19,8 +19,8 @@ from .. import __version__
 from .exit_statuses import OUTPUT_FAILED, CommandFailure
 from .failures import report_failures
 
-COMMANDS = ("broadcast", "check", "compare", "ops", "run", "serve", "translate", "why")
-"""The names of the commands. The module of a command has the same name, and is imported if the command is used."""
+COMMANDS = ("why", "run", "check", "compare", "translate", "broadcast", "ops", "serve")
+"""The names of the commands, in the order of tasks. The module of a command has its name, and is imported when used."""
 
 
 class CommandGroup(click.Group):

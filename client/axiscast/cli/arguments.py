@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
 from ..messages.check_request import WarningKind
@@ -62,24 +63,17 @@ def option_name(attribute: str) -> str:
 
 
 def op_options(command: F) -> F:
-    """Add the option --op, and one option for each attribute of any op, to a command."""
-    attributes = {name for op in OPS.values() for name in op.model_fields if name != "name"}
-    for attribute in sorted(attributes, reverse=True):
-        ops = [name for name, op in OPS.items() if attribute in op.model_fields]
-        command = click.option(
-            option_name(attribute),
-            attribute,
-            metavar="VALUE",
-            help=f"Attribute of {', '.join(ops)}.",
-            shell_complete=_complete_values,
-        )(command)
+    """Add the option --op to a ShapeCommand, which also has an option for each attribute of any op."""
     return click.option(
-        "--op",
-        "op_name",
-        metavar="NAME",
-        shell_complete=complete_ops,
-        help="The op. `axiscast ops` lists all ops. Default: the rule of NumPy, or numpy.broadcast_to with --shape.",
+        "--op", "op_name", metavar="NAME", shell_complete=complete_ops, help="The op. Its options: `axiscast ops NAME`."
     )(command)
+
+
+class AttributeOption(click.Option):
+    """An option for an attribute of ops. The help of a command does not list it."""
+
+    def get_help_record(self, context: click.Context) -> None:
+        return None
 
 
 def service_options(command: F) -> F:
@@ -91,10 +85,9 @@ def service_options(command: F) -> F:
         envvar="AXISCAST_API_KEY",
         expose_value=False,
         callback=lambda context, parameter, key: context.meta.update({API_KEY: key}),
-        help="The API key for the service. Other users of this machine can see this option in the list of processes. "
-        "To hide the key, set the environment variable AXISCAST_API_KEY instead.",
+        help="The API key, or set AXISCAST_API_KEY.",
     )(command)
-    return click.option("--url", metavar="URL", help="Send the request to this service. Default: run locally.")(command)
+    return click.option("--url", metavar="URL", help="Send the request to this service.")(command)
 
 
 def client_for(url: str, **options: Any) -> Client:
@@ -119,15 +112,11 @@ _assume_option = click.option(
     multiple=True,
     metavar="NAME=SIZES",
     callback=_parse_assume_option,
-    help="The possible sizes of a name, such as N=2.. or N=1..8. May be repeated.",
+    help="The sizes of a name, such as N=1..8.",
 )
 
 _warn_option = click.option(
-    "--warn",
-    multiple=True,
-    type=click.Choice(get_args(WarningKind)),
-    help="Also print this warning. Only square is printed by default, because correct code often triggers the others. "
-    "May be repeated.",
+    "--warn", multiple=True, type=click.Choice(get_args(WarningKind)), help="Also print this warning."
 )
 
 svg_option = click.option(
@@ -149,8 +138,24 @@ def symbol_options(command: F) -> F:
 class ShapeCommand(click.Command):
     """A command whose arguments are shapes. Such a shape may begin with a minus sign, as in -1,3."""
 
+    def add_attribute_options(self) -> None:
+        """Add an option for each attribute of any op. This loads the files of all frameworks."""
+        if any(isinstance(option, AttributeOption) for option in self.params):
+            return
+        for attribute in sorted({name for op in OPS.values() for name in op.model_fields} - {"name"}):
+            option = [option_name(attribute), attribute]
+            self.params.append(AttributeOption(option, metavar="VALUE", shell_complete=_complete_values))
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the options of attributes too."""
+        self.add_attribute_options()
+        return super().shell_complete(context, incomplete)
+
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
         """Put a space before shapes such as -1,3, so that click does not parse such shapes as options."""
+        known = {name for option in self.params for name in (*option.opts, *option.secondary_opts)}
+        if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
+            self.add_attribute_options()
         return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
 
 
@@ -176,6 +181,12 @@ def op_from_options(
 
 def parse_shapes(texts: Sequence[str]) -> list[list[int | str]]:
     """Return the shapes that these arguments specify. Raises UsageError if an argument is not a shape."""
+    for text in texts:
+        words = text.split()
+        with suppress(ValueError):
+            if len(words) > 1 and all("," in word and parse_shape(word) for word in words):
+                written = " ".join(words)
+                raise click.UsageError(f"{text!r} is {len(words)} shapes: write them without quotes, as {written}")
     return [parse_shape_argument(text) for text in texts]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from ..messages import CheckAnswer, CheckRequest
@@ -17,9 +18,8 @@ def backend_for(url: str | None) -> Iterator[Any]:
     If `url` is None, the object is the library. Otherwise the object is a client of the service at this URL.
     """
     if url is None:
-        from .. import library
-
-        yield library
+        # `from .. import library` would search all public names, and so load every module of the package.
+        yield import_module("axiscast.library")
     else:
         with client_for(url) as client:
             yield client

@@ -19,7 +19,15 @@ import click
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
-from .arguments import client_for, op_from_options, op_options, option_name, service_options, validated_request
+from .arguments import (
+    ShapeCommand,
+    client_for,
+    op_from_options,
+    op_options,
+    option_name,
+    service_options,
+    validated_request,
+)
 from .backend import backend_for, run_check
 from .exit_statuses import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, color_answer
@@ -36,7 +44,7 @@ MAX_NPY_HEADER_BYTES = 4096
 """The disk space, in bytes, that is reserved for the header of a .npy file."""
 
 
-@click.command("broadcast")
+@click.command("broadcast", cls=ShapeCommand)
 @click.argument(
     "inputs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="IN.npy..."
 )

@@ -12,8 +12,7 @@ import click
 
 from ..errors import ServiceProblem
 from ..messages import CheckAnswer, CheckRequest
-from ..models.intent import FindingKind
-from ..models.report import FailOn
+from ..models.intent import FailOn, FindingKind
 from ..wire.problems import Problem
 from .arguments import (
     ShapeCommand,
@@ -34,13 +33,13 @@ from .terminal import color_answer, color_lines, write_svg
 @click.command("check", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
 @op_options
-@click.option("--dtype", help="Also print the number of bytes of each output, for a dtype such as float32.")
+@click.option("--dtype", help="Print the bytes for a dtype like float32.")
 @symbol_options
 @click.option(
     "--batch",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Check a file with one JSON request per line. Use - for stdin.",
+    help="JSON requests, one per line; - for stdin.",
 )
 @model_options
 @svg_option
@@ -65,8 +64,7 @@ def check_command(
 ) -> None:
     """Check whether shapes broadcast, and print the output shapes.
 
-    Write a shape as 8,1,6,1 or 8x1x6x1, and a scalar as (). A size may also be a name, which has the same value in all
-    shapes, a range such as 2.. or 1..8, or ? for any size.
+    Write a shape as 8,1,6,1 or 8x1x6x1, and a scalar as (). A size may be a name, a range such as 2.. or 1..8, or ?.
 
     \b
     axiscast check 8,1,6,1 7,1,5
@@ -75,16 +73,8 @@ def check_command(
     axiscast check --batch requests.jsonl
     axiscast check model.onnx
 
-    Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}. One line of JSON is printed
-    for it. If a line is invalid, {"error": ...} is printed, and the next lines are still checked.
-
-    An ONNX model is tried with three sizes of every size that it declares as dynamic. The report lists nodes that run
-    at none of them, nodes that run only at one size, nodes that combine two inputs into an accidental outer product
-    ("square"), and nodes that run only if sizes follow a rule, such as being multiples of 32.
-
-    The exit status is 0 if everything broadcasts, and 1 if it does not, or if a model has a finding as severe as
-    --fail-on. It is 2 for invalid arguments or an invalid line of a batch, and 3 if a node of a model could not be
-    checked. It is 69 if the service is unavailable, and 77 if it denies access.
+    The exit status is 0 if everything broadcasts, 1 if it does not or a model has a finding, 2 for invalid arguments,
+    3 if a node of a model was not checked, 69 if the service is unavailable, and 77 if it denies access.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
     shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, "svg": svg, **attributes}

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ..errors import UnusableModel
-from ..models.check import check_model
-from ..models.intent import FindingKind
-from ..models.report import FailOn, Report
+from ..models.intent import FailOn, FindingKind
 from .arguments import F
 from .backend import backend_for
 from .terminal import color_lines
+
+if TYPE_CHECKING:
+    from ..models.report import Report
 
 MIN_PROGRESS_CHECKS = 2000
 """The minimum number of checks for showing a progress bar. Fewer checks take less than a second."""
@@ -24,26 +24,21 @@ MIN_PROGRESS_CHECKS = 2000
 def model_options(command: F) -> F:
     """Add the command-line options for ONNX models to a command."""
     command = click.option(
-        "--fail-on",
-        type=click.Choice(get_args(FailOn)),
-        help="For models: the least severe finding for which the exit status is 1. incompatible: a node runs at no "
-        "sizes, or only at one size that the file declares as dynamic. square (default): also accidental outer "
-        "products. needs: also nodes that run only if sizes follow a rule.",
+        "--fail-on", type=click.Choice(get_args(FailOn)), help="Models: the finding with exit status 1."
     )(command)
     command = click.option(
         "--example",
         multiple=True,
         metavar="NAME=SIZE",
         callback=_parse_examples,
-        help="For models: sizes with which the model runs, such as batch=7,seq=13. They are tried first.",
+        help="Models: sizes to try first, like batch=7.",
     )(command)
     command = click.option(
         "--kinds",
         multiple=True,
         metavar="KIND",
         callback=_parse_kinds,
-        help="For models: the suspicious broadcasts to report, separated by commas: square (default), every-square, "
-        "mutual-stretch, rank-promotion. May be repeated.",
+        help="Models: kinds of findings (docs/models.md).",
     )(command)
     command = click.option(
         "--no-probe",
@@ -51,15 +46,15 @@ def model_options(command: F) -> F:
         is_flag=True,
         flag_value=False,
         default=True,
-        help="For models: do not check the nodes with numbers in place of dynamic sizes.",
+        help="Models: try no numbers for dynamic sizes.",
     )(command)
     command = click.option(
         "--format",
         "output_format",
         type=click.Choice(["text", "json", "github", "sarif"]),
-        help="For models: the format of the report. Default: text.",
+        help="Models: the format of the report.",
     )(command)
-    return click.option("--all", "all_nodes", is_flag=True, help="For models: list each node that broadcasts.")(command)
+    return click.option("--all", "all_nodes", is_flag=True, help="Models: list each node that broadcasts.")(command)
 
 
 def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, int]:
@@ -96,6 +91,10 @@ def report_models(
     fail_on: FailOn | None,
 ) -> int:
     """Check models, print the reports, and return the exit status."""
+    from ..errors import UnusableModel
+    from ..models.check import check_model
+    from ..models.report import Report
+
     statuses = []
     reports = []
     with backend_for(url) as backend:

@@ -31,7 +31,6 @@ from .terminal import color_lines, write_svg
 @op_options
 @click.option(
     "--to",
-    required=True,
     metavar="NAME",
     shell_complete=complete_ops,
     help="The op to translate to, or a framework such as torch, to choose its op with the fewest steps. `axiscast ops` "
@@ -42,7 +41,7 @@ from .terminal import color_lines, write_svg
 def translate_command(
     shapes: Sequence[str],
     op_name: str | None,
-    to: str,
+    to: str | None,
     svg: Path | None,
     url: str | None,
     as_json: bool,
@@ -57,6 +56,8 @@ def translate_command(
 
     The exit status is 1 if the shapes do not broadcast, or if the other op can't express the operation.
     """
+    if to is None:
+        raise click.UsageError("--to is missing: name the other op or its framework, for example --to torch")
     fields = {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "to": to}
     from ..translation.translate import target_ops
 

@@ -19,6 +19,8 @@ FindingKind = Literal["square", "every-square", "mutual-stretch", "rank-promotio
 square: an outer product that is not intended. every-square: any outer product. mutual-stretch: two operands, each of
 which expands the other. rank-promotion: operands with different ranks.
 """
+FailOn = Literal["incompatible", "square", "needs"]
+"""The severity levels, from the most to the least severe. Each level includes the kinds of all more severe levels."""
 AxisOrigin = Literal["", "index", "unsqueeze", "reduction"]
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from .display import printable
 from .finding import SUSPICIOUS, Finding, FindingVerdict, ReportKind
 from .formats.finding_message import describe_finding
 from .formats.terminal import block
+from .intent import FailOn
 
 __all__ = ["Report"]
 
-FailOn = Literal["incompatible", "square", "needs"]
-"""The severity levels, from the most to the least severe. Each level includes the kinds of all more severe levels."""
 _LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {
     "incompatible": ("incompatible", "pinned"),
     "square": (*SUSPICIOUS, "contradicted"),
