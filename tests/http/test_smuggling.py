@@ -102,7 +102,6 @@ def by_core(data: bytes, cuts: list[int]) -> tuple[Requests, bool]:
                     elif isinstance(event, BodyData):
                         body += event.data
                     elif isinstance(event, EndOfRequest):
-                        assert parser.head is not None
                         found.append((*parser.head.line()[:2], body))
                         parser.next_request()
                 piece = b""

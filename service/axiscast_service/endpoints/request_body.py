@@ -8,8 +8,7 @@ from axiscast.wire.prescan import Buffer, ReserveMemory, no_limit
 from axiscast.wire.problems import Problem
 
 from ..http.hooks import BODY_READ_BYTES
-from ..http.protocol import MAX_BUFFERED_BODY_BYTES
-from ..http.upload import EXTENSION, ReceiveInto, borrow, new_buffer
+from ..http.upload import EXTENSION, MAX_BUFFERED_BODY_BYTES, ReceiveInto, borrow, new_buffer
 from ..runtime.budget import FREE_BYTES, MemoryReservation
 
 TRANSIT_BYTES = MAX_BUFFERED_BODY_BYTES + BODY_READ_BYTES

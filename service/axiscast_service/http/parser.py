@@ -78,7 +78,7 @@ class Parser:
 
     def __init__(self) -> None:
         self.phase: Phase = "head"
-        self.head: RequestHead | None = None
+        self.head = RequestHead(b"", 0)
         """The header block of the current request or, between requests, of the previous request."""
         self.rest = b""
         """The received bytes that are not yet parsed: a part of a line, or data after the request."""
@@ -87,6 +87,11 @@ class Parser:
         self.due = 0
         """The number of bytes of the current body or chunk that have not arrived."""
         self._small_chunks = SMALL_CHUNKS  # the number of further chunks that may be small
+
+    @property
+    def is_between_requests(self) -> bool:
+        """Whether no data of the next request has arrived."""
+        return self.phase == "head" and not self.rest
 
     def feed(self, data: bytes) -> list[Event]:
         """Parse the bytes in `rest` and then `data`, and return the events.

@@ -26,9 +26,7 @@ from .rates import Rates
 from .receiver import Receiver
 from .request_cycle import RequestCycle, expects_continue, response_head
 from .timeouts import Timeouts
-
-MAX_BUFFERED_BODY_BYTES = 64 * 2**10
-"""The maximum size, in bytes, of a body that is received completely before the application receives the request."""
+from .upload import MAX_BUFFERED_BODY_BYTES
 
 
 class HTTPProtocol(asyncio.BufferedProtocol):
@@ -58,8 +56,6 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         """Whether the service is shutting down."""
         self.drops_rest = False
         """Whether further data is dropped, because the connection is closed after the current response."""
-
-    # --- start and end
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.peers = ConnectionAddresses(transport)
@@ -96,8 +92,6 @@ class HTTPProtocol(asyncio.BufferedProtocol):
             self.cycle.keep_alive = False
         elif not self.closing.has_begun:
             self.timeouts.close_after_grace()
-
-    # --- receiving
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self.receiver.upload is not None:
@@ -146,7 +140,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
             self.loop.call_soon(self._end, self.cycle)
         return self.scheduled or self.cycle is not None or (self.flow.is_writing_paused and bool(self.parser.rest))
 
-    def _end(self, cycle: RequestCycle) -> None:
+    def _end(self, cycle: RequestCycle | None) -> None:
         """Close the connection, unless the response to this request has been sent in the meantime."""
         if self.cycle is cycle:
             self.flow.transport.close()
@@ -172,13 +166,15 @@ class HTTPProtocol(asyncio.BufferedProtocol):
 
     def answer_fast(self) -> bytes | None:
         """Return the response of the fast path to the next request, or None (see scheduler.py)."""
-        if self.fast_path is None or not self.scheduled or self.flow.is_writing_paused or self.closing.has_begun:
-            return None
-        found = self.fast_path.answer(self.parser.rest, self.server_state.default_headers, self.peers.client)
-        if found is None:
+        if not self.scheduled or self.closing.has_begun or (found := self._find_fast(self.parser.rest)) is None:
             return None
         self.parser.drop(found[1])
         return found[0]
+
+    def _find_fast(self, data: bytes) -> tuple[bytes, int] | None:
+        if self.fast_path is None or self.flow.is_writing_paused:
+            return None
+        return self.fast_path.answer(data, self.server_state.default_headers, self.peers.client)
 
     def send_fast(self, response: bytes) -> None:
         """Send the response of `answer_fast` (see scheduler.py)."""
@@ -206,10 +202,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         if self.cycle is not None and not self.parser.is_behind:
             self.cycle.wake()  # the application may be waiting for the rest of the body
         if self.client_half_closed and not self.closing.has_begun and not self.parser.is_behind:
-            if self.cycle is None:
-                self.flow.transport.close()
-            else:
-                self.loop.call_soon(self._end, self.cycle)
+            self.loop.call_soon(self._end, self.cycle)
 
     def _feed(self, data: bytes) -> None:
         """Parse unparsed data and then this data, up to the end of the current request."""
@@ -225,7 +218,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         if self.parser.is_behind and not self.closing.has_begun:
             self.flow.pause_reading()
             self.loop.call_soon(self._read_rest)  # after the events of other connections
-        if self.cycle is None and not self.closing.has_begun and not self.scheduled:
+        if self._awaits_turn():
             self._wait_for_client()
             self.flow.resume_reading()
 
@@ -242,9 +235,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         elif isinstance(event, RequestHead):
             self.rates.begin_request()
             if event.is_https and not self.flow.is_encrypted:
-                detail = (
-                    "the target is an https URL, but this connection has no TLS: send the path, or connect with TLS"
-                )
+                detail = "the target is an https URL, but this connection has no TLS: send only the path"
                 self.refuse(Problem("misdirected-request", detail))  # RFC 9110, 7.4 requires this
             elif event.length != 0 and ((event.length or 0) > MAX_BUFFERED_BODY_BYTES or expects_continue(event)):
                 self._start_application(body_complete=False)
@@ -255,12 +246,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
 
     def _answer_completed_fast(self) -> bool:
         """Use the fast path for a short request that arrived in parts. Return whether the fast path has responded."""
-        head = self.parser.head
-        if self.fast_path is None or head is None or self.flow.is_writing_paused:
-            return False
-        found = self.fast_path.answer(
-            head.data + self.receiver.body, self.server_state.default_headers, self.peers.client
-        )
+        found = self._find_fast(self.parser.head.data + self.receiver.body)
         if found is None:
             return False
         self.receiver.release()
@@ -271,14 +257,12 @@ class HTTPProtocol(asyncio.BufferedProtocol):
 
     def _start_application(self, body_complete: bool) -> None:
         """Pass the current request to the application."""
-        head = self.parser.head
-        assert head is not None
         body = bytes(self.receiver.body)
         self.receiver.release()
         if is_closed(self.flow.socket):
             self.closing.cut("silent")
             return
-        self.cycle = RequestCycle(self, head, body, body_complete)
+        self.cycle = RequestCycle(self, self.parser.head, body, body_complete)
         if body_complete:
             self.place.leave()
         else:
@@ -321,8 +305,6 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         except Problem as problem:
             self.refuse(problem)
 
-    # --- responding
-
     def responded(self, cycle: RequestCycle) -> None:
         """Continue with the next request, or close, after the application has responded."""
         if self.cycle is not cycle:
@@ -363,8 +345,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self.flow.resume_writing()
         self.rates.took_most()
-        waits = self.cycle is None and not self.scheduled and not self.closing.has_begun
-        if waits and self.parser.phase == "head" and self.parser.rest:
+        if self._awaits_turn() and self.parser.phase == "head" and self.parser.rest:
             self._schedule(pipelined=True)
 
     def refuse(self, problem: Problem) -> None:
@@ -377,8 +358,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
                 return
         self.hooks.refused(problem.code)
         self.hooks.problem_sent(problem.code)
-        head = self.parser.head
-        data = self.parser.rest if head is None or self.parser.phase == "head" else head.data
+        data = self.parser.rest if self.parser.phase == "head" else self.parser.head.data
         request_id = None if cycle is None else cycle.scope["state"].get("request_id")
         status, fields, body = self.hooks.refusal(problem, data, self.peers.client, request_id)
         named = [field for field in fields if field[0].lower() != b"connection"]
@@ -401,20 +381,17 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         else:
             self.closing.close()
 
-    # --- state
-
     def awaits_request(self) -> bool:
         """Return whether the connection is waiting for its first request, or for the rest of a request."""
         if self.closing.has_begun or self.scheduled:
             return False
         if self.cycle is not None:
             return not self.cycle.body_complete
-        return not (self.has_responded and self._is_between_requests())
+        return not (self.has_responded and self.parser.is_between_requests)
 
     def is_idle(self) -> bool:
         """Return whether no data of a new request has arrived since the last response."""
-        waits = self.cycle is None and not self.scheduled and not self.closing.has_begun
-        return waits and self._is_between_requests()
+        return self._awaits_turn() and self.parser.is_between_requests
 
-    def _is_between_requests(self) -> bool:
-        return self.parser.phase == "head" and not self.parser.rest
+    def _awaits_turn(self) -> bool:
+        return self.cycle is None and not self.scheduled and not self.closing.has_begun

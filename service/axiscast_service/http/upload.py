@@ -15,6 +15,8 @@ from axiscast.wire.problems import Problem
 
 from ..runtime.budget import BufferCache
 
+MAX_BUFFERED_BODY_BYTES = 64 * 2**10
+"""The maximum size, in bytes, of a body that is received completely before the application receives the request."""
 LONG_BYTES = 2**18
 """The size, in bytes, above which a body is received without copying."""
 WINDOW_BYTES = 2**21
