@@ -90,9 +90,9 @@ def _square_warning(
     for field, change in {"hint": fix, "all_pairs": meant}.items():
         if change is not None:
             hint = hint_to_dict(reshape_candidate(op, change.inputs, change.input), shapes, change.output)
-            warning[field] = {**hint, "message": fix_text(hint, shapes)}
+            warning[field] = {**hint, "message": fix_text(hint)}
     meeting = _meeting(found, shapes, alignment, outputs)
-    warning["message"] = square_text(meeting, shapes, warning.get("hint"), warning.get("all_pairs"))
+    warning["message"] = square_text(meeting, warning.get("hint"), warning.get("all_pairs"))
     return warning
 
 

@@ -215,7 +215,7 @@ def _message(
         text = conflict_text(found, names) if isinstance(found, Conflict) else answer["message"]
         about = diagnosis.about if diagnosis.op is not None and diagnosis.op.target else ""
         return " ".join(filter(None, (start, text, about, _class_labels(expression))))
-    changes = [change_text(own[0], answer["inputs"], each) for each in _same_change(expression, names, answer, own[0])]
+    changes = [change_text(own[0], each) for each in _same_change(expression, names, answer, own[0])]
     fixes = [f"{capitalized(changes[0])}.", *(f"Also {change}." for change in changes[1:])]
     return f"{start} {' '.join(fixes)} {_class_labels(expression)}".rstrip()
 

@@ -42,6 +42,9 @@ class Hint(AnswerModel):
     axes: TupleOf[int] = Field(default=(), description="For `swap-axes`: the two axes of the input.")
     shape: TupleOf[int | str] | None = Field(default=None, description="The new shape of the input.")
     attributes: dict[str, Any] | None = Field(default=None, description="The new values of the attributes.")
+    suffix: str | None = Field(
+        default=None, description="The code that makes the change if it is written after the input, as in NumPy."
+    )
     output: TupleOf[int | str] | None = Field(
         default=None, description="The shape of the output of the changed request, or of the result of a product."
     )

@@ -9,22 +9,21 @@ from ..ops import op_class
 from ..wire.shapes import format_shape
 from .names import UNNAMED, Names
 
-Shapes = Sequence[Sequence[int | str]]
 HintFields = Mapping[str, Any]
 """The fields of messages.Hint as plain values, without `message`."""
 
 
-def hint_text(hint: HintFields, shapes: Shapes, names: Names = UNNAMED) -> str:
-    """Return a hint for a request with these shapes: the change, and its outcome."""
+def hint_text(hint: HintFields, names: Names = UNNAMED) -> str:
+    """Return a hint: the change, and its outcome."""
     kind = op_class(hint["request"]["op"]["name"])
     if kind is None or kind.has_common_output_axes:
-        return f"{change_text(hint, shapes, names)}: the shapes then fit"
-    return f"{change_text(hint, shapes, names)}: the result is {format_shape(hint['output'])}"
+        return f"{change_text(hint, names)}: the shapes then fit"
+    return f"{change_text(hint, names)}: the result is {format_shape(hint['output'])}"
 
 
-def change_text(hint: HintFields, shapes: Shapes, names: Names = UNNAMED) -> str:
-    """Return the change to a request with these shapes, as a clause that begins with a verb."""
-    return _CHANGES[hint["code"]](hint, shapes, names)
+def change_text(hint: HintFields, names: Names = UNNAMED) -> str:
+    """Return the change, as a clause that begins with a verb."""
+    return _CHANGES[hint["code"]](hint, names)
 
 
 def reshape_code(old: Sequence[int | str], new: Sequence[int | str]) -> str:
@@ -66,37 +65,36 @@ def _own_axes(longer: Sequence[int | str], shorter: Sequence[int | str]) -> list
     return [] if rest else own
 
 
-def _reshape(hint: HintFields, shapes: Shapes, names: Names) -> str:
+def _reshape(hint: HintFields, names: Names) -> str:
     number, shape = hint["input"], hint["shape"]
-    code = f"{names.code(number)}{reshape_code(shapes[number], shape)}"
-    return f"reshape {names.input(number)} to {format_shape(shape)}, {code}"
+    return f"reshape {names.input(number)} to {format_shape(shape)}, {names.code(number)}{hint.get('suffix', '')}"
 
 
-def _all_pairs(hint: HintFields, shapes: Shapes, names: Names) -> str:
-    return f"to combine all pairs of rows, {_reshape(hint, shapes, names)}"
+def _all_pairs(hint: HintFields, names: Names) -> str:
+    return f"to combine all pairs of rows, {_reshape(hint, names)}"
 
 
-def _transpose(hint: HintFields, shapes: Shapes, names: Names) -> str:
+def _transpose(hint: HintFields, names: Names) -> str:
     numbers = hint.get("inputs") or [hint["input"]]
     new = hint["request"]["inputs"]
     return f"transpose {' and '.join(f'{names.input(number)} to {format_shape(new[number])}' for number in numbers)}"
 
 
-def _swap_axes(hint: HintFields, shapes: Shapes, names: Names) -> str:
+def _swap_axes(hint: HintFields, names: Names) -> str:
     one, other = hint["axes"]
     return f"swap axes {one} and {other} of {names.input(hint['input'])}"
 
 
-def _exchange(hint: HintFields, shapes: Shapes, names: Names) -> str:
+def _exchange(hint: HintFields, names: Names) -> str:
     one, other = hint["inputs"]
     return f"exchange {names.input(one)} and {names.input(other)}"
 
 
-def _attributes(hint: HintFields, shapes: Shapes, names: Names) -> str:
+def _attributes(hint: HintFields, names: Names) -> str:
     return f"write {_assignments(hint['attributes'])}"
 
 
-def _other_op(hint: HintFields, shapes: Shapes, names: Names) -> str:
+def _other_op(hint: HintFields, names: Names) -> str:
     op = hint["request"]["op"]
     return f"use {op['name']} with {_assignments({name: value for name, value in op.items() if name != 'name'})}"
 
@@ -108,7 +106,7 @@ def _assignments(attributes: Mapping[str, Any]) -> str:
     )
 
 
-_CHANGES: dict[str, Callable[[HintFields, Shapes, Names], str]] = {
+_CHANGES: dict[str, Callable[[HintFields, Names], str]] = {
     "reshape": _reshape,
     "all-pairs": _all_pairs,
     "transpose": _transpose,

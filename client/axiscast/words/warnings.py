@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from ..wire.shapes import format_shape
-from .hints import HintFields, Shapes, reshape_code
+from .hints import HintFields
 from .names import capitalized
 
 
@@ -15,7 +15,7 @@ class Meeting(NamedTuple):
     """Two inputs that expand each other."""
 
     inputs: Sequence[int]
-    shapes: Shapes
+    shapes: Sequence[Sequence[int | str]]
     output: Sequence[int | str]
     """The shape to which the two inputs broadcast together."""
     axes: Sequence[int]
@@ -24,17 +24,17 @@ class Meeting(NamedTuple):
     """Whether the request has no other inputs."""
 
 
-def square_text(meeting: Meeting, shapes: Shapes, fix: HintFields | None, all_pairs: HintFields | None) -> str:
+def square_text(meeting: Meeting, fix: HintFields | None, all_pairs: HintFields | None) -> str:
     """Return the warning about an accidental outer product, with the fix and the change that forms all pairs."""
-    remedy = "give all inputs the same axes" if fix is None else f"write {_changed_input(fix, shapes)}"
-    pairs = "" if all_pairs is None else f" If you want all pairs, write {_changed_input(all_pairs, shapes)}."
+    remedy = "give all inputs the same axes" if fix is None else f"write {_changed_input(fix)}"
+    pairs = "" if all_pairs is None else f" If you want all pairs, write {_changed_input(all_pairs)}."
     return f"{_meeting_text(meeting)} To combine them element by element, {remedy}.{pairs}"
 
 
-def fix_text(fix: HintFields, shapes: Shapes) -> str:
+def fix_text(fix: HintFields) -> str:
     """Return the hint that combines two inputs element by element, or forms all pairs without a warning."""
     shape, output = format_shape(fix["shape"]), format_shape(fix["output"])
-    return f"write {_changed_input(fix, shapes)}, of shape {shape}: the output is {output}"
+    return f"write {_changed_input(fix)}, of shape {shape}: the output is {output}"
 
 
 def mutual_stretch_text(meeting: Meeting) -> str:
@@ -80,6 +80,5 @@ def _meeting_text(meeting: Meeting) -> str:
     return f"{one} with {other} broadcasts to {format_shape(meeting.output)}: {pairs}."
 
 
-def _changed_input(change: HintFields, shapes: Shapes) -> str:
-    number = change["input"]
-    return f"input {number} as `{input_letter(number)}{reshape_code(shapes[number], change['shape'])}`"
+def _changed_input(change: HintFields) -> str:
+    return f"input {change['input']} as `{input_letter(change['input'])}{change['suffix']}`"

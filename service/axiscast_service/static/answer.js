@@ -2,7 +2,7 @@
 
 import {el, tuple, words} from "./elements.js";
 import {isProduct, letterOf} from "./picture.js";
-import {questionWithOp, commonShapeOf, comparisonOf, hinted, queryOf, questionOf, sizesOf} from "./question.js";
+import {questionWithOp, comparisonOf, hinted, queryOf, questionOf, sizesOf} from "./question.js";
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}, ...content);
@@ -11,18 +11,16 @@ const reachedBy = ({shape, outputs = shape ? [{shape}] : []}) => [...new Set(out
 const MOST_CONDITION = 48; // the maximum number of characters of a condition in the headline
 const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
 
-/** Returns a message of the service with the names of inputs on the page: a instead of input 0. */
-const lettered = (text) => text
-  .replace(/\binputs (\d+) and (\d+)\b/gi, (_, one, other) => `${letterOf(Number(one))} and ${letterOf(Number(other))}`)
-  .replace(/\binput (\d+)\b/gi, (_, input) => letterOf(Number(input)));
-const RESHAPE = /^reshape input (\d+) to (\([^)]*\)), x(\[[^\]]*\]): the shapes then fit$/;
+/** Returns the text of a hint. If the hint changes the shape of one input, the text is the code, its shape and the output. */
+function textOf({input, suffix, shape, output, message}) {
+  return suffix ? `\`${letterOf(input)}${suffix}\` has shape ${tuple(shape)}: the output is ${tuple(output)}` : message;
+}
 
-/** Returns the text of a hint. The text of a new axis contains the shape of the output, if the page knows it. */
-function textOf({message, request}, product) {
-  const [, input, shape, index] = RESHAPE.exec(message) ?? [];
-  if (!index) return lettered(message);
-  const reached = product ? null : commonShapeOf(request), outcome = reached ? `the output is ${tuple(reached)}` : "the shapes then fit";
-  return `\`${letterOf(Number(input))}${index}\` has shape ${shape}: ${outcome}`;
+/** Returns the text of a conflict. If two or more inputs conflict on an output axis, the text states their sizes. */
+function conflictText({axis, inputs = [], sizes = [], message}) {
+  if (axis === undefined || inputs.length < 2) return message;
+  const sides = inputs.map((input, side) => `${input === null ? "the target" : letterOf(input)} has size ${sizes[side]}`);
+  return `On output axis ${axis}, ${sides.slice(0, -1).join(", ")} but ${sides.at(-1)}.`;
 }
 
 /** Returns the assumed sizes as comparisons: `N=2..` as `N >= 2`, and `N=2..8` as `2 <= N <= 8`. */
@@ -33,8 +31,8 @@ const bounds = (assume) => assume.replace(/(\w+)=(\d*)\.\.(\d*)/g, (_, name, lea
 export function verdictOf(answer, {values: {assume}}) {
   const {compatible, conditions = [], conflict, warnings} = answer;
   const shapes = reachedBy(answer), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
-  if (compatible === false) return ["no", "✗ Does not broadcast", ...words(lettered(conflict.message))];
-  if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(lettered(square.message))];
+  if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflictText(conflict))];
+  if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(square.message)];
   const only = `only if ${conditions.map(({message}) => message).join(", and ")}`, given = assume ? words(`Assumed: \`${bounds(assume)}\``) : [];
   if (compatible === null && only.length > MOST_CONDITION) return ["maybe", `Broadcasts${reached} for some sizes`, `O${only.slice(1)}. `, ...given];
   if (compatible === null) return ["maybe", `Broadcasts${reached} ${only}`, ...given];
@@ -46,7 +44,7 @@ export function fixesOf(answer, question) {
   const {conflict, hints: matching = [], warnings = []} = answer;
   const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
-    const next = hinted(hint, question), said = textOf(hint, isProduct(answer)), text = el("span", {}, ...words(said));
+    const next = hinted(hint, question), said = textOf(hint), text = el("span", {}, ...words(said));
     const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${said.replaceAll("`", "")}`}, "Apply");
     return apply ? [text, apply] : [text];
   }));
@@ -55,7 +53,7 @@ export function fixesOf(answer, question) {
 /** Returns the elements below the drawing: symbolic sizes, warnings, outputs, broadcast inputs and a link to the comparison. */
 export function detailsOf({outputs = [], broadcast_inputs: inputs = [], axis_sizes: sizes = [], warnings = []}, question) {
   const others = linkTo(comparisonOf(question, outputs), "Compare all frameworks");
-  const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(lettered(message)));
+  const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
   return [
     ...list("condition", "Symbolic sizes", sizes.map(({axis, message}) => [`output axis ${axis} has size ${message}`])),
     ...list("warning", "Warnings", messages),
@@ -146,7 +144,7 @@ const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : 
 function verdictCell(answer, kept) {
   const {compatible, conditions = [], conflict, warnings = []} = answer;
   const reached = reachedBy(answer), codes = warnings.map(({code}) => help("span", ` ${code}`));
-  if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(lettered(conflict.message)), ...codes];
+  if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(conflictText(conflict)), ...codes];
   const label = isProduct(answer) ? "matrix product " : "";
   if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", copiesOf(answer) + kept), ...codes];
   return [el("span", {className: "maybe"}, label + reached), ...conditions.map(({message}) => help("p", `if ${message}`)), ...codes];

@@ -89,15 +89,6 @@ export function hinted({request}, {values: {dtype, assume}, warn}) {
   return {...next, values: {...next.values, dtype, assume}, warn};
 }
 
-/** Returns the common shape of the inputs of a request, if the op has no attributes and is no product. Otherwise, null. */
-export function commonShapeOf({op, inputs} = {}) {
-  const hasAttributes = Object.keys(attributesOf(op?.name)).some((name) => name !== "name");
-  if (!op || hasAttributes || !/^(1|as many)/.test(ops.get(op.name)?.outputs)) return null;
-  const rank = Math.max(...inputs.map(({length}) => length));
-  const sizes = [...Array(rank).keys()].map((axis) => new Set(inputs.map((shape) => shape.at(axis - rank) ?? 1).filter((size) => size !== 1)));
-  return sizes.every(({size}) => size < 2) ? sizes.map((axis) => [...axis][0] ?? 1) : null;
-}
-
 /** Returns the page title for a question. */
 export function titleOf({op, inputs}) {
   const shapes = inputs.map(sizesOf);

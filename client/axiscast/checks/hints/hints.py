@@ -16,7 +16,7 @@ from ...plan.plan import Plan, Shape
 from ...plan.resolution import has_integer_mismatch, try_resolve
 from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
-from ...words.hints import hint_text
+from ...words.hints import hint_text, reshape_code
 from .equation_hints import Candidate, Try, changed_attributes, equation_candidates, reshape_candidate
 
 if TYPE_CHECKING:
@@ -147,7 +147,9 @@ def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[i
         plain_op["name"] = found.op.alias
     request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
     hint = {"code": found.code, **found.facts, "output": list(output), "request": request}
-    return {**hint, "message": hint_text(hint, shapes)}
+    if (number := found.facts.get("input")) is not None and (suffix := reshape_code(shapes[number], hint["shape"])):
+        hint["suffix"] = suffix
+    return {**hint, "message": hint_text(hint)}
 
 
 def _candidates(

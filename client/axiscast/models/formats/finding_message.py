@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...messages.facts import Hint, Warned
 from ...wire.shapes import format_shape
 from ...words.conditions import condition_text
-from ...words.hints import hint_text, reshape_code
+from ...words.hints import hint_text
 from ...words.names import Names, capitalized
 from ...words.warnings import all_pairs_text
 from ..display import printable
@@ -180,21 +180,15 @@ def _unchecked(finding: Finding) -> str:
 
 def _hint_text(finding: Finding, hint: Hint) -> str:
     """Return a hint as a sentence with the names of the operands, as code if only one operand changes."""
-    code = _changed_code(finding, hint)
-    if code:
-        return f"Write {code}."
-    shapes = [operand.shape or () for operand in finding.operands if operand.role != "target"]
-    return f"{capitalized(hint_text(hint.model_dump(mode='json'), shapes, names_of(finding)))}."
+    if hint.suffix:
+        return f"Write {_changed_code(finding, hint)}."
+    return f"{capitalized(hint_text(hint.model_dump(mode='json'), names_of(finding)))}."
 
 
 def _changed_code(finding: Finding, hint: Hint) -> str:
-    """Return the operation with a changed operand as code, or "" if no short code for the change exists."""
+    """Return the operation as code in which one operand is changed."""
     inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
-    if hint.input is None or hint.shape is None:
-        return ""
-    changed = inputs[hint.input]
-    code = reshape_code(finding.operands[changed].shape or (), hint.shape)
-    return code and operation_code(finding, {changed: code}, ())
+    return operation_code(finding, {inputs[hint.input or 0]: hint.suffix or ""}, ())
 
 
 def _square(finding: Finding) -> str:
