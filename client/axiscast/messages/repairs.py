@@ -282,8 +282,10 @@ def _size(value: Any) -> Any:
 
 
 def _sizes(value: Any) -> list[Any]:
-    """Return the shape in a string, a number, a list of sizes or a tensor."""
+    """Return the shape in a string, a number, a list of sizes or a tensor. Raises ValueError for other maps."""
     if isinstance(value, dict):
+        if "shape" not in value:
+            raise ValueError(value)
         value = value["shape"]
     if isinstance(value, str):
         return parse_shape(value)
