@@ -16,9 +16,6 @@ TESTED_RELEASES = "0.36 to 0.54"
 STATE = ("connections", "default_headers", "tasks", "total_requests")
 """The required attributes of `server_state`, which uvicorn passes to each connection. On shutdown, uvicorn calls the
 method `shutdown` of all `connections`, waits until this set is empty, and cancels the remaining `tasks`."""
-CONFIG = ("loaded_app", "timeout_keep_alive")
-"""The required attributes of `config`, which uvicorn passes to each connection after calling `load`."""
-
 ConnectionT = TypeVar("ConnectionT")
 
 
