@@ -30,18 +30,12 @@ def axes_of_outputs(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) ->
         has_input_axes = output.merges is None and output.input_shape == shapes[output.input]
         sources = {axis: source for source, axis in enumerate(output.output_axes)} if has_input_axes else {}
         bounds = window or [(0, size) for size in output.shape]
-        unchanged = {*sources} - {*output.broadcast_axes}
-        yield (
-            output.input,
-            [
-                ResultAxis(
-                    sources.get(axis),
-                    names[number][axis] if names else f"dim_{axis}",
-                    slice(*bounds[axis]) if axis in unchanged else None,
-                )
-                for axis in range(len(output.shape))
-            ],
-        )
+        axes = []
+        for axis in range(len(output.shape)):
+            name = names[number][axis] if names else f"dim_{axis}"
+            is_unchanged = axis in sources and axis not in output.broadcast_axes
+            axes.append(ResultAxis(sources.get(axis), name, slice(*bounds[axis]) if is_unchanged else None))
+        yield output.input, axes
 
 
 def axes_of_gradients(op: Op, shapes: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, list[ResultAxis]]]:

@@ -115,10 +115,13 @@ def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, 
     These arrays contain the verdict on each row, and the shapes after broadcasting. The exact rank of these shapes is
     unknown, but limited. If the op is unknown, the response may have no `shape`.
     """
-    rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
+    columns = [*inputs, *targets.values()]
+    rows = len(columns[0]) if columns else 0
     whole_op = known_op(op, {name: (0,) * column.shape[1] for name, column in targets.items()})
-    compatible, conflict_axis = (ExpectedTensor(dtype, (rows,), False) for dtype in ("bool", "int64"))
-    fixed = {"compatible": [compatible], "conflict_axis": [conflict_axis]}
+    fixed = {
+        "compatible": [ExpectedTensor("bool", (rows,), False)],
+        "conflict_axis": [ExpectedTensor("int64", (rows,), False)],
+    }
     if whole_op is None:
         return fixed | {"shape": None, "broadcast_inputs": None}
     max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])

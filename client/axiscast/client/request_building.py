@@ -1,4 +1,4 @@
-"""Request building: one function per client method, which returns the method's Call. This module performs no IO."""
+"""Request building: one function per client method, which returns the Call of the method, without IO."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgpack
 from pydantic import BaseModel
 
 from ..arrays.array_libraries import Like, may_overlap
+from ..arrays.computation import compute_broadcast
 from ..arrays.tensor_arguments import ResultOptions, broadcast_arguments, read_backprop, read_broadcast
 from ..drawing.answer_lists import BatchAnswers, Comparisons
 from ..drawing.picture import Picture
@@ -24,7 +26,7 @@ from ..messages import (
     TranslateRequest,
     arguments,
 )
-from ..messages.arguments import NUMPY_OP, OpLike, plain_op, resolve_op
+from ..messages.arguments import NUMPY_OP, OpLike, known_op, plain_op, resolve_op
 from ..messages.base import drawn_by
 from ..messages.catalogue import Catalogue
 from ..messages.notation import MapNotation, PythonNotation
@@ -41,13 +43,14 @@ from ..messages.value_arguments import (
 )
 from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, numpy, op_class
+from ..wire.dtypes import UnknownDtype
 from ..wire.problems import Problem
+from ..wire.tensors import Array, distinct_elements, msgpack_parts, replicated_axes
+from .attempt import MAX_SENT_CHUNK_BYTES
 from .call import Call
 from .expected_response import check_consistency, expected_columns, expected_gradients, expected_outputs
-from .request_body import pack, tensor_body
 from .response_reading import model_reader
 from .tensor_reader import Arrays, TensorReader
-from .window_request import WINDOW_OP, window_views
 
 if TYPE_CHECKING:
     from ..messages import Comparison, OpEntry, ProblemDetails
@@ -55,6 +58,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_MESSAGE_SHAPES = 32
 """The maximum number of shapes that are read from an error message."""
+WINDOW_OP = numpy.broadcast_arrays()
+"""The op of the request. Its inputs are the windows of the outputs, so it returns them unchanged."""
 
 
 # --- shapes ----------------------------------------------------------------------------------------
@@ -280,3 +285,58 @@ def backprop(
 def _op_problem_finder(op: Any) -> Callable[[], Problem | None]:
     """Return a function that validates an op, and returns a Problem or None."""
     return partial(find_problem, CheckRequest, {"op": op, "inputs": []}, PythonNotation())
+
+
+# --- bodies ----------------------------------------------------------------------------------------
+
+
+def window_views(op: OpLike, arrays: Sequence[Array], window: Sequence[Any]) -> list[Array] | None:
+    """Return the window of each output as a view of its input: the inputs of WINDOW_OP.
+
+    Return None if the request must contain the whole arrays: the views have as many distinct elements as the arrays,
+    this version does not know the op, WINDOW_OP does not accept the rank, or the service will report an error.
+    """
+    if known_op(op) is None or len(window) > WINDOW_OP.max_rank:
+        return None
+    try:
+        views = compute_broadcast(op, arrays, ResultOptions("strided", window))
+    except Problem:
+        return None
+    return views if _nbytes(views) < _nbytes(arrays) else None
+
+
+def _nbytes(arrays: Sequence[Array]) -> int:
+    """Return the number of bytes in a request that contains these arrays."""
+    return sum(distinct_elements(array)[0].nbytes for array in arrays)
+
+
+def pack(value: Any) -> bytes:
+    """Return the MessagePack encoding of a plain value.
+
+    Raises InvalidRequest if a string can't be encoded in UTF-8.
+    """
+    try:
+        return bytes(msgpack.packb(value))
+    except UnicodeEncodeError as error:
+        detail = f"{error.object[:60]!a} contains half a surrogate pair, which UTF-8 can't encode"
+        raise InvalidRequest(Problem("invalid-request", detail).document()) from None
+    except (TypeError, OverflowError) as error:
+        raise TypeError(f"an argument contains a value that can't be sent: {error}") from None
+
+
+def tensor_body(fields: Mapping[str, Any], name: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
+    """Return the parts of a request body, which is a MessagePack map with the small fields and a list of tensors.
+
+    `name` is the field that contains the list of tensors. The data of large arrays is sent without being copied.
+    """
+    packed = pack({**fields, name: [None] * len(arrays)})
+    # The encoded None values are removed from the end, and the tensors take their place.
+    parts: list[bytes | memoryview] = [packed[: len(packed) - len(arrays)]]
+    for array in arrays:
+        try:
+            parts += msgpack_parts(array, strided=any(replicated_axes(array)))
+        except UnknownDtype as error:
+            raise TypeError(str(error)) from None
+    if sum(map(len, parts)) <= MAX_SENT_CHUNK_BYTES:
+        return [b"".join(parts)]
+    return parts

@@ -79,15 +79,11 @@ def scenes_of(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict
 
 
 def _layer(output: Any, shapes: tuple[Shape, ...]) -> Layer:
-    stretched, maybe = output.broadcast_axes, getattr(output, "maybe_broadcast_axes", ())
-    kinds = tuple(
-        "new" if axis not in output.output_axes
-        else "stretch" if axis in stretched
-        else "maybe" if axis in maybe
-        else ""
-        for axis in range(len(output.output_shape))
-    )  # fmt: skip
-    return Layer(output.input, shapes[output.input], output.input_shape, output.output_axes, kinds)
+    kinds = dict.fromkeys(range(len(output.output_shape)), "")
+    kinds |= dict.fromkeys(getattr(output, "maybe_broadcast_axes", ()), "maybe")
+    kinds |= dict.fromkeys(output.broadcast_axes, "stretch")
+    kinds |= dict.fromkeys(kinds.keys() - {*output.output_axes}, "new")
+    return Layer(output.input, shapes[output.input], output.input_shape, output.output_axes, tuple(kinds.values()))
 
 
 def places_along(size: Any) -> list[int | None]:

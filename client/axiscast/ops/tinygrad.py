@@ -37,7 +37,8 @@ class expand(LenientUnidirectionalKeeping, name="tinygrad.expand"):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         shape, sizes = shapes[0], tuple(as_list(self.shape))
         rank = max(len(shape), len(sizes))
-        padded, target = ((1,) * (rank - len(each)) + each for each in (shape, sizes))
+        padded = (1,) * (rank - len(shape)) + shape
+        target = (1,) * (rank - len(sizes)) + sizes
         if min(unchecked_sizes(padded, target), default=0) < 0:
             return "tinygrad 0.14 checks a size below -1 only when it computes. Until then, the tensor has this shape."
         return None
