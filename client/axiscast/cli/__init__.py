@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from .. import __version__
 from .exit_statuses import OUTPUT_FAILED, CommandFailure
 from .failures import report_failures
 
@@ -62,7 +61,7 @@ def _exit_statuses() -> Iterator[None]:
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__)
+@click.version_option(package_name="axiscast")
 def main() -> None:
     """Check, explain and compute tensor broadcasting by the rules of many frameworks, locally or with a service.
 

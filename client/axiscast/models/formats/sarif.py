@@ -6,10 +6,10 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from ... import __version__
 from ..display import printable
 from ..finding import Finding, ReportKind
 from ..report import Report
@@ -44,7 +44,7 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
         for rule, (level, description) in _ALL_RULES.items()
     ]
     run = {
-        "tool": {"driver": {"name": "axiscast", "version": __version__, "rules": rules}},
+        "tool": {"driver": {"name": "axiscast", "version": version("axiscast"), "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "results": [result for report in reports for result in _results(report, repository)],
     }
