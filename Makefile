@@ -82,7 +82,7 @@ fuzz: $(VENV)/dev.done
 	  $(abspath $(VENV))/bin/python -m fuzz.guided $$target $(SECONDS) || exit; done
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.documented $(SECONDS)
 
-# All benchmarks (docs/performance.md). A single group, such as bench-checks or bench-fresh, runs a script of benchmarks or
+# All benchmarks (docs/evidence/performance.md). A single group, such as bench-checks or bench-fresh, runs a script of benchmarks or
 # benchmarks/load, and writes benchmarks/results/checks.json.
 bench: bench-checks bench-library bench-engine bench-remote bench-tensors bench-scale bench-fresh bench-draw
 

@@ -1,4 +1,4 @@
-"""Draws benchmarks/results as docs/performance/*.svg, and writes its tables into docs/performance.md.
+"""Draws benchmarks/results as docs/evidence/performance/*.svg, and writes its tables into docs/evidence/performance.md.
 
 python benchmarks/draw.py [FOLDER]     in place of docs
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).parent / "results"
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "evidence"
 COLOURS = ["#1f77b4", "#ff7f0e", "#7f7f7f", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#bcbd22"]
 LABELS, WIDTH, LINE, PANEL = 330, 560, 13, 220
 """The widths of labels and bars, and the heights of a bar and a panel, in pixels."""

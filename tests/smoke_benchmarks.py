@@ -239,7 +239,7 @@ def test_the_document_shows_the_measurements(tmp_path: Path) -> None:
     """All plots and tables must be made from the current benchmarks/results."""
     run("draw.py", tmp_path)
     drawn = {path.stem: ElementTree.parse(path).getroot() for path in (tmp_path / "performance").iterdir()}
-    document = (BENCHMARKS.parent / "docs" / "performance.md").read_text()
+    document = (BENCHMARKS.parent / "docs" / "evidence" / "performance.md").read_text()
     assert set(drawn) == set(re.findall(r"\(performance/(.*)\.svg\)", document))
     assert all(len(root) >= 10 for root in drawn.values())
     assert (tmp_path / "performance.md").read_text() == document

@@ -26,7 +26,7 @@ from axiscast.ops import FRAMEWORKS, OPS
 ROOT = Path(__file__).parents[2]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
-    for folder in (".", "docs", "docs/errors", "deploy", "examples")
+    for folder in (".", "docs", "docs/errors", "docs/evidence", "deploy", "examples")
     for path in sorted((ROOT / folder).glob("*.md"))
 }
 URL = "http://127.0.0.1:8000"

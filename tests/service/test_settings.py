@@ -1,4 +1,4 @@
-"""The table in docs/settings.md agrees with the settings of the service."""
+"""The table in docs/deployment.md agrees with the settings of the service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from axiscast_service.runtime.budget import MemoryBudget
 from axiscast_service.runtime.memory_limit import memory_limit, memory_warning
 from axiscast_service.settings import Settings, is_size, size_text, variable_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text()
 ROWS = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| `AXISCAST_.*$", PAGE, re.MULTILINE)]
 
 
