@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -86,10 +86,3 @@ class Hooks:
         if request_id is None:
             self.log_refusal(problem, peer, fields, headers)
         return status, headers, b"" if head.startswith(b"HEAD ") else body
-
-
-def hooks_of(app_state: Mapping[str, object]) -> Hooks:
-    """Return the hooks that a lifespan state contains."""
-    hooks = app_state[HOOKS]
-    assert isinstance(hooks, Hooks)
-    return hooks

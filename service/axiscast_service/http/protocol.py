@@ -18,7 +18,7 @@ from ..runtime.work_queue import Usage
 from .closing import Closing
 from .connection import ConnectionAddresses
 from .flow_control import FlowControl
-from .hooks import READ_BYTES, hooks_of
+from .hooks import HOOKS, READ_BYTES, Hooks, ShortRequestHandler
 from .kernel_buffers import is_closed
 from .limits import ALLOWANCE_BYTES, Place
 from .parser import BodyData, Event, Parser, RequestHead
@@ -38,8 +38,8 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         self.keep_alive_seconds: float = config.timeout_keep_alive
         self.server_state = server_state
         self.state = app_state
-        self.hooks = hooks_of(app_state)
-        self.fast_path = self.hooks.fast_path
+        self.hooks: Hooks = app_state[HOOKS]
+        self.fast_path: ShortRequestHandler | None = self.hooks.fast_path
         self.rates = Rates(self.loop.time)
         self.place = Place(self.hooks.connections, self.rates)
         self.usage = Usage()
