@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ..checks.check import check_to_dict
+from ..checks.hints.hints import framework_of
 from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..messages.why import WhyAnswer
@@ -174,6 +175,9 @@ def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> di
     if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
         return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
     if "conflict" in check:
+        if diagnosis.is_layer or (diagnosis.about and diagnosis.op and diagnosis.op.target):
+            # The weight of a layer, and the target of an operation in place, can't be changed.
+            check["conflict"]["hints"] = []
         answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
     return {**answer, "check": check, "message": _of_check(diagnosis, answer["op"], check)}
 
@@ -277,5 +281,7 @@ def why_as_text(answer: WhyAnswer) -> str:
         if answer.check.diagram:
             lines += ["", answer.check.diagram]
         hints = answer.check.conflict.hints if answer.check.conflict else []
-        lines += ["", *(f"hint: {hint.message}" for hint in hints)] if hints else []
+        name = answer.op.name if answer.op is not None else ""
+        own = [hint for hint in hints if hint.request and framework_of(hint.request.op.name) == framework_of(name)]
+        lines += ["", *(f"hint: {hint.message}" for hint in own)] if own else []
     return "\n".join(lines)

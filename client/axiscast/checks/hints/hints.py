@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import combinations, count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
-from ...ops import OPS, Op, align
+from ...ops import OPS, Op, align, from_plan
 from ...ops import lower as lower_integers
 from ...ops.einsum import LabeledProduct
-from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
-from ...plan.plan import Plan, Shape
+from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
+from ...plan.plan import Placement, Plan, Shape
 from ...plan.resolution import has_integer_mismatch, try_resolve
 from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
@@ -72,7 +73,13 @@ def find_hints(
                 break
     except _Enough:
         pass
-    return list(found.values())
+    own = framework_of(op.name)
+    return sorted(found.values(), key=lambda hint: framework_of(hint["request"]["op"]["name"]) != own)
+
+
+def framework_of(op: str) -> str:
+    """Return the framework in the name of an op."""
+    return op.partition(".")[0]
 
 
 class _Trials:
@@ -332,9 +339,29 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
 
 def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
     """Yield requests that use a different op to broadcast the same input to the same target."""
-    for other in _ops_with_target(shapes[0], target):
+    for other in (*_own_ops(op, shapes[0], target), *_ops_with_target(shapes[0], target)):
         if other != op and fitting(other, shapes):
             yield _other_candidate(op, other, shapes)
+
+
+def _own_ops(op: Op, shape: Shape, target: Shape) -> Iterator[Op]:
+    """Yield the ops of the same class, and then of the same framework, that broadcast `shape` to `target`."""
+    if any(type(size) is not int or size < 0 for size in (*shape, *target)):
+        return
+    plans = []
+    for axes in combinations(range(len(target)), len(shape)):
+        if all(size in (1, target[axis]) for size, axis in zip(shape, axes, strict=True)):
+            plans.append(Plan((shape,), (Placement(0, shape, target, axes),)))
+    with suppress(ShapeMismatch):  # a larger target, if the shapes broadcast against each other
+        plans += filter(None, [try_resolve(align_right((shape,), target))])
+    if getattr(op, "mode", "") == "explicit":  # an op of OpenVINO keeps its mode if other axes fit
+        for plan in plans:
+            yield type(op).model_validate(op.__dict__ | {"axes_mapping": plan.outputs[0].output_axes})
+    kinds = [OPS[name] for name in OPS if framework_of(name) == framework_of(op.name) and OPS[name].target]
+    for kind in sorted(kinds, key=lambda kind: kind is not type(op)):
+        for plan in plans:
+            if (same := from_plan(kind, plan)) is not None:
+                yield same
 
 
 def _other_candidate(op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
