@@ -8,15 +8,21 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from ..checks.check import check_to_dict
+from ..checks.check import check_to_dict, plan_or_conflict
 from ..checks.hints.hints import framework_of
+from ..checks.limits import validate_request
 from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..messages.why import WhyAnswer
 from ..ops import Op, op_class, read_op
 from ..ops.einsum import Einsum
+from ..plan.alignment import Conflict
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
+from ..words.conflicts import conflict_text
+from ..words.hints import change_text
+from ..words.names import Names, as_primary, capitalized
+from .failed_call import failed_calls
 from .operands import MarkedOperands, Sizes, einsum_in, operands_in, printed_shapes, shape_pairs_in
 from .topic_search import topic_of, with_names
 from .wordings import Reading, readings, single_blanks
@@ -25,6 +31,8 @@ _UNKNOWN = (
     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
     "check the shapes directly."
 )
+_ANY_SHAPES = {"name": "torch.broadcast_tensors"}
+"""The op whose rule PyTorch's message about two sizes on an axis has."""
 LAYER_FILE = re.compile(r"(?:nn|layers?|keras)[/\\](?:[a-z_]+[/\\])*(?:linear|dense|common)\.py$")
 """The files in which frameworks define their linear layers, or call the function of these layers."""
 _FILE = re.compile(r'File "([^"\n]{1,300})", line')
@@ -47,6 +55,8 @@ class Diagnosis(NamedTuple):
     """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
+    names: tuple[str, ...] = ()
+    """The source code of each input, or an empty tuple if this is unknown."""
     is_layer: bool = False
     """Whether a linear layer raised the error, so that input 1 is the layer's weight."""
     is_known: bool = True
@@ -82,7 +92,7 @@ def diagnose(text: str) -> Diagnosis:
         before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
         files = _FILE.findall(text)
         diagnosis = diagnosis._replace(is_layer=bool(files) and LAYER_FILE.search(files[-1]) is not None)
-        return _with_printed_shapes(diagnosis, f"{before} {after}")
+        return _with_source(_with_printed_shapes(diagnosis, f"{before} {after}"), text)
     topic = topic_of(blanks)
     return Diagnosis(about=topic or _unknown(blanks), is_known=topic is not None)
 
@@ -101,16 +111,39 @@ def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
     """
     if diagnosis.inputs or diagnosis.op or diagnosis.axis is None:
         return diagnosis
-    op = read_op({"name": "torch.broadcast_tensors"})
     for inputs in shape_pairs_in(text):
-        complete = diagnosis._replace(op=op, inputs=[*inputs], operands=None, owners=())
-        try:
-            request = complete.request
-            conflict = request and check_to_dict(request).get("conflict")
-        except Problem:
-            continue
-        if conflict and (conflict["axis"], conflict["sizes"]) == (diagnosis.axis, diagnosis.sizes):
+        complete = diagnosis._replace(op=read_op(_ANY_SHAPES), inputs=[*inputs], operands=None, owners=())
+        if diagnosis.sizes == _conflicting_sizes(complete):
             return complete
+    return diagnosis
+
+
+def _conflicting_sizes(diagnosis: Diagnosis) -> list[int | str] | None:
+    """Return the sizes in the conflict of these inputs, or None if they have no conflict on the axis of the message."""
+    try:
+        request = diagnosis.request
+        conflict = None if request is None else check_to_dict(request).get("conflict")
+    except Problem:
+        return None
+    if conflict is None or diagnosis.axis not in (None, conflict.get("axis")):
+        return None
+    return [*conflict["sizes"]]
+
+
+def _with_source(diagnosis: Diagnosis, text: str) -> Diagnosis:
+    """Return the diagnosis with the operands in the traceback's source code, as far as they do not contradict it."""
+    for names, shapes in failed_calls(text):
+        op = diagnosis.op or (read_op(_ANY_SHAPES) if diagnosis.axis is not None else None)
+        if diagnosis.inputs is None and op is not None and None not in shapes and type(op).takes(len(shapes)):
+            inputs: list[Sizes] = [[*shape] for shape in shapes if shape is not None]
+            complete = diagnosis._replace(op=op, inputs=inputs, names=names)
+            sizes = _conflicting_sizes(complete)
+            if sizes is not None and set(diagnosis.sizes or ()) <= set(sizes):
+                return complete
+        if len(names) == len(diagnosis.inputs or ()):
+            pairs = zip(shapes, diagnosis.inputs or (), strict=True)
+            if all(shape is None or [*shape] == sizes for shape, sizes in pairs):
+                return diagnosis._replace(names=names)
     return diagnosis
 
 
@@ -190,9 +223,13 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
     if diagnosis.is_layer and (layer := _of_layer(diagnosis.inputs)):
         sentences = [layer]
     elif check["compatible"] is False:
-        sentences = [diagnosis.about, f"{op['name']} can't broadcast {asked}.", check["conflict"]["message"]]
+        verb = "multiply" if op["name"].endswith("matmul") else "broadcast"
+        sentences = [diagnosis.about, f"{op['name']} can't {verb} {asked}.", check["conflict"]["message"]]
+        if diagnosis.names and diagnosis.inputs:
+            sentences[2] = fix_or_conflict(op, diagnosis.inputs, check["conflict"], Names(diagnosis.names))
     elif check["compatible"] is None:
-        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} only for some sizes."]
+        conditions = " and ".join(condition["message"] for condition in check["conditions"])
+        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} only if {conditions}."]
     elif diagnosis.about:
         sentences = [diagnosis.about, *(warning["message"] for warning in check["warnings"])]
     else:
@@ -201,6 +238,16 @@ def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, A
             f"the message shows shapes of other tensors."
         ]
     return " ".join(filter(None, sentences))
+
+
+def fix_or_conflict(op: Mapping[str, Any], inputs: list[Sizes], conflict: Mapping[str, Any], names: Names) -> str:
+    """Return the first hint for the op of a conflict in these names, or the conflict if there is no such hint."""
+    own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == op["name"]]
+    if own:
+        return f"{capitalized(change_text(own[0], names))}."
+    request = validate(CheckRequest, {"op": op, "inputs": inputs})
+    found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
+    return conflict_text(found, names) if isinstance(found, Conflict) else str(conflict["message"])
 
 
 def _of_layer(inputs: Sequence[Sequence[Any]] | None) -> str:
@@ -262,8 +309,16 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     where += f", which has at least {axis + 1} axes" if axis else ""
     if diagnosis.owners:
         one, other = (f"`{name}` has size {size}" for name, size in zip(diagnosis.owners, sizes, strict=True))
-        return f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
+        text = f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
+        return f"{text} {_of_one_axis(diagnosis.owners, axis)}" if axis and axis > 1 else text
     return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
+
+
+def _of_one_axis(owners: tuple[str, ...], axis: int) -> str:
+    """Return the fix if the second operand is a vector for an earlier axis than the last one, as a bias of channels."""
+    left, right = owners
+    index = ", ".join([":", *["None"] * (axis - 1)])
+    return f"If `{right}` has one axis, for axis 1 of `{left}`, write `{as_primary(right)}[{index}]`."
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -280,7 +335,7 @@ def why_as_text(answer: WhyAnswer) -> str:
     if answer.check is not None:
         if answer.check.diagram:
             lines += ["", answer.check.diagram]
-        hints = answer.check.conflict.hints if answer.check.conflict else []
+        hints = answer.check.conflict.hints if answer.check.conflict else answer.check.hints
         name = answer.op.name if answer.op is not None else ""
         own = [hint for hint in hints if hint.request and framework_of(hint.request.op.name) == framework_of(name)]
         lines += ["", *(f"hint: {hint.message}" for hint in own)] if own else []

@@ -6,19 +6,14 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from ..checks.check import check_to_dict, plan_or_conflict
-from ..checks.limits import validate_request
-from ..messages import CheckRequest
-from ..messages.validation import validate
+from ..checks.check import check_to_dict
 from ..messages.why import WhyAnswer
 from ..ops import op_class
-from ..plan.alignment import Conflict
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from ..words.conflicts import conflict_text
 from ..words.hints import change_text
 from ..words.names import Names, capitalized
-from .diagnosis import LAYER_FILE, Diagnosis, diagnose, is_einsum, why_to_dict
+from .diagnosis import LAYER_FILE, Diagnosis, diagnose, fix_or_conflict, is_einsum, why_to_dict
 from .failing_expression import Expression, ExpressionOperand, failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
 from .static_shapes import MATRIX_PRODUCTS, operation
@@ -210,9 +205,7 @@ def _message(
     names = Names(inputs, target)
     own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == answer["op"]["name"]]
     if not own:
-        request = validate(CheckRequest, {"op": answer["op"], "inputs": answer["inputs"]})
-        found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
-        text = conflict_text(found, names) if isinstance(found, Conflict) else answer["message"]
+        text = fix_or_conflict(answer["op"], answer["inputs"], conflict, names)
         about = diagnosis.about if diagnosis.op is not None and diagnosis.op.target else ""
         return " ".join(filter(None, (start, text, about, _class_labels(expression))))
     changes = [change_text(own[0], each) for each in _same_change(expression, names, answer, own[0])]

@@ -174,12 +174,19 @@ def _created(node: ast.Call, frame: FrameType) -> ArrayValue | None:
     package = node.func
     while isinstance(package, ast.Attribute):
         package = package.value
-    module = value_of(package, frame)
+    module, sizes = value_of(package, frame), literal_sizes(node)
+    if not isinstance(module, ModuleType) or sizes is None:
+        return None
+    return ArrayValue(module.__name__.partition(".")[0], sizes, "")
+
+
+def literal_sizes(node: ast.Call) -> tuple[int, ...] | None:
+    """Return the sizes in a call such as `np.ones((3, 4))`, or None if it is not such a call."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CREATORS or not node.args:
+        return None
     first = node.args[0]
     sizes = [_constant(size) for size in (first.elts if isinstance(first, (ast.Tuple, ast.List)) else node.args)]
-    if not isinstance(module, ModuleType) or not all(type(size) is int for size in sizes):
-        return None
-    return ArrayValue(module.__name__.partition(".")[0], tuple(sizes), "")  # type: ignore[arg-type]
+    return tuple(int(size) for size in sizes) if all(type(size) is int for size in sizes) else None  # type: ignore[call-overload]
 
 
 def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:

@@ -1,0 +1,53 @@
+"""why: the operands are named as in the source lines of a traceback, and their shapes are read from these lines."""
+
+from __future__ import annotations
+
+import pytest
+
+import axiscast
+
+NUMPY = "ValueError: operands could not be broadcast together with shapes (17,7) (17,)"
+TORCH = "RuntimeError: The size of tensor a (7) must match the size of tensor b (16) at non-singleton dimension 1"
+
+
+def traceback(*lines: str, error: str) -> str:
+    source = "\n".join(f"    {line}" for line in lines)
+    return f'Traceback (most recent call last):\n  File "/home/me/train.py", line 3, in <module>\n{source}\n{error}\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "words"),
+    [
+        (("X = (X - X.mean(axis=1)) / X.std(axis=1)", "     ~~^~~~~~~~~~~~~~~~"), NUMPY,
+         "Reshape X.mean(axis=1) to (17, 1), X.mean(axis=1)[:, None]."),
+        (("y = np.hypot(a, b)", "    ^^^^^^^^^^^^^^"), NUMPY, "Reshape b to (17, 1), b[:, None]."),
+        (("total = np.ones((17, 7)) + b",), NUMPY, "Reshape b to (17, 1), b[:, None]."),
+        (("d = Normal(torch.zeros(16, 7), torch.ones(16))",), TORCH, "Reshape torch.ones(16) to (16, 1)"),
+        (("y = x + b", "    ~~^~~"), TORCH.replace("dimension 1", "dimension 3"),
+         "If `b` has one axis, for axis 1 of `x`, write `b[:, None, None]`."),
+        (("np.einsum('ij,jk->ik', np.ones((4, 5)), np.ones((3, 5)))",),
+         "ValueError: operands could not be broadcast together with remapped shapes [original->remapped]: "
+         "(4,5)->(4,newaxis,5) (3,5)->(5,3)", "np.ones((3, 5)) of shape (3, 5) has size 3: letter 'j'"),
+    ],
+)  # fmt: skip
+def test_the_fix_is_in_the_words_of_the_failed_line(lines: tuple[str, ...], error: str, words: str) -> None:
+    assert words in axiscast.why(traceback(*lines, error=error)).message
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y = np.ones((3, 4)) + b",),  # other shapes than those of the message
+        ("y = f(a)",),
+        ("for row in (",),
+        ("y = a + b + c",),
+    ],
+)
+def test_operands_that_contradict_the_message_are_not_named(lines: tuple[str, ...]) -> None:
+    message = axiscast.why(traceback(*lines, error=NUMPY)).message
+    assert message == axiscast.why(NUMPY).message
+
+
+def test_sizes_that_the_message_contradicts_are_not_read() -> None:
+    answer = axiscast.why(traceback("d = Normal(torch.zeros(5, 7), torch.ones(4))", error=TORCH))
+    assert answer.check is None
