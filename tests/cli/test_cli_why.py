@@ -6,6 +6,7 @@ import json
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -35,6 +36,20 @@ def test_a_message_is_explained_with_the_diagram_and_the_hint(url: list[str]) ->
     assert out.startswith("numpy.add can't broadcast (2, 64, 7, 7) and (64,). On output axis 3, ")
     assert "\ninput 1  +    +   +   64\n" in out
     assert out.endswith("hint: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit\n")
+
+
+def test_the_log_in_a_file_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(f"start\n{TEXT}\n{SIZES}\n")
+    status, out = why(str(tmp_path / "train.log"))
+    assert status == 0
+    assert (out.count("can't broadcast"), out.count("Sizes 7 and 64 conflict")) == (1, 1)
+
+
+def test_the_conditions_and_hints_of_named_sizes_are_printed() -> None:
+    status, out = why("operands could not be broadcast together with shapes (N,3) (N,)")
+    assert status == 0
+    assert out.startswith("numpy.add broadcasts (N, 3) and (N,) only if N == 3 or N == 1.")
+    assert out.endswith("hint: reshape input 1 to (N, 1), x[:, None]: the shapes then fit\n")
 
 
 def test_each_error_of_a_log_is_explained_once(url: list[str]) -> None:

@@ -6,6 +6,7 @@ import codecs
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +21,9 @@ from .backend import backend_for
 from .terminal import color_lines, write_svg
 
 _READ_BYTES = 2**16
-"""The maximum number of bytes that are read from stdin at a time."""
+"""The maximum number of bytes that are read from a log at a time."""
+_LONGEST_PATH = 256
+"""The maximum number of characters of a text that can be the name of a file."""
 
 
 @click.command("why")
@@ -30,8 +33,8 @@ _READ_BYTES = 2**16
 def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bool) -> None:
     """Explain the text of an error.
 
-    The op and the shapes are read from TEXT, and checked. Without TEXT, a traceback or a log is read from stdin, and
-    each error about shapes in it is explained.
+    The op and the shapes are read from TEXT, and checked. If TEXT is the name of a file, or is missing, a traceback or
+    a log is read from the file or from stdin, and each error about shapes in it is explained.
 
     \b
     axiscast why "operands could not be broadcast together with shapes (3,4) (5,)"
@@ -40,18 +43,20 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
     The exit status is 0 if the text contains an error about shapes, otherwise 1. It is 2 for invalid arguments, 69 if
     the service is unavailable, and 77 if it denies access.
     """
+    is_file = text is not None and "\n" not in text and len(text) < _LONGEST_PATH and Path(text).is_file()
     if text is None and sys.stdin.isatty():
         raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into this command')
-    with backend_for(url) as backend:
+    with backend_for(url) as backend, ExitStack() as files:
         answer: WhyAnswer
-        if text is not None:
+        if text is not None and not is_file:
             answer = backend.why(text)
             write_svg(answer, svg)
             _print_answer(answer, as_json)
             sys.exit(0 if _is_about_shapes(answer) else 1)
         count = 0
         log = ErrorLog()
-        for message in _error_messages(sys.stdin.buffer, log):
+        source = files.enter_context(open(text, "rb")) if text is not None else sys.stdin.buffer
+        for message in _error_messages(source, log):
             if count and not as_json:
                 click.echo()
             answer = backend.why(message)

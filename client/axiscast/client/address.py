@@ -57,6 +57,8 @@ class ServiceAddress:
             raise ValueError(
                 f"url {url!r} is not the address of a service: write http:// or https://, followed by a host"
             )
+        if (start := self._url.path.rfind("/v1/")) >= 0:
+            raise ValueError(f"url {url!r} contains an endpoint: write the URL without {self._url.path[start:]}")
         fields = httpx.Headers({"User-Agent": "axiscast"})
         fields.update(headers)
         for name in ("Accept", "Accept-Encoding", "Content-Type", "Content-Length", "Transfer-Encoding"):

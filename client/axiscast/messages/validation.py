@@ -158,15 +158,23 @@ def close_ops(name: str) -> list[str]:
     full = full_name(name[:MAX_NAME_CHARACTERS]).lower()
     head, _, tail = full.partition(".")
     frameworks, ops = _names()
-    framework = frameworks.get(head) or next(iter(close_matches(head, frameworks.values(), 1, 0.75)), None)
+    framework = frameworks.get(head)
+    if framework is None and not tail and (same := [op for op in ops if _last_part(op) == head]):
+        return same[:6]
+    framework = framework or next(iter(close_matches(head, frameworks.values(), 1, 0.75)), None)
     if framework is None:
-        return [op for op in ops if op.lower().partition("-")[0].endswith(f".{head}")][:6] or close_matches(name, ops)
+        return close_matches(name, ops)
     own = [op for op in ops if op.startswith(f"{framework}.")]
     if not tail:
         return own[:3]
     others = [alias for alias in ALIASES if alias.startswith(f"{framework}.")]
     versions = [op for op in ops if "-" in tail and op.lower().endswith(f".{tail}")]
     return versions or _close_last_parts(full, own, 0.6) or _close_last_parts(full, others, 0.8)
+
+
+def _last_part(op: str) -> str:
+    """Return the last part of an op's name, in lower case and without the version."""
+    return op.lower().partition("-")[0].rpartition(".")[2]
 
 
 def _close_last_parts(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
