@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from inspect import iscoroutinefunction
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Request, Response
@@ -42,31 +42,29 @@ Quick = Callable[[Buffer, Encoding, str], bytes | None]
 media type of the response."""
 
 
-def takes(
-    milliseconds: Callable[[Any], float],
-    nbytes: Callable[[Any], int],
-    forms: Mapping[str, Form] | None = None,
-    quick: Quick | None = None,
-) -> Callable[[F], F]:
-    """Return a decorator for a handler that computes its answer in one step.
+@dataclass(frozen=True)
+class OneStep:
+    """A decorator for a handler that computes its answer in one step. It tells the route what this step takes."""
 
-    `milliseconds` and `nbytes` return the estimated time and memory for a message. `forms` are further forms of the
-    answer, by the value of the query parameter `format`. `quick` may write the answer without a message.
-    """
+    milliseconds: Callable[[Any], float]
+    """A function that returns the estimated time for a message."""
+    nbytes: Callable[[Any], int]
+    """A function that returns the estimated memory for a message."""
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    """Further forms of the answer, by the value of the query parameter `format`."""
+    quick: Quick = lambda body, media, media_type: None
 
-    def decorate(handler: F) -> F:
-        handler.__dict__.update(milliseconds=milliseconds, nbytes=nbytes, forms=forms or {}, quick=quick)
+    def __call__(self, handler: F) -> F:
+        handler.__dict__["step"] = self
         return handler
-
-    return decorate
 
 
 class ApiRoute(APIRoute):
     """A route whose handler takes a message and returns an answer.
 
     The message is the body, or it comes from a dependency that reads the query. A handler `def` computes the answer in
-    one step, on the event loop or on a thread, depending on its cost (see `takes`). A handler `async def` also takes
-    the context, runs its steps itself, and returns an Answer or a response that streams.
+    one step (see OneStep), on the event loop or on a thread, depending on the estimated time. A handler `async def`
+    also takes the context, runs its steps itself, and returns an Answer or a response that streams.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -75,12 +73,9 @@ class ApiRoute(APIRoute):
         bodies, queries = self.dependant.body_params, self.dependant.dependencies
         self.model: Any = bodies[0].field_info.annotation if bodies else None
         self._read_query: Any = None if bodies else queries[0].call
-        self._is_stepwise = iscoroutinefunction(endpoint)
-        self._forms: Mapping[str, Form] = getattr(endpoint, "forms", {})
         self._offers = tuple(options["responses"].get(200, {}).get("content", ()))
-        self._quick: Quick | None = getattr(endpoint, "quick", None)
-        self._milliseconds: Any = getattr(endpoint, "milliseconds", None)
-        self._nbytes: Any = getattr(endpoint, "nbytes", None)
+        self._step: OneStep | None = getattr(endpoint, "step", None)
+        self._forms: Mapping[str, Form] = {} if self._step is None else self._step.forms
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def handle(request: Request) -> Response:
@@ -101,13 +96,13 @@ class ApiRoute(APIRoute):
             return problem_answer(problem, context.fields, is_query)
 
     async def _answer(self, message: Any, context: RequestContext) -> Any:
-        if self._is_stepwise:
+        if self._step is None:
             return await self.endpoint(message, context)
-        milliseconds = self._milliseconds(message)
+        milliseconds = self._step.milliseconds(message)
         form = next((form for form in self._forms.values() if form.media_type == context.media_type), None)
         if form is not None:
             milliseconds = 2 * milliseconds + form.milliseconds
-        return await context.run(milliseconds, self._written, context, message, form)
+        return await context.run(milliseconds, self._written, context, message, self._step, form)
 
     async def _read_body(self, context: RequestContext) -> Any:
         """Return the message in the body, or already the answer to it."""
@@ -116,7 +111,7 @@ class ApiRoute(APIRoute):
         media = encoding_of_type(fields.get(b"content-type", b"").decode("latin-1"), coding.decode("latin-1"))
         context.media_type = self._form(context) or best_offer(accept.decode("latin-1"), media, self._offers)
         body = await context.body(media)
-        if self._quick is not None and (content := self._quick(body, media, context.media_type)) is not None:
+        if self._step is not None and (content := self._step.quick(body, media, context.media_type)) is not None:
             return Answer(content, context.media_type)
         context.milliseconds = body_time_estimate(body, media)
         message = await context.respond(
@@ -139,8 +134,8 @@ class ApiRoute(APIRoute):
             raise Problem("invalid-request", f"format: must be {names}, not {wanted[:60]!r}", parameter="format")
         return None if wanted == "json" else self._forms[wanted].media_type
 
-    def _written(self, context: RequestContext, message: Any, form: Form | None) -> Answer:
-        context.reserve(self._nbytes(message))
+    def _written(self, context: RequestContext, message: Any, step: OneStep, form: Form | None) -> Answer:
+        context.reserve(step.nbytes(message))
         answer = self.endpoint(message)
         return encoded(answer, context.media_type) if form is None else form.write(message, answer)
 

@@ -20,7 +20,7 @@ from axiscast.wire.codec import ENCODINGS, Encoding
 from ..middleware.answer import Answer
 from ..middleware.negotiation import SVG, TEXT, best_offer
 from ..openapi import example_queries, query_parameter
-from .api_route import ApiRoute, Form, takes
+from .api_route import ApiRoute, Form, OneStep
 from .parameters import check_in_query
 from .plain_checks import answer_body, answer_fields, encode_check, fields_in_query
 from .request_context import Context
@@ -68,7 +68,7 @@ _FORMS = {"text": Form(TEXT, _as_text), "svg": _PICTURE, "drawing": Form(DRAWING
     openapi_extra={"parameters": [query_parameter("format", {"const": "svg"}, "svg: the response is a picture.")]},
     responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
 )
-@takes(_milliseconds, _nbytes, {"svg": _PICTURE}, answer_body)
+@OneStep(_milliseconds, _nbytes, {"svg": _PICTURE}, answer_body)
 def post_check(message: CheckRequest) -> dict[str, Any]:
     """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent.
 
@@ -100,7 +100,7 @@ async def _check_in_query(context: Context) -> CheckRequest | Answer:
     responses={200: {"content": {TEXT: {"schema": {"type": "string"}}, SVG: {"schema": {"type": "string"}}}}},
 )
 @router.head("/v1/check", include_in_schema=False)
-@takes(_milliseconds, _nbytes, _FORMS)
+@OneStep(_milliseconds, _nbytes, _FORMS)
 def check_in_url(message: Annotated[CheckRequest, Depends(_check_in_query)]) -> dict[str, Any]:
     """Check shapes that are written in a URL. Repeat `input` for each shape, and write each attribute as a parameter.
 

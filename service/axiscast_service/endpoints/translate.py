@@ -9,13 +9,13 @@ from axiscast.checks.limits import validate_request
 from axiscast.messages import TranslateAnswer, TranslateRequest
 from axiscast.translation.translate import answer_translate
 
-from .api_route import ApiRoute, takes
+from .api_route import ApiRoute, OneStep
 
 router = APIRouter(route_class=ApiRoute)
 
 
 @router.post("/v1/translate", summary="Translate an op")
-@takes(
+@OneStep(
     lambda message: translate_time_estimate(message.inputs, message.to),
     lambda message: memory_estimate(validate_request(message.op, tuple(message.inputs))),
 )
