@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 from pydantic import ValidationError
 
 from .checks.check import check_to_dict
-from .drawing.picture import Picture
+from .drawing.answer_picture import Picture
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, TranslateRequest, arguments
 from .messages.arguments import OpLike

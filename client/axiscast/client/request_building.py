@@ -14,7 +14,7 @@ from ..arrays.array_libraries import Like, may_overlap
 from ..arrays.computation import compute_broadcast
 from ..arrays.tensor_arguments import ResultOptions, broadcast_arguments, read_backprop, read_broadcast
 from ..drawing.answer_lists import BatchAnswers, Comparisons
-from ..drawing.picture import Picture
+from ..drawing.answer_picture import Picture
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
 from ..library import typed
 from ..messages import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..messages import CheckAnswer, CompareAnswer, Comparison, SkippedOp
 from ..messages.base import drawn_by
-from .picture import Picture
+from .answer_picture import Picture
 from .terminal_text import ComparisonGroup, comparison_groups, result_line, warning_lines
 
 _MAX_LISTED = 20

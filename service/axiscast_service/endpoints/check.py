@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends
 from axiscast.checks.check import check_to_dict
 from axiscast.checks.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.checks.limits import validate_request
+from axiscast.drawing.answer_picture import Picture
 from axiscast.drawing.drawing import drawing_to_dict
-from axiscast.drawing.picture import Picture
 from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.wire.codec import ENCODINGS, Encoding
