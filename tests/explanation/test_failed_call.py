@@ -34,6 +34,28 @@ def test_the_fix_is_in_the_words_of_the_failed_line(lines: tuple[str, ...], erro
     assert words in axiscast.why(traceback(*lines, error=error)).message
 
 
+def test_a_product_without_shapes_may_need_its_second_operand_transposed() -> None:
+    error = (
+        "ValueError: matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+        "(n?,k),(k,m?)->(n?,m?) (size 3 is different from 7)"
+    )
+    message = axiscast.why(traceback("scores = q @ k", "         ~~^~~", error=error)).message
+    assert "If the last axis of `k` has size 7, write `k.swapaxes(-1, -2)`." in message
+
+
+def test_an_assignment_is_not_read_as_an_addition() -> None:
+    """MLX prints the same message for both."""
+    error = "ValueError: [broadcast_shapes] Shapes (7) and (5,1) cannot be broadcast."
+    for lines, op in [
+        (("a = zeros(); a[0] = b", "             ~^^^"), "mlx.core.broadcast_to"),
+        (("y = a[0] + b", "    ~~~~~^~~"), "mlx.core.add"),
+        (("y = a[0] == b", "    ~~~~~^^~~"), "mlx.core.add"),
+    ]:
+        answer = axiscast.why(traceback(*lines, error=error))
+        assert answer.op is not None
+        assert answer.op.name == op
+
+
 @pytest.mark.parametrize(
     "lines",
     [

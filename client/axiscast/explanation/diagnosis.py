@@ -22,7 +22,7 @@ from ..wire.shapes import format_shape
 from ..words.conflicts import conflict_text
 from ..words.hints import change_text
 from ..words.names import Names, as_primary, capitalized
-from .failed_call import failed_calls
+from .failed_call import failed_calls, is_assignment
 from .operands import MarkedOperands, Sizes, einsum_in, operands_in, printed_shapes, shape_pairs_in
 from .topic_search import topic_of, with_names
 from .wordings import Reading, readings, single_blanks
@@ -132,6 +132,8 @@ def _conflicting_sizes(diagnosis: Diagnosis) -> list[int | str] | None:
 
 def _with_source(diagnosis: Diagnosis, text: str) -> Diagnosis:
     """Return the diagnosis with the operands in the traceback's source code, as far as they do not contradict it."""
+    if is_assignment(text):
+        diagnosis = as_assignment(diagnosis)
     for names, shapes in failed_calls(text):
         op = diagnosis.op or (read_op(_ANY_SHAPES) if diagnosis.axis is not None else None)
         if diagnosis.inputs is None and op is not None and None not in shapes and type(op).takes(len(shapes)):
@@ -147,13 +149,26 @@ def _with_source(diagnosis: Diagnosis, text: str) -> Diagnosis:
     return diagnosis
 
 
+def as_assignment(diagnosis: Diagnosis) -> Diagnosis:
+    """Return the diagnosis of an assignment to an index: the value broadcasts to the target, but not the reverse.
+
+    MLX prints the same message for an assignment and for an addition, with the value first.
+    """
+    name = "" if diagnosis.op is None else diagnosis.op.name
+    target = f"{name.removesuffix('.add')}.broadcast_to"
+    if diagnosis.inputs is None or len(diagnosis.inputs) != 2 or not name.endswith(".add") or op_class(target) is None:
+        return diagnosis
+    value, shape = diagnosis.inputs
+    return diagnosis._replace(op=read_op({"name": target, "shape": shape}), inputs=[value])
+
+
 def _diagnosis(reading: Reading, operands: MarkedOperands | None, einsum: tuple[str, str] | None) -> Diagnosis:
     inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
     sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
     op = _op_of(reading, inputs, einsum)
     node = reading.node or ("" if op else next(iter(reading.message.ops), ""))
     names = None if inputs or operands is None else (operands.left, operands.right)
-    is_ordered = operands is not None and operands.are_ordered and [number for number, _ in reading.sizes] == [0, 1]
+    is_ordered = operands is not None and operands.are_ordered and {number for number, _ in reading.sizes} == {0, 1}
     owners = names if names and is_ordered else ()
     return Diagnosis(op, inputs, sizes, reading.message.about, names, owners, node, reading.axis)
 
@@ -304,7 +319,12 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     if len(sizes) < 2:
         return ""
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
-        return f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
+        text = f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
+        if not diagnosis.owners or diagnosis.about:
+            return text
+        right = diagnosis.owners[1]
+        fix = f"write `{as_primary(right)}.swapaxes(-1, -2)`"
+        return f"{text} If the last axis of `{right}` has size {sizes[0]}, {fix}."
     where = "one axis" if axis is None else f"axis {axis} of the result"
     where += f", which has at least {axis + 1} axes" if axis else ""
     if diagnosis.owners:

@@ -13,7 +13,7 @@ from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from ..words.hints import change_text
 from ..words.names import Names, capitalized
-from .diagnosis import LAYER_FILE, Diagnosis, diagnose, fix_or_conflict, is_einsum, why_to_dict
+from .diagnosis import LAYER_FILE, Diagnosis, as_assignment, diagnose, fix_or_conflict, is_einsum, why_to_dict
 from .failing_expression import Expression, ExpressionOperand, failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
 from .static_shapes import MATRIX_PRODUCTS, operation
@@ -42,8 +42,10 @@ def answer_exception(error: BaseException) -> WhyAnswer:
 
 def _named(cause: BaseException, diagnosis: Diagnosis) -> dict[str, Any] | None:
     """Return the answer with the operands of the failing expression, or None if no operand is known."""
-    answer = why_to_dict(diagnosis)
     expressions = failing_expressions(cause.__traceback__) if diagnosis.is_known else []
+    if expressions and expressions[0].function == "setitem":
+        diagnosis = as_assignment(diagnosis)
+    answer = why_to_dict(diagnosis)
     for expression in expressions:
         is_checked = diagnosis.is_about_shapes or expression.function in MATRIX_PRODUCTS
         if is_checked and (named := _explained(answer, diagnosis, expression)) is not None:

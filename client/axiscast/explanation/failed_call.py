@@ -24,22 +24,36 @@ def failed_calls(text: str) -> Iterator[FailedCall]:
 
     Yield nothing if the string contains several tracebacks, or if the line is not a complete expression.
     """
-    if text.count("Traceback (most recent call last)") != 1:
-        return
-    lines, source, marks = text.splitlines(), "", ""
-    for number, line in enumerate(lines[:-1]):
-        if line.lstrip("E ").startswith('File "') and "site-packages" not in line and "dist-packages" not in line:
-            source, marks = lines[number + 1], lines[number + 2] if number + 2 < len(lines) else ""
-    found = _MARKS.fullmatch(marks.rstrip())
-    node = _expression(source[slice(*found.span(1))] if found else source.strip())
+    source, marks = _last_line(text)
+    node = _expression(source[marks] if marks else source)
     if node is None:
         return
     for parts in _operands(node):
         flat = [item for part in parts for item in (part.elts if isinstance(part, (ast.List, ast.Tuple)) else [part])]
-        if not found and any(isinstance(each, ast.BinOp) for part in flat for each in ast.walk(part)):
+        if marks is None and any(isinstance(each, ast.BinOp) for part in flat for each in ast.walk(part)):
             continue  # Python before 3.11 does not mark the operator that failed
         arrays = [part for part in flat if not isinstance(part, ast.Constant)]
         yield FailedCall(tuple(map(ast.unparse, arrays)), tuple(map(_shape, arrays)))
+
+
+def is_assignment(text: str) -> bool:
+    """Return whether a traceback marks the target of an assignment to an index, such as `a[0]` in `a[0] = b`."""
+    source, marks = _last_line(text)
+    return marks is not None and source[marks].endswith("]") and source[marks.stop :].startswith(" = ")
+
+
+def _last_line(text: str) -> tuple[str, slice | None]:
+    """Return the last line of the user's code in a traceback, and the part of this line that the traceback marks.
+
+    The line is empty if the string does not contain exactly one traceback.
+    """
+    source, marks = "", None
+    lines = text.splitlines() if text.count("Traceback (most recent call last)") == 1 else []
+    for number, line in enumerate(lines[:-2]):
+        if line.lstrip("E ").startswith('File "') and "site-packages" not in line and "dist-packages" not in line:
+            source, found = lines[number + 1], _MARKS.fullmatch(lines[number + 2].rstrip())
+            marks = found and slice(*found.span(1))
+    return source, marks
 
 
 def _expression(source: str) -> ast.AST | None:
