@@ -242,6 +242,17 @@ def test_the_tables_show_what_the_function_returns_and_how_the_inputs_enter_it(p
         ], query
 
 
+def test_the_back_button_returns_to_the_shapes_before_typing(page: Page) -> None:
+    page.ask("op=numpy.add&input=3,1&input=4")
+    page.tab.fill("#inputs-1", "5")
+    page.settle()
+    assert page.query() == "op=numpy.add&input=3,1&input=5"
+    page.tab.go_back()
+    page.settle()
+    assert page.query() == "op=numpy.add&input=3,1&input=4"
+    assert page.text("#verdict") == "✓ Broadcasts to (3, 4)"
+
+
 def test_a_busy_service_delays_the_list_of_ops_but_not_the_first_result(page: Page) -> None:
     """The page loads the list again after Retry-After, and repeats a check that was refused."""
     busy = {"status": 503, "headers": {"Retry-After": "1"}, "json": {"code": "overloaded", "detail": "Try again soon."}}

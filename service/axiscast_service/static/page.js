@@ -13,6 +13,8 @@ import {
 let question; // the current question (op, inputs and attributes), with all values as typed text
 let shown; // the question and the response that the page shows completely
 let listed = [COMPARE]; // the entries of the op picker
+let fresh = true; // whether the question comes from the address bar
+let changed = 0; // the time of the last change that the user made
 let timer;
 let request = new AbortController();
 
@@ -122,9 +124,19 @@ function askSoon(wait = 200) {
   timer = setTimeout(ask, wait);
 }
 
+const PAUSE = 2000; // milliseconds: a change after this time is a step for the Back button
+
+/** Shows a query in the address bar. A query that the user has changed becomes a step of the history. */
+function remember(search) {
+  const isStep = !fresh && search !== location.search && Date.now() - changed > PAUSE;
+  history[isStep ? "pushState" : "replaceState"](null, "", search);
+  if (!fresh) changed = Date.now();
+  fresh = false;
+}
+
 async function ask() {
   const query = queryOf(question);
-  history.replaceState(null, "", `?${query}`);
+  remember(`?${query}`);
   document.title = titleOf(question);
   const missing = fieldsOf(question).filter((field) => field.required && !valueIn(question, field));
   const misread = misreading(question);
@@ -296,7 +308,8 @@ $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNIN
 opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
   ops: () => listed,
   current: () => question.op,
-  choose(op) { // the new op's example replaces an unchanged example, but not typed text
+  choose(op) { // a step of the history, and the new op's example replaces an unchanged example, but not typed text
+    history.pushState(null, "", location.href);
     const untouched = queryOf(question) === queryOf(exampleHere(question.op));
     start(untouched ? exampleHere(op) : questionWithOp(op, question));
   },
@@ -319,7 +332,7 @@ document.onclick = (event) => { // a link to another question does not reload th
 const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
 async function start(next) {
-  question = next;
+  [question, fresh] = [next, true];
   $("answer").setAttribute("aria-busy", "true");
   if (!ops.has(next.op)) await learn(next.op);
   if (question !== next) return; // the question has changed in the meantime
