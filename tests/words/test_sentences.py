@@ -1,8 +1,4 @@
-"""The table of sentences about shapes: each sentence is asserted here, and only here.
-
-All other tests assert facts: codes, inputs, axes, sizes and requests. To see this, replace the body of each function in
-the package `words` so that it returns a code. Only this file, and the tests of documentation, then fail.
-"""
+"""The table of sentences about conflicts, hints and warnings. Tests of checks assert codes, sizes and requests."""
 
 from __future__ import annotations
 

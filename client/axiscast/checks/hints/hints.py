@@ -153,9 +153,10 @@ def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[i
     if found.op.alias is not None:
         plain_op["name"] = found.op.alias
     request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
-    hint = {"code": found.code, **found.facts, "output": list(output), "request": request}
-    if (number := found.facts.get("input")) is not None and (suffix := reshape_code(shapes[number], hint["shape"])):
-        hint["suffix"] = suffix
+    number = found.facts.get("input")
+    suffix = "" if number is None else reshape_code(shapes[number], found.inputs[number])
+    code = {"suffix": suffix} if suffix else {}
+    hint = {"code": found.code, **found.facts, **code, "output": list(output), "request": request}
     return {**hint, "message": hint_text(hint)}
 
 
