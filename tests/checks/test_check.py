@@ -212,7 +212,7 @@ def test_every_op_has_a_link_and_an_example_that_broadcasts() -> None:
         ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},
          "openvino.Broadcast-1 takes pdpd"),
         ({"op": {"name": "torch.expand", "shape": [3]}, "inputs": [[3]]},
-         'op/shape: is an unknown field: write size, which is missing, instead of shape'),
+         'op/shape: is an unknown field: write "op": {"name": "torch.expand", "size": [3]}'),
         ({"inputs": [[3]], "dtype": "double"}, "did you mean float64?"),
         ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),
     ],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Picture(NamedTuple):
-    """The drawing that shows the answer to `request`: a CheckRequest, a PlainCheck, or a map with their fields."""
+    """The drawing that shows the answer to `request`: a CheckRequest, or a map with its fields."""
 
     request: CheckRequest | Mapping[str, Any] | None = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-Sizes = tuple[int, ...]
+from ..plan.plan import Shape
 
 
 def index(position: int, axis: int, size: int) -> str:
@@ -16,7 +16,7 @@ def index(position: int, axis: int, size: int) -> str:
     return f"The index is {position}, but axis {axis} has size {size}: its last index is {size - 1}."
 
 
-def mask(mask: Sizes, number: int, array: Sizes, _: int) -> str:
+def mask(mask: Shape, number: int, array: Shape, _: int) -> str:
     """Explain a mask that does not fit the first axes of a tensor."""
     start = f"The mask has shape {mask}, but the tensor has shape {array}."
     for axis in range(1, len(array)):
@@ -40,7 +40,7 @@ def tensor_ranks(rank: int, other_rank: int) -> str:
     return f"{start} If the shorter one is one row, write `{shorter}[None]`." if abs(rank - other_rank) == 1 else start
 
 
-def reshape(size: int, new: Sizes) -> str:
+def reshape(size: int, new: Shape) -> str:
     """Explain a reshape to another number of elements."""
     known = prod(part for part in new if part != -1)
     if -1 in new:
@@ -55,12 +55,12 @@ def reshape(size: int, new: Sizes) -> str:
     return start
 
 
-def reshape_to(_: Sizes, size: int, new: Sizes, __: int) -> str:
+def reshape_of_shape(_: Shape, size: int, new: Shape, __: int) -> str:
     """Explain a reshape to another number of elements, from a message that also has the old shape."""
     return reshape(size, new)
 
 
-def channels(shape: Sizes, wanted: int, found: int) -> str:
+def channels(shape: Shape, wanted: int, found: int) -> str:
     """Explain a convolution of an input with other channels."""
     start = f"The layer was built for {wanted} channels, but axis 1 of its input {shape} has size {found}."
     if shape[-1] == wanted:
@@ -69,7 +69,7 @@ def channels(shape: Sizes, wanted: int, found: int) -> str:
     return f"{start} If axis 1 has the channels, build the layer with in_channels={found}."
 
 
-def normalized_shape(built: Sizes, _: str, shape: Sizes) -> str:
+def normalized_shape(built: Shape, _: str, shape: Shape) -> str:
     """Explain a layer norm that was built for another shape."""
     found = shape[-len(built) :]
     wanted = f"{found[0]}" if len(found) == 1 else f"{found}"
@@ -87,7 +87,7 @@ def batches(stack: int, columns: int, other_stack: int, rows: int) -> str:
     )
 
 
-def target(target: Sizes, scores: Sizes) -> str:
+def target(target: Shape, scores: Shape) -> str:
     """Explain a loss that needs a target of the input's shape."""
     start = f"The target has shape {target}, but the input has shape {scores}."
     if prod(target) == prod(scores):
@@ -100,7 +100,7 @@ def batch_sizes(rows: int, labels: int) -> str:
     return f"The input has {rows} rows, but the target has {labels}: each row needs one target."
 
 
-def target_size(wanted: Sizes, found: Sizes) -> str:
+def target_size(wanted: Shape, found: Shape) -> str:
     """Explain a cross entropy with the classes on a wrong axis."""
     return (
         f"The target has shape {found}, but must have shape {wanted}, the input's shape without axis 1, the classes. "
@@ -116,7 +116,7 @@ def keras_target(target: tuple[int | None, ...], output: tuple[int | None, ...])
     return start
 
 
-def assigned(variable: Sizes, value: Sizes) -> str:
+def assigned(variable: Shape, value: Shape) -> str:
     """Explain a value of another shape than its variable."""
     start = f"The variable has shape {variable}, but the value has shape {value}."
     if len(value) > 1 and value == variable[::-1]:

@@ -109,7 +109,7 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "along the non-concatenated axis": "", "passed to stack must have matching shapes": "",
     },
     "A reshape keeps the number of elements.": {
-        "cannot reshape array of shape <s> (size <n>) into shape <s> (size <n>)": advice.reshape_to,
+        "cannot reshape array of shape <s> (size <n>) into shape <s> (size <n>)": advice.reshape_of_shape,
         "cannot reshape array of size <n> into shape <s>": advice.reshape,
         "shape '<s>' is invalid for input of size <n>": lambda new, size: advice.reshape(size, new),
         "input to reshape is a tensor with <n> values, but the requested shape has <n>":
