@@ -48,7 +48,8 @@ def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     metrics = Metrics()
     metrics.watch_memory(lambda: 0, 1)
     metrics.began("GET")
-    metrics.ended("GET", "/v1/check", 200, 0.1)
+    metrics.ended("GET")
+    metrics.answered("GET", "/v1/check", 200, 0.1)
     given = set(re.findall(r"(?m)^(\w+)", metrics.exposition().decode()))
     wanted = set(re.findall(r"\b(?:http_server|axiscast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
     assert len(wanted) == 5
@@ -224,7 +225,7 @@ def test_failing_and_slow_checks_fire_their_alerts_in_a_real_prometheus(tmp_path
         with prometheus_of(Served(url, process), tmp_path, ["alerts.yaml"]) as prometheus:
 
             def firing() -> set[str]:
-                posted = [httpx.post(f"{url}/v1/check", json={"inputs": inputs}) for inputs in ([[3]], [[3], [1]])]
+                posted = [httpx.post(f"{url}/v1/check", json={"inputs": inputs, "explain": True}) for inputs in ([[3]], [[3], [1]])]
                 assert [answer.status_code for answer in posted] == [500, 200]
                 alerts = prometheus.get("/api/v1/alerts").json()["data"]["alerts"]
                 return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}

@@ -220,7 +220,7 @@ def _message(
         noun = "a name" if " " not in example else "one"
         return f"must be a string, not {json_type_name(found)}: write {noun} such as {json.dumps(example)}"
     example = None if example is None else notation.assignment(location, example)
-    if kind == "not_an_integer" and isinstance(found, str):
+    if kind == "not_an_integer" and isinstance(found, str) and "assume" not in top.model_fields:
         note = "only check, compare and translate accept names, so write an example size such as 2"
         return f"must be an integer, not {found[:MAX_NAME_CHARACTERS]!r}: {note}"
     plain = error_message(error, location[-1] if location else "", fields, example)

@@ -47,10 +47,10 @@ class maximum(Elementwise, name="mindspore.maximum"):
         if conflict or one == other or not (one and other):
             return None  # no broadcast is necessary
         if 0 in (*one, *other):
-            return "MindSpore 2.10 fails when it runs this: the op's CPU kernel does not broadcast empty tensors."
+            return "MindSpore 2.10 fails when it runs this: its CPU kernel does not broadcast empty tensors."
         most = 7 if (self.alias or self.name).endswith("minimum") else 8
         if max(len(one), len(other)) > most:
-            return f"MindSpore 2.10 fails when it runs this: the op's CPU kernel broadcasts at most {most} axes."
+            return f"MindSpore 2.10 fails when it runs this: its CPU kernel broadcasts at most {most} axes."
         return None
 
 

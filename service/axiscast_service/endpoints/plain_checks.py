@@ -160,6 +160,8 @@ def _template(name: str, ranks: tuple[int, ...], has_target: bool, encoding: Enc
     relation = Relation.BROADCAST_TO if has_target else Relation.BROADCAST
     if not isinstance(alignment, RightAlignment) or alignment.relation is not relation or op.needs_integers():
         return None
+    if not answer["compatible"]:  # more axes than the op takes
+        return None
     if type(op).known_deviation is not Op.known_deviation or answer["warnings"] or not answer["outputs"]:
         return None
     if has_target:
