@@ -103,7 +103,7 @@ def cases() -> dict[str, Case]:
         "COMPARED_OP_MS": compare(inputs=[[3, 2], [4]]),
         "COMPARED_OP_MS, symbols": compare(inputs=[["N", "M"], ["K"]]),
         "TRANSLATED_AXIS_MS": translate(inputs=[[3, 1, 1, 1, 1]], to="einops.repeat"),
-        "TRANSLATED_AXIS_OF_SEVERAL_MS": translate(inputs=[[8, 1, 6, 4], [7, 1, 4]], to="mxnet.broadcast_like"),
+        "TRANSLATED_AXIS_OF_SEVERAL_MS": translate(inputs=[[8, 1, 6, 4], [7, 1, 4]], to="einops.repeat"),
         "ERROR_TEXT_MS": why("operands could not be broadcast together with shapes (3,4) (5,)"),
         "ERROR_CHARACTER_MS": why("Operand of shape (3,4) cannot be broadcasted to (5,6) " * 1200),
         "COLUMN_CALL_MS": columns(1, 64),

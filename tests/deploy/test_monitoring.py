@@ -225,7 +225,10 @@ def test_failing_and_slow_checks_fire_their_alerts_in_a_real_prometheus(tmp_path
         with prometheus_of(Served(url, process), tmp_path, ["alerts.yaml"]) as prometheus:
 
             def firing() -> set[str]:
-                posted = [httpx.post(f"{url}/v1/check", json={"inputs": inputs, "explain": True}) for inputs in ([[3]], [[3], [1]])]
+                posted = [
+                    httpx.post(f"{url}/v1/check", json={"inputs": inputs, "explain": True})
+                    for inputs in ([[3]], [[3], [1]])
+                ]
                 assert [answer.status_code for answer in posted] == [500, 200]
                 alerts = prometheus.get("/api/v1/alerts").json()["data"]["alerts"]
                 return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}

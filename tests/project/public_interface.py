@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 import axiscast
 from axiscast.cli import main as command_line
-from axiscast.cli.arguments import ShapeCommand
+from axiscast.cli.arguments import OpCommand
 from axiscast.ops import ALIASES, FRAMEWORKS
 from axiscast.wire.problems import PROBLEM_KINDS
 from axiscast_service.app import create_app
@@ -215,7 +215,7 @@ def service_facts(app: Any) -> Iterator[str]:
 
 def command_facts(name: str, command: click.Command) -> Iterator[str]:
     yield f"command {name}"
-    if isinstance(command, ShapeCommand):
+    if isinstance(command, OpCommand):
         command.add_attribute_options()
     for parameter in command.params:
         kind = parameter.type.name if not getattr(parameter, "is_flag", False) else "flag"

@@ -78,7 +78,7 @@ def printed(command: str, environment: dict[str, str]) -> str:
     text = None
     if command.startswith("axiscast "):
         own, _, command = command.partition(" | ")
-        text = CliRunner().invoke(main, shlex.split(own.removesuffix(" 2>&1"))[1:]).output
+        text = CliRunner().invoke(main, shlex.split(own.removesuffix(" 2>&1"))[1:], catch_exceptions=False).output
     if command:
         done = run(["bash", "-c", command], input=text, env=environment)
         text = done.stdout + done.stderr

@@ -138,6 +138,14 @@ def symbol_options(command: F) -> F:
 class ShapeCommand(click.Command):
     """A command whose arguments are shapes. Such a shape may begin with a minus sign, as in -1,3."""
 
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Put a space before shapes such as -1,3, so that click does not parse such shapes as options."""
+        return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
+
+
+class OpCommand(ShapeCommand):
+    """A command that takes shapes, an op, and an option for each attribute of the op."""
+
     def add_attribute_options(self) -> None:
         """Add an option for each attribute of any op. This loads the files of all frameworks."""
         if any(isinstance(option, AttributeOption) for option in self.params):
@@ -152,11 +160,11 @@ class ShapeCommand(click.Command):
         return super().shell_complete(context, incomplete)
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Put a space before shapes such as -1,3, so that click does not parse such shapes as options."""
+        """Add the options of attributes only if a word may be one, because adding them is slow."""
         known = {name for option in self.params for name in (*option.opts, *option.secondary_opts)}
         if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
             self.add_attribute_options()
-        return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
+        return super().parse_args(context, words)
 
 
 def op_from_options(

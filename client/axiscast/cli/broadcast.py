@@ -20,7 +20,7 @@ from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
 from .arguments import (
-    ShapeCommand,
+    OpCommand,
     client_for,
     op_from_options,
     op_options,
@@ -44,7 +44,7 @@ MAX_NPY_HEADER_BYTES = 4096
 """The disk space, in bytes, that is reserved for the header of a .npy file."""
 
 
-@click.command("broadcast", cls=ShapeCommand)
+@click.command("broadcast", cls=OpCommand)
 @click.argument(
     "inputs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="IN.npy..."
 )

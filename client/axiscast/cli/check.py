@@ -15,7 +15,7 @@ from ..messages import CheckAnswer, CheckRequest
 from ..models.intent import FailOn, FindingKind
 from ..wire.problems import Problem
 from .arguments import (
-    ShapeCommand,
+    OpCommand,
     op_from_options,
     op_options,
     option_name,
@@ -30,7 +30,7 @@ from .model_report import model_options, report_models
 from .terminal import color_answer, color_lines, write_svg
 
 
-@click.command("check", cls=ShapeCommand)
+@click.command("check", cls=OpCommand)
 @click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
 @op_options
 @click.option("--dtype", help="Print the bytes for a dtype like float32.")

@@ -13,7 +13,7 @@ import click
 from ..messages import TranslateAnswer, TranslateRequest
 from .arguments import (
     CommandNotation,
-    ShapeCommand,
+    OpCommand,
     complete_ops,
     op_from_options,
     op_options,
@@ -26,7 +26,7 @@ from .backend import backend_for
 from .terminal import color_lines, write_svg
 
 
-@click.command("translate", cls=ShapeCommand)
+@click.command("translate", cls=OpCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @op_options
 @click.option(
