@@ -35,8 +35,8 @@ types: $(VENV)/dev.done
 	cd tests && $(abspath $(VENV))/bin/python -m typed mypy
 
 # The tests of code that calls dependencies, with the oldest versions that pyproject.toml allows.
-VERSION_DEPENDENT = tests/cli tests/client tests/checks/test_batch.py tests/endpoints tests/engine tests/languages \
-	tests/middleware tests/models tests/ops tests/service tests/training tests/wire tests/test_*.py
+VERSION_DEPENDENT = tests/checks/test_batch.py tests/cli/test_cli.py tests/client tests/endpoints tests/engine \
+	tests/middleware tests/models/test_onnx_model.py tests/service/test_service.py tests/wire tests/test_*.py
 oldest: $(VENV)/bin/python
 	@echo "Installing the oldest supported versions ..."
 	@$(PYTHON) -m venv $(VENV)-oldest
