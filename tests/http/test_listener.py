@@ -96,7 +96,8 @@ def test_connections_are_distributed_among_workers(tls: bool, pem: Path) -> None
         before = [sockets_of(pid) for pid in workers]
         for _ in range(200):
             stack.enter_context(connect(running.port))
-        wait_until(lambda: sum(map(sockets_of, workers)) >= sum(before) + 200)
+        # A connection of the fixture that was still open before may have been closed since.
+        wait_until(lambda: sum(map(sockets_of, workers)) >= sum(before) + 195)
         shares = [sockets_of(pid) - count for pid, count in zip(workers, before, strict=True)]
         # They are shared out by their ports, as a coin would: beyond these bounds once in 10^8.
         assert min(shares) >= 60
