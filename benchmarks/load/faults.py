@@ -29,7 +29,7 @@ from pathlib import Path
 SECONDS = 6.0
 """The time, in seconds, for which the client sends requests. The fault is induced after a third of it."""
 CLIENTS = 4
-"""The number of clients, each of which sends one check after the other on its own connection."""
+"""The number of clients. Each client has one connection, on which it sends its next check after each response."""
 PAUSE_SECONDS = 0.005
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 DESCRIPTORS = 64
@@ -124,7 +124,7 @@ def stuck_pipe(folder: Path) -> Iterator[Service | str | None]:
     reading, writing = os.pipe()
     with running(Service(folder, stderr=writing, access_log="true")) as service:
         yield service
-        yield None  # the pipe is full after a few hundred requests, because nobody reads it
+        yield None  # the pipe is full after a few hundred requests, because no process reads it
         yield f"{service.metric('axiscast_log_lines_dropped_total'):.0f} log lines dropped"
         os.set_blocking(reading, False)
         os.close(reading)
@@ -192,7 +192,7 @@ def replaced_certificate(folder: Path) -> Iterator[Service | str | None]:
 
 
 FAULTS: dict[str, Fault] = {
-    "a pipe of the log that nobody reads": stuck_pipe,
+    "an unread pipe for the log": stuck_pipe,
     "kill -9 of one of two workers": killed_worker,
     "a full disk for the log and for temporary files": full_disk,
     "64 file descriptors and 200 idle connections": few_descriptors,

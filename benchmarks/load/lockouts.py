@@ -278,7 +278,7 @@ async def symbolic_compare(port: int) -> None:
 
 
 async def log_lines(port: int) -> None:
-    """Send checks, each of which is logged, one after another."""
+    """Send checks in sequence. The service logs each check."""
     reader, writer = await asyncio.open_connection(HOST, port)
     while True:
         writer.write(HONEST["check"])
@@ -324,7 +324,7 @@ KINDS = {
     "abandoned": Kind(abandoned_compare, 18, ["livez", "compare"]),
     "pipelines": Kind(pipeline, 200, ["livez", "compare"]),
     "symbolic": Kind(symbolic_compare, 8, ["livez", "compare"]),
-    # Nobody reads the log of a service. The honest callers are probes, which are not logged.
+    # No process reads the log of the service. The honest callers are probes, because the service does not log probes.
     "stalled-log": Kind(log_lines, 2, ["livez"], settings={"access_log": "true"}),
 }
 

@@ -25,7 +25,7 @@ FILES = 256
 
 @contextmanager
 def crowded(service: Served, request: bytes, nbytes: int) -> Iterator[list[socket.socket]]:
-    """As many connections as there may be, each of which has sent so many bytes of these requests and reads nothing."""
+    """Yield the maximum number of connections. Each has sent `nbytes` bytes of the request, and reads nothing."""
     with ExitStack() as stack:
         connections = []
         for _ in range(FILES):

@@ -16,7 +16,8 @@ from axiscast_service.log_writer import MAX_QUEUED_BYTES, LogWriter
 
 CHECK = b"GET /v1/check?input=3 HTTP/1.1\r\nHost: x\r\n\r\n"
 REQUESTS = 20_000
-"""Requests whose log lines fit neither in the queue (1 MiB) nor in a pipe (64 KiB), each of which has 200 bytes."""
+"""The number of requests. A log line has 200 bytes, so the lines of all requests fit neither in the queue (1 MiB) nor
+in a pipe (64 KiB)."""
 
 
 def answers(running: Served, count: int) -> int:

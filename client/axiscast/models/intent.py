@@ -58,7 +58,7 @@ def elementwise_origin(operands: Sequence[tuple[Any, ...]]) -> tuple[AxisOrigin,
 
 
 class OperandPair(NamedTuple):
-    """Two operands, each of which expands the other, and data about the operation that combines these operands."""
+    """Two operands that expand each other, and data about the operation that combines them."""
 
     origins: tuple[Origin, Origin]
     is_square: bool = True

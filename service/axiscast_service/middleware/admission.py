@@ -29,7 +29,7 @@ class AdmissionMiddleware:
 
     The middleware stores the memory reservation of a request in `request.state.memory`. If the body has not arrived
     yet, the endpoint takes `request.state.slot` later. Therefore a client that sends slowly does not occupy a slot. A
-    client that reads slowly does not occupy a slot either, because the number of long responses has a limit of its own.
+    client that reads slowly does not occupy a slot either, because long responses are limited separately.
     Requests to monitoring paths are not counted.
     """
 

@@ -100,7 +100,7 @@ class Solver:
         return [value.type for value in before] != [value.type for value in after]
 
     def _others(self, names: Sequence[str]) -> Iterator[dict[str, int]]:
-        """Yield some sizes for the names, each of which differs from the other sizes."""
+        """Yield some sizes for the names. Each size is different from all other sizes."""
         yield {}
         for factor in _OTHER_SIZES[:2]:
             yield {
