@@ -27,7 +27,8 @@ REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before thi
 
 def node_check(node: int, *shapes: list[int | str], unchecked: Unchecked | None = None) -> NodeCheck:
     return NodeCheck(
-        Finding(str(node), "Add", unchecked=unchecked), {"op": {"name": "onnx.Expand", "shape": [1]}, "inputs": shapes}
+        Finding(str(node), "Add", unchecked=unchecked),
+        {"op": {"name": "onnx.Expand", "shape": [1]}, "inputs": [*shapes]},
     )
 
 

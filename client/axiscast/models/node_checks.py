@@ -15,6 +15,8 @@ from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]
 """The fields of a check request."""
+Batch = list[tuple[str, RequestFields]]
+"""Requests, each with a key that equal requests share."""
 CheckBatch = Callable[[Sequence[RequestFields]], Sequence[CheckAnswer[Any] | ServiceProblem]]
 """The type of the function `check_batch`, which is a function of the library or a method of a client."""
 Progress = Callable[[int, int], None]
@@ -54,9 +56,10 @@ def check_nodes(
     warnings. If the check of a node is refused, the error message becomes the reason in the node's finding. All other
     exceptions from `check_batch` are raised.
     """
-    keys = [_request_key(check.request, assume or {}, warn_field(kinds)) for check in checks]
-    unique = [key for key in dict.fromkeys(keys) if key is not None]
-    responses: dict[str | None, CheckAnswer | ServiceProblem] = {}
+    requests = [_request(check.request, assume or {}, warn_field(kinds)) for check in checks]
+    keys = [json.dumps(request) for request in requests]
+    unique = {key: request for key, request in zip(keys, requests, strict=True) if request is not None}
+    responses: dict[str, CheckAnswer | ServiceProblem] = {}
     for batch in _batches(unique):
         for key, response in _responses(batch, check_batch):
             responses[key] = response
@@ -65,8 +68,10 @@ def check_nodes(
     return [_finding(check, responses.get(key), kinds) for check, key in zip(checks, keys, strict=True)]
 
 
-def _request_key(request: RequestFields | None, assume: Mapping[str, int | str], warn: Sequence[str]) -> str | None:
-    """Return a check request as JSON, including the `warn` and `assume` options that apply to the request."""
+def _request(
+    request: RequestFields | None, assume: Mapping[str, int | str], warn: Sequence[str]
+) -> RequestFields | None:
+    """Return a check request with the `warn` and `assume` options that apply to it."""
     if request is None:
         return None
     if warn:
@@ -74,7 +79,7 @@ def _request_key(request: RequestFields | None, assume: Mapping[str, int | str],
     names = {size for size in _sizes(request) if isinstance(size, str)}
     if assumed := {name: size for name, size in assume.items() if name in names}:
         request = {**request, "assume": assumed}
-    return json.dumps(request)
+    return request
 
 
 def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, kinds: Sequence[FindingKind]) -> Finding:
@@ -92,19 +97,20 @@ def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, ki
     return replace(check.finding, answer=response)
 
 
-def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
-    """Send a batch of requests, and yield each request with its response.
+def _responses(batch: Batch, check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
+    """Send a batch of requests, and yield the key of each request with its response.
 
     If a batch is refused because it is too large, the requests are sent again in smaller batches.
     """
     waiting = [batch]
     while waiting:
         batch = waiting.pop()
-        refused: list[str] = []
+        refused: Batch = []
         try:
-            for key, response in zip(batch, check_batch([json.loads(key) for key in batch]), strict=True):
+            responses = check_batch([request for _, request in batch])
+            for (key, request), response in zip(batch, responses, strict=True):
                 if len(batch) > 1 and _is_too_large(response):
-                    refused.append(key)
+                    refused.append((key, request))
                 else:
                     yield key, response
         except (ServiceProblem, UnexpectedStatus) as problem:
@@ -113,7 +119,7 @@ def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str,
             if len(batch) > 1:
                 refused = batch
             elif isinstance(problem, ServiceProblem):
-                yield batch[0], problem
+                yield batch[0][0], problem
             else:
                 raise  # a proxy has refused the request, so the node is not the cause
         half = max(1, len(batch) // 2)
@@ -134,16 +140,16 @@ def _sizes(request: RequestFields) -> Iterator[Any]:
             yield from shape
 
 
-def _batches(keys: Sequence[str]) -> Iterator[list[str]]:
+def _batches(requests: Mapping[str, RequestFields]) -> Iterator[Batch]:
     """Yield the requests in batches. A batch with several requests has at most _MAX_BATCH_SIZES sizes."""
-    batch: list[str] = []
+    batch: Batch = []
     batch_sizes = 0
-    for key in keys:
-        sizes = 1 + sum(map(len, json.loads(key)["inputs"]))
+    for key, request in requests.items():
+        sizes = 1 + sum(map(len, request["inputs"]))
         if batch and batch_sizes + sizes > _MAX_BATCH_SIZES:
             yield batch
             batch, batch_sizes = [], 0
-        batch.append(key)
+        batch.append((key, request))
         batch_sizes += sizes
     if batch:
         yield batch

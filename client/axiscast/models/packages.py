@@ -15,8 +15,9 @@ def import_package(name: str, oldest: str, caller: str) -> Any:
     install = f"pip install '{name}>={oldest}'"
     try:
         package = import_module(name)
-    except ImportError:
-        raise ImportError(f"{needs}: {install}") from None
+    except ImportError as error:
+        reason = "" if isinstance(error, ModuleNotFoundError) else f" ({error})"
+        raise ImportError(f"{needs}: {install}{reason}") from error
     found = package.__version__
     if [int(part) for part in found.split(".")[:2]] < [int(part) for part in oldest.split(".")]:
         raise ImportError(f"{needs}, but {found} is installed: {install}")

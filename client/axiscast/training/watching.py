@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from ..checks.two_sided import TwoSidedBroadcast, find_two_sided
 from ..models.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant
+from ..models.packages import import_package
 from ..models.torch_functions import COMPARISONS
 from .call_sites import CallSites, calling_frame
 from .frames import is_installed, operation_frames, user_frame
@@ -382,14 +383,9 @@ def load_mode() -> tuple[Any, Mapping[Any, FunctionRole]]:
 
     Raises ImportError if torch is missing or too old.
     """
-    needs = f"axiscast.watch needs torch {OLDEST_WATCHED_TORCH} or later"
-    try:
-        import torch
-        from torch.overrides import TorchFunctionMode
-    except ImportError as error:
-        raise ImportError(f"{needs}: {error}") from error
-    if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_WATCHED_TORCH.split("."))):
-        raise ImportError(f"{needs}, but {torch.__version__} is installed: pip install 'torch>={OLDEST_WATCHED_TORCH}'")
+    torch = import_package("torch", OLDEST_WATCHED_TORCH, "axiscast.watch")
+    from torch.overrides import TorchFunctionMode
+
     from .torch_ops import function_roles
 
     attributes = {
