@@ -19,8 +19,7 @@ from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve
 from ..wire.problems import Problem
 from ..words.conflicts import conflict_text
-from .hints.hints import Lower, find_hints
-from .hints.matching_hints import find_matching_hints
+from .hints.hints import Lower, find_hints, find_matching_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
 from .two_sided import axes_in
 from .warnings import input_warnings

@@ -9,9 +9,8 @@ from ..ops import Op
 from ..plan.alignment import Alignment
 from ..plan.plan import Shape
 from ..words.warnings import Meeting, fix_text, mutual_stretch_text, rank_promotion_text, square_text
-from .hints.equation_hints import reshape_candidate
-from .hints.hints import Lower, hint_to_dict, is_small
-from .hints.outer_products import elementwise_fixes, explicit_all_pairs, outer_product_of, rows_of, two_sided_of
+from .hints.hints import Lower, is_small
+from .hints.outer_products import outer_product_changes, outer_product_of, rows_of, two_sided_of
 from .two_sided import TwoSidedBroadcast
 
 
@@ -82,15 +81,11 @@ def _square_warning(
     lower: Lower,
 ) -> dict[str, Any]:
     """Return the warning about an accidental outer product, with a hint if changing one input fixes it."""
-    fix, meant = None, None
-    if is_small(op, shapes):
-        fix = next(elementwise_fixes(op, shapes, alignment, found, lower), None)
-        meant = explicit_all_pairs(op, shapes, alignment, found, lower)
+    changes = outer_product_changes(op, shapes, alignment, found, lower) if is_small(op, shapes) else ()
     warning: dict[str, Any] = {"code": found.kind, **_places(found)}
-    for field, change in {"hint": fix, "all_pairs": meant}.items():
+    for field, change in zip(("hint", "all_pairs"), changes, strict=False):
         if change is not None:
-            hint = hint_to_dict(reshape_candidate(op, change.inputs, change.input), shapes, change.output)
-            warning[field] = {**hint, "message": fix_text(hint)}
+            warning[field] = {**change, "message": fix_text(change)}
     meeting = _meeting(found, shapes, alignment, outputs)
     warning["message"] = square_text(meeting, warning.get("hint"), warning.get("all_pairs"))
     return warning

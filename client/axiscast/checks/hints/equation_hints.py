@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 
-from ...ops import Op, align
+from ...ops import Op
 from ...ops.einsum import LabeledProduct
 from ...ops.equation import ELLIPSIS, Labels, ParsedEquation
 from ...plan.alignment import Conflict, ShapeMismatch
 from ...plan.plan import Shape
-from ...plan.resolution import check_integers
-
-Try = Callable[[Op, tuple[Shape, ...]], bool]
-"""A function that returns whether the shapes of a changed request broadcast with its op for all sizes."""
 
 
 class Candidate(NamedTuple):
@@ -27,9 +23,12 @@ class Candidate(NamedTuple):
     """The other fields of messages.Hint, such as the changed input."""
 
 
-def reshape_candidate(op: Op, inputs: tuple[Shape, ...], number: int, code: str = "reshape", **facts: Any) -> Candidate:
+def reshape_candidate(
+    op: Op, shapes: tuple[Shape, ...], number: int, shape: Shape, code: str = "reshape", **facts: Any
+) -> Candidate:
     """Return the candidate in which input `number` has a new shape."""
-    return Candidate(code, op, inputs, {"input": number, **facts, "shape": list(inputs[number])})
+    inputs = (*shapes[:number], shape, *shapes[number + 1 :])
+    return Candidate(code, op, inputs, {"input": number, **facts, "shape": list(shape)})
 
 
 def changed_attributes(op: Op, other: Op) -> dict[str, Any]:
@@ -42,8 +41,10 @@ MAX_HINT_CHARACTERS = 200
 """The maximum length of an equation for which hints are searched. The search parses an equation for each hint."""
 
 
-def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
-    """Yield changed requests that broadcast, such as requests with other letters, an ellipsis or a new axis."""
+def equation_candidates(
+    op: LabeledProduct, shapes: tuple[Shape, ...], conflict: Conflict | None
+) -> Iterator[Candidate]:
+    """Yield changed requests, such as requests with other letters, an ellipsis or a new axis."""
     if len(op.text) > MAX_HINT_CHARACTERS:
         return
     try:
@@ -52,38 +53,20 @@ def equation_candidates(op: LabeledProduct, shapes: tuple[Shape, ...], fitting: 
         return
     if len(equation.operands) != len(shapes):
         return
-    differences = [
-        len(shape) - len(labels) + (ELLIPSIS in labels) for shape, labels in zip(shapes, equation.operands, strict=True)
-    ]
-    changed: Iterator[ParsedEquation]
-    if any(
-        count < 0 or (count > 0 and ELLIPSIS not in labels)
-        for count, labels in zip(differences, equation.operands, strict=True)
-    ):
+    operands = [*zip(shapes, equation.operands, strict=True)]
+    differences = [len(shape) - len(labels) + (ELLIPSIS in labels) for shape, labels in operands]
+    if min(differences) < 0 or any(len(shape) > len(labels) for shape, labels in operands if ELLIPSIS not in labels):
         changed = _with_fitting_ranks(equation, differences)
-    elif (conflict := _size_conflict(op, shapes)) is not None:
+    elif conflict is not None and conflict.code == "size-mismatch":
         changed = _with_exchanged_labels(equation, conflict)
     else:
         changed = _with_other_results(equation)
-    for candidate in changed:
-        other = op.with_labels(candidate)
-        if fitting(other, shapes):
-            yield Candidate("attributes", other, shapes, {"attributes": changed_attributes(op, other)})
-    yield from _with_new_axis(op, shapes, differences, fitting)
-
-
-def _size_conflict(op: LabeledProduct, shapes: tuple[Shape, ...]) -> Conflict | None:
-    """Return the first conflict between integer sizes, or None if no sizes conflict or the equation is invalid."""
-    try:
-        alignment = align(op, shapes)
-    except ShapeMismatch:
-        return None
-    try:
-        for number, axis in enumerate(alignment.axes):
-            check_integers(alignment, number, axis)
-    except ShapeMismatch as mismatch:
-        return mismatch.conflict
-    return None
+    for other in map(op.with_labels, changed):
+        yield Candidate("attributes", other, shapes, {"attributes": changed_attributes(op, other)})
+    for number, (shape, difference) in enumerate(zip(shapes, differences, strict=True)):
+        if difference == -1:
+            for axis in range(len(shape) + 1):
+                yield reshape_candidate(op, shapes, number, (*shape[:axis], 1, *shape[axis:]))
 
 
 def _with_fitting_ranks(equation: ParsedEquation, differences: Sequence[int]) -> Iterator[ParsedEquation]:
@@ -140,20 +123,6 @@ def _with_other_results(equation: ParsedEquation) -> Iterator[ParsedEquation]:
             if label not in result:
                 yield ParsedEquation(operands, (*result[:place], label, *result[place + 1 :]))
         yield ParsedEquation(operands, (*result[:place], *result[place + 1 :]))
-
-
-def _with_new_axis(
-    op: LabeledProduct, shapes: tuple[Shape, ...], differences: Sequence[int], fitting: Try
-) -> Iterator[Candidate]:
-    """Yield requests in which an input that has one axis too few gets a new axis of size 1."""
-    for number, (shape, difference) in enumerate(zip(shapes, differences, strict=True)):
-        if difference != -1:
-            continue
-        for axis in range(len(shape) + 1):
-            wider = (*shape[:axis], 1, *shape[axis:])
-            inputs = (*shapes[:number], wider, *shapes[number + 1 :])
-            if fitting(op, inputs):
-                yield reshape_candidate(op, inputs, number)
 
 
 def _replaced(operands: tuple[Labels, ...], number: int, labels: Labels) -> tuple[Labels, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import combinations, count
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from ...plan.resolution import has_integer_mismatch, try_resolve
 from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
 from ...words.hints import hint_text, reshape_code
-from .equation_hints import Candidate, Try, changed_attributes, equation_candidates, reshape_candidate
+from .equation_hints import Candidate, changed_attributes, equation_candidates, reshape_candidate
 
 if TYPE_CHECKING:
     from ..symbolic.symbolic import SymbolicPlan
@@ -35,46 +35,58 @@ MAX_HINT_TRIES = 64
 MAX_SYMBOLIC_HINT_TRIES = 8
 """The maximum number of changed requests with symbolic sizes that one search checks. Each takes half a millisecond."""
 
-
 Lower: TypeAlias = "Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]"
 """A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
-Candidates = Callable[[Op, tuple[Shape, ...], Shape | None, Try, Sequence[int]], Iterator[Candidate]]
-"""A function that yields the changed requests that broadcast. Its last argument lists the inputs that may change."""
+Alternatives = Iterator[Iterable[Candidate]]
+"""Lists of changed requests. From each list, only the first request that broadcasts becomes a hint."""
 
 
 def find_hints(
-    op: Op,
-    shapes: tuple[Shape, ...],
-    lower: Lower = lower_integers,
-    candidates: Candidates | None = None,
-    accepts: Callable[[Alignment], bool] | None = None,
-    conflict: Conflict | None = None,
+    op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers, conflict: Conflict | None = None
 ) -> list[dict[str, Any]]:
     """Return up to MAX_HINTS changed requests that broadcast, as plain values in the fields of messages.Hint.
 
-    The most likely change is first. `lower` returns the plan of a changed request. By default, all kinds of changes are
-    tried. `accepts` can reject the alignment of a changed request. `conflict` is the reason why the request itself does
-    not broadcast, if that is known.
+    The most likely change is first. `lower` returns the plan of a changed request. `conflict` is the reason why the
+    request itself does not broadcast, if that is known.
     """
-    target = getattr(op, op.target) if op.target else None
     if not is_small(op, shapes):
         return []
-    of_integers = lower is lower_integers
-    found: dict[object, dict[str, Any]] = {}
-    numbers = _opposed_inputs(op, shapes, conflict) if of_integers else range(len(shapes))
-    trials = _Trials(lower, accepts)
-    try:
-        for candidate in (candidates or _candidates)(op, shapes, target, trials, numbers):
-            other, inputs = candidate.op, candidate.inputs
-            if of_integers and isinstance(other, LabeledProduct) and other.known_deviation(inputs, None):
-                continue  # the release refuses the equation
-            found.setdefault((other, inputs), hint_to_dict(candidate, shapes, trials.output))
-            if len(found) == MAX_HINTS:
-                break
-    except _Enough:
-        pass
+    trials = _Trials(lower)
+    if isinstance(op, LabeledProduct):
+        found = trials.hints(shapes, zip(equation_candidates(op, shapes, conflict)))
+    else:
+        numbers = _opposed_inputs(op, shapes, conflict) if trials.of_integers else range(len(shapes))
+        found = trials.hints(shapes, _likely_candidates(op, shapes, numbers))
+        found = found or trials.hints(shapes, [swapped_candidates(op, shapes, numbers, exact=False)])
     own = framework_of(op.name)
-    return sorted(found.values(), key=lambda hint: framework_of(hint["request"]["op"]["name"]) != own)
+    return sorted(found, key=lambda hint: framework_of(hint["request"]["op"]["name"]) != own)
+
+
+def find_matching_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> list[dict[str, Any]]:
+    """Return changes to a request that broadcasts only for some sizes. The changed requests broadcast for all sizes.
+
+    In each request, one input is reshaped or swaps two axes, and all of its sizes then meet equal sizes. If no other
+    input contains these sizes, no request is returned.
+    """
+    if isinstance(op, LabeledProduct) or not is_small(op, shapes):
+        return []
+    if not op.has_common_output_axes:
+        return _Trials(lower).hints(shapes, zip(_multiplied_candidates(op, shapes)))
+
+    def meets_equal_sizes(changed: Alignment) -> bool:
+        old = dict(enumerate(shapes))
+        moved = [number for number, shape in enumerate(changed.input_shapes) if shape != old[number]]
+        for terms in (axis.terms for axis in changed.axes):
+            for term in terms:
+                others = [other.size for other in terms if other is not term]
+                is_unnamed = isinstance(term.size, Symbol) and term.size.name is None
+                if term.input in moved and term.size != 1 and others and (is_unnamed or term.size not in others):
+                    return False
+        return True
+
+    numbers = range(len(shapes))
+    candidates = chain([swapped_candidates(op, shapes, numbers)], _reshaped_candidates(op, shapes, numbers))
+    return _Trials(lower, meets_equal_sizes).hints(shapes, candidates)
 
 
 def framework_of(op: str) -> str:
@@ -83,44 +95,62 @@ def framework_of(op: str) -> str:
 
 
 class _Trials:
-    """A function that tests changed requests (see Try). It raises _Enough after a limited number of tests."""
+    """Tests of changed requests. Their number is limited."""
 
-    output: Sequence[int | str] = ()
-    """The shape of the output, or of the result of a product, of the last request that broadcasts."""
-
-    def __init__(self, lower: Lower, accepts: Callable[[Alignment], bool] | None) -> None:
+    def __init__(self, lower: Lower, accepts: Callable[[Alignment], bool] = lambda alignment: True) -> None:
         self._lower, self._accepts = lower, accepts
-        self._count, self._symbolic_count = count(), count()
+        self.of_integers = lower is lower_integers
+        self._left, self._symbolic_left = MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES
 
-    def __call__(self, op: Op, shapes: tuple[Shape, ...]) -> bool:
-        if next(self._count) >= MAX_HINT_TRIES:
+    def hints(self, shapes: tuple[Shape, ...], groups: Iterable[Iterable[Candidate]]) -> list[dict[str, Any]]:
+        """Return up to MAX_HINTS hints for a request with these shapes, at most one from each group of candidates."""
+        found: dict[object, dict[str, Any]] = {}
+        with suppress(_Enough):
+            for group in groups:
+                tried = ((candidate, self._output(candidate.op, candidate.inputs)) for candidate in group)
+                candidate, output = next((each for each in tried if each[1] is not None), (None, None))
+                if candidate is not None and output is not None and not self._is_refused(candidate):
+                    found.setdefault(candidate[1:3], hint_to_dict(candidate, shapes, output))
+                if len(found) == MAX_HINTS:
+                    break
+        return [*found.values()]
+
+    def _is_refused(self, candidate: Candidate) -> bool:
+        """Return whether the release of the framework refuses an equation that its rule accepts."""
+        op, inputs = candidate.op, candidate.inputs
+        return self.of_integers and isinstance(op, LabeledProduct) and bool(op.known_deviation(inputs, None))
+
+    def _output(self, op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
+        """Return the shape of the output, or of the result of a product, or None if the shapes do not broadcast."""
+        self._left -= 1
+        if self._left < 0:
             raise _Enough
         checkpoint()
         try:
-            output = self._output(op, shapes)
+            alignment = align(op, shapes)
+            if not self._accepts(alignment):
+                return None
+            if isinstance(alignment, RightAlignment):
+                if self.of_integers:
+                    return alignment.broadcast_shape()
+                if has_integer_mismatch(alignment):
+                    return None  # most changed requests are rejected here, where it is cheap
+            plan = try_resolve(alignment) if self.of_integers else self._symbolic_plan(op, shapes)
         except ShapeMismatch:
-            return False
-        self.output = output or ()
-        return output is not None
-
-    def _output(self, op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
-        alignment = align(op, shapes)
-        if self._accepts is not None and not self._accepts(alignment):
             return None
-        of_integers = self._lower is lower_integers
-        if isinstance(alignment, RightAlignment):
-            if of_integers:
-                return alignment.broadcast_shape()
-            if has_integer_mismatch(alignment):
-                return None  # most changed requests are rejected here, where it is cheap
-        if not of_integers and next(self._symbolic_count) >= MAX_SYMBOLIC_HINT_TRIES:
-            raise _Enough
-        plan = try_resolve(alignment) if of_integers else self._lower(op, shapes)
-        if plan is None or (not isinstance(plan, Plan) and plan.conditions):
+        if plan is None:
             return None
         if plan.result is not None:
             return plan.result
         return plan.outputs[0].shape if plan.outputs else ()
+
+    def _symbolic_plan(self, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | None:
+        """Return the plan of a request that broadcasts for all sizes, or None."""
+        self._symbolic_left -= 1
+        if self._symbolic_left < 0:
+            raise _Enough
+        plan = self._lower(op, shapes)
+        return plan if isinstance(plan, Plan) or not plan.conditions else None
 
 
 def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None) -> Sequence[int]:
@@ -160,55 +190,37 @@ def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[i
     return {**hint, "message": hint_text(hint)}
 
 
-def _candidates(
-    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
-) -> Iterator[Candidate]:
-    if isinstance(op, LabeledProduct):
-        yield from equation_candidates(op, shapes, fitting)
-        return
-    is_found = False
-    for candidate in _likely_candidates(op, shapes, target, fitting, numbers):
-        is_found = True
-        yield candidate
-    if not is_found:
-        yield from swapped_candidates(op, shapes, target, fitting, numbers, exact=False)
-
-
-def _likely_candidates(
-    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int]
-) -> Iterator[Candidate]:
+def _likely_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
+    target: Shape | None = getattr(op, op.target) if op.target else None
     if not op.has_common_output_axes:
-        yield from multiplied_candidates(op, shapes, fitting)
-    yield from swapped_candidates(op, shapes, target, fitting, numbers)
-    yield from reshaped_candidates(op, shapes, fitting, numbers)
+        yield from zip(_multiplied_candidates(op, shapes))
+    yield swapped_candidates(op, shapes, numbers)
+    yield from _reshaped_candidates(op, shapes, numbers)
     if target is None and op.has_common_output_axes:
-        yield from _paired(op, shapes, fitting)
+        yield from zip(_paired(op, shapes))
     if target is not None and len(shapes) == 1:
-        yield from _other_target(op, shapes, target, fitting)
-        yield from _other_op(op, shapes, target, fitting)
+        yield from zip(_other_target(op, shapes, target))
+        yield from zip(_other_ops(op, shapes, target))
     elif len(shapes) == 2 and op.name == "ngraph.BroadcastLike":
-        yield from _other_axes(shapes, fitting)
+        yield from zip(_other_axes(op, shapes))
 
 
-def multiplied_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+def _multiplied_candidates(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
     """Yield matrix products with transposed or exchanged operands, or with a new axis in a vector."""
     if _sums_agree(op, shapes):
         return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
     for numbers in ((1,), (0,), (0, 1)):
-        changed = _transposed(op, shapes, numbers)
-        if changed and fitting(changed.op, changed.inputs):
-            yield changed
+        if all(len(shapes[number]) > 1 and shapes[number][-1] != shapes[number][-2] for number in numbers):
+            yield _transposed(op, shapes, numbers)
     left, right, *others = shapes
     vectors = [(1, (*right, 1)), (0, (*left[:-1], 1, *left[-1:]))]
     vectors += [(0, (*left, 1))] if len(left) == 1 else []
     vectors += [(1, (1, *right))] if len(right) == 1 else []
     for number, shape in vectors:
-        inputs = _with(shapes, number, shape)
-        if shapes[number] and fitting(op, inputs):
-            yield reshape_candidate(op, inputs, number)
-    exchanged = (right, left, *others)
-    if left != right and fitting(op, exchanged):
-        yield Candidate("exchange-inputs", op, exchanged, {"inputs": [0, 1]})
+        if shapes[number]:
+            yield reshape_candidate(op, shapes, number, shape)
+    if left != right:
+        yield Candidate("exchange-inputs", op, (right, left, *others), {"inputs": [0, 1]})
 
 
 def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
@@ -220,53 +232,41 @@ def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
     return all(len({term.size for term in axis.terms}) == 1 for axis in axes if axis.requirement is not None)
 
 
-def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Candidate | None:
+def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Candidate:
     """Return the matrix product with these operands transposed, using the op's own attributes if possible."""
-    if any(len(shapes[number]) < 2 or shapes[number][-1] == shapes[number][-2] for number in numbers):
-        return None
     if op.transposes:
-        changes = {op.transposes[number]: not getattr(op, op.transposes[number]) for number in numbers}
-        kinds = {name: type(getattr(op, name)) for name in changes}  # a bool, or an integer in ONNX
-        changes = {name: kinds[name](value) for name, value in changes.items()}
-        changed = type(op).model_validate(op.__dict__ | changes)
-        return Candidate("attributes", changed, shapes, {"attributes": changes})
-    inputs = shapes
-    for number in numbers:
-        *stack, rows, columns = shapes[number]
-        inputs = _with(inputs, number, (*stack, columns, rows))
+        values = {name: getattr(op, name) for name in (op.transposes[number] for number in numbers)}
+        changes = {name: type(value)(not value) for name, value in values.items()}  # a bool, or an integer in ONNX
+        return _other_candidate(op, type(op).model_validate(op.__dict__ | changes), shapes)
+    inputs = tuple(
+        (*shape[:-2], shape[-1], shape[-2]) if number in numbers else shape for number, shape in enumerate(shapes)
+    )
     if len(numbers) == 1:
-        return reshape_candidate(op, inputs, numbers[0], "transpose")
+        return reshape_candidate(op, shapes, numbers[0], inputs[numbers[0]], "transpose")
     return Candidate("transpose", op, inputs, {"inputs": list(numbers)})
 
 
-def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:
-    return (*shapes[:number], shape, *shapes[number + 1 :])
-
-
 def swapped_candidates(
-    op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try, numbers: Sequence[int], exact: bool = True
+    op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int], exact: bool = True
 ) -> Iterator[Candidate]:
     """Yield requests in which an input in `numbers` swaps two axes to match another input or the target.
 
     If `exact` is true, the other shape has the same rank, and both sizes are equal. Otherwise, the other shape is
     right-aligned, and one of the swapped sizes can be 1.
     """
+    target = getattr(op, op.target) if op.target else None
     for number in numbers:
         shape = shapes[number]
         partners = [*shapes[:number], *shapes[number + 1 :], target or ()]
         partners = [partner for partner in partners if len(partner) == len(shape) or not exact]
-        for one, other in combinations(range(len(shape)), 2) if partners else ():
+        for one, other in combinations(range(len(shape)), 2):
             first, second = shape[one], shape[other]
             if first == second or not any(_is_swapped(shape, partner, one, other, exact) for partner in partners):
                 continue
-            if op.names_axis(number, (one, other), len(shape)):
-                continue
-            swapped = list(shape)
-            swapped[one], swapped[other] = second, first
-            inputs = _with(shapes, number, tuple(swapped))
-            if fitting(op, inputs):
-                yield reshape_candidate(op, inputs, number, "swap-axes", axes=[one, other])
-                return
+            if not op.names_axis(number, (one, other), len(shape)):
+                swapped = list(shape)
+                swapped[one], swapped[other] = second, first
+                yield reshape_candidate(op, shapes, number, tuple(swapped), "swap-axes", axes=[one, other])
 
 
 def _is_swapped(shape: Shape, partner: Shape, one: int, other: int, exact: bool) -> bool:
@@ -276,49 +276,39 @@ def _is_swapped(shape: Shape, partner: Shape, one: int, other: int, exact: bool)
     return all(size == wanted or (size == 1 and not exact) for size, wanted in pairs)
 
 
-def reshaped_candidates(op: Op, shapes: tuple[Shape, ...], fitting: Try, numbers: Sequence[int]) -> Iterator[Candidate]:
+def _reshaped_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
     """Yield requests in which an input in `numbers` has new axes of size 1, or lacks its leading axes of size 1."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number in sorted(numbers, key=ranks.__getitem__):
         shape = shapes[number]
         for rank in range(len(shape) + 1, room + 1 if shape else 0):
-            # A new axis before axis 0 changes nothing. The last axes stay last if they fit there, as those of a mask.
-            for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):
-                kept = (0, *own)
-                if op.named_axes and op.names_axis(
-                    number, [axis for axis, new in enumerate(kept) if axis != new], len(shape)
-                ):
-                    continue
-                sizes = [1] * rank
-                for axis, size in zip(kept, shape, strict=True):
-                    sizes[axis] = size
-                wider = tuple(sizes)
-                inputs = _with(shapes, number, wider)
-                if fitting(op, inputs):
-                    yield reshape_candidate(op, inputs, number)
-                    break
-        narrower = shape
-        while narrower[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
-            narrower = narrower[1:]
-            inputs = _with(shapes, number, narrower)
-            if fitting(op, inputs):
-                yield reshape_candidate(op, inputs, number)
-                break
+            yield _widened(op, shapes, number, rank)
+        ones = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
+        if not op.names_axis(number, range(len(shape)), len(shape)):
+            yield (reshape_candidate(op, shapes, number, shape[count:]) for count in range(1, ones + 1))
 
 
-def _paired(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+def _widened(op: Op, shapes: tuple[Shape, ...], number: int, rank: int) -> Iterator[Candidate]:
+    """Yield requests in which an input has new axes of size 1 up to this rank.
+
+    A new axis before axis 0 changes nothing. The last axes stay last if they fit there, as those of a mask.
+    """
+    shape = shapes[number]
+    for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):
+        size_of = dict(zip((0, *own), shape, strict=True))
+        if not op.names_axis(number, [axis for axis, new in enumerate(size_of) if axis != new], len(shape)):
+            yield reshape_candidate(op, shapes, number, tuple(size_of.get(axis, 1) for axis in range(rank)))
+
+
+def _paired(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
     """Yield a request that combines each row of one input with each row of the other, such as points with centers."""
-    if len(shapes) != 2 or min(map(len, shapes)) < 2 or shapes[0][1:] != shapes[1][1:]:
-        return
-    rows, *others = shapes[0]
-    wider = (rows, 1, *others)
-    inputs = _with(shapes, 0, wider)
-    if fitting(op, inputs):
-        yield reshape_candidate(op, inputs, 0, "all-pairs")
+    if len(shapes) == 2 and min(map(len, shapes)) >= 2 and shapes[0][1:] == shapes[1][1:]:
+        rows, *others = shapes[0]
+        yield reshape_candidate(op, shapes, 0, (rows, 1, *others), "all-pairs")
 
 
-def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
+def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[Candidate]:
     """Yield requests in which the input's size replaces a -1 in the target, or whose op accepts -1."""
     (shape,) = shapes
     new = len(target) - len(shape)
@@ -327,22 +317,18 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
     spelled = tuple(shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target))
     if any(isinstance(size, Symbol) and size.name is None for size in spelled):
         return  # a size without a name cannot be written
-    try:
-        changed = type(op).model_validate(op.__dict__ | {str(op.target): spelled})
-    except ValidationError:  # this attribute does not accept symbolic names
-        changed = op
-    if changed != op and fitting(changed, shapes):
-        yield _other_candidate(op, changed, shapes)
-    keeping = _op("mindspore.broadcast_to", shape=target)
-    if op.name != keeping.name and fitting(keeping, shapes):
-        yield _other_candidate(op, keeping, shapes)
+    with suppress(ValidationError):  # this attribute may not accept symbolic names
+        yield from _others(op, shapes, [type(op).model_validate(op.__dict__ | {str(op.target): spelled})])
+    yield from _others(op, shapes, [_op("mindspore.broadcast_to", shape=target)])
 
 
-def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
+def _other_ops(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[Candidate]:
     """Yield requests that use a different op to broadcast the same input to the same target."""
-    for other in (*_own_ops(op, shapes[0], target), *_ops_with_target(shapes[0], target)):
-        if other != op and fitting(other, shapes):
-            yield _other_candidate(op, other, shapes)
+    yield from _others(op, shapes, chain(_own_ops(op, shapes[0], target), _ops_with_target(shapes[0], target)))
+
+
+def _others(op: Op, shapes: tuple[Shape, ...], ops: Iterable[Op]) -> Iterator[Candidate]:
+    return (_other_candidate(op, other, shapes) for other in ops if other != op)
 
 
 def _own_ops(op: Op, shape: Shape, target: Shape) -> Iterator[Op]:
@@ -397,11 +383,9 @@ def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
     return size == wanted
 
 
-def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
+def _other_axes(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
     """Yield requests with explicit axes for ngraph.BroadcastLike, which cannot always infer the axes."""
     arg, like = shapes
-    for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
-        other = _op("ngraph.BroadcastLike", initial_broadcast_axes=lacking)
-        if lacking and fitting(other, shapes):
-            facts = {"attributes": {"initial_broadcast_axes": list(lacking)}}
-            yield Candidate("attributes", other, shapes, facts)
+    for axes in combinations(range(len(like)), max(len(like) - len(arg), 0)):
+        if axes:
+            yield from _others(op, shapes, [_op("ngraph.BroadcastLike", initial_broadcast_axes=axes)])

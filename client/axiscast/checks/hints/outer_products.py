@@ -1,56 +1,35 @@
-"""Functions that find fixes for a request with an accidental outer product.
+"""Functions that find accidental outer products, and changes that fix them.
 
-Each fix either combines the inputs element by element, or forms all pairs explicitly.
+A change either combines the inputs element by element, or forms all pairs explicitly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
 
 from ...ops import Op, align
 from ...plan.alignment import Alignment, RightAlignment, ShapeMismatch
 from ...plan.plan import Plan, Shape
 from ...plan.relations import Relation
-from ..two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
-from .hints import Lower
+from ..two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided_in_rows
+from .equation_hints import reshape_candidate
+from .hints import Lower, hint_to_dict
 
 
-class InputReshape(NamedTuple):
-    """A changed request in which one input has a different shape."""
-
-    input: int
-    inputs: tuple[Shape, ...]
-    output: Sequence[int | str]
-    alignment: Alignment
-
-    @property
-    def shape(self) -> Shape:
-        """The new shape of the input."""
-        return self.inputs[self.input]
-
-
-def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> TwoSidedBroadcast | None:
+def two_sided_of(alignment: Alignment, inputs: Iterable[int] = ()) -> TwoSidedBroadcast | None:
     """Return a two-sided broadcast of all inputs, or of the two inputs with these indices, or None if none exists."""
-    if _is_plain(alignment):
-        shapes = alignment.input_shapes
-        if inputs is not None:
-            return find_two_sided([shapes[number] for number in inputs])
-        return find_two_sided(shapes, alignment.nonunit_masks if isinstance(alignment, RightAlignment) else ())
     rows = rows_of(alignment)
-    return find_two_sided_in_rows(rows if inputs is None else [rows[number] for number in inputs])
+    return find_two_sided_in_rows([rows[number] for number in inputs] or rows)
 
 
 def outer_product_of(alignment: Alignment) -> TwoSidedBroadcast | None:
     """Return an accidental outer product of two inputs, or None if no two inputs form one."""
     if isinstance(alignment, RightAlignment) and alignment.relation is Relation.BROADCAST:
         return find_outer_product(alignment.input_shapes, alignment.nonunit_masks)
-    found = find_two_sided_in_rows(rows_of(alignment))
+    found = two_sided_of(alignment)
     return found if found and found.kind == "square" else None
-
-
-def _is_plain(alignment: Alignment) -> bool:
-    return isinstance(alignment, RightAlignment) and alignment.relation is Relation.BROADCAST
 
 
 def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
@@ -59,9 +38,6 @@ def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
     On axes that cannot broadcast in both directions, the row contains size 1, so that these axes are never part of a
     two-sided broadcast.
     """
-    if _is_plain(alignment):
-        rank = max(map(len, alignment.input_shapes))
-        return [(*[None] * (rank - len(shape)), *shape) for shape in alignment.input_shapes]
     rows: list[list[object]] = [[None] * len(alignment.axes) for _ in alignment.input_shapes]
     for number, axis in enumerate(alignment.axes):
         for term in axis.terms:
@@ -70,61 +46,45 @@ def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
     return rows
 
 
-def elementwise_fixes(
+def outer_product_changes(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
-) -> Iterator[InputReshape]:
-    """Yield changes that turn an outer product into an element-wise operation by adding axes or removing an axis."""
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return two hints, or None for a hint that was not found.
+
+    The first adds or removes axes so that the inputs are combined element by element. The second adds the missing axis
+    explicitly, so that the inputs still form all pairs, but without a warning.
+    """
     (first, second), (axis, beside) = found.inputs, found.axes
     rows = rows_of(alignment)
-    where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
-    shape = shapes[second]
-    wider = ((first, changed) for changed in _with_axes(shapes[first], where, abs(axis - beside)))
+    place, other = (sum(size is not None for size in rows[number][:beside]) for number in found.inputs)
+    own, shape = shapes[first], shapes[second]
+    counts = range(1, abs(axis - beside) + 1)
     narrower = [(second, shape[:other] + shape[other + 1 :])]
-    for candidates in (narrower, wider):
-        for number, changed in candidates:
-            change = _change(op, shapes, number, changed, lower)
-            if change is not None and not two_sided_of(change.alignment, found.inputs):
-                yield change
-                break
+    wider = [(first, (*own[:at], *[1] * count, *own[at:])) for count in counts for at in (place + 1, place)]
+    counts = range(1, len(alignment.axes) - len(own) + 1)
+    outer = [(first, changed) for count in counts for changed in ((*[1] * count, *own), (*own, *[1] * count))]
+
+    def first_change(changes: Iterable[tuple[int, Shape]], is_two_sided: bool) -> dict[str, Any] | None:
+        for number, changed in changes:
+            candidate = reshape_candidate(op, shapes, number, changed)
+            result = _result(op, candidate.inputs, lower)
+            if result is not None and bool(two_sided_of(result[1], found.inputs)) is is_two_sided:
+                return hint_to_dict(candidate, shapes, result[0])
+        return None
+
+    return first_change(chain(narrower, wider), False), first_change(outer, True)
 
 
-def explicit_all_pairs(
-    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
-) -> InputReshape | None:
-    """Return the change that adds the missing axis explicitly. The inputs still form all pairs."""
-    first = found.inputs[0]
-    for shape in _wider(shapes[first], len(alignment.axes)):
-        change = _change(op, shapes, first, shape, lower)
-        if change is not None and two_sided_of(change.alignment, found.inputs):
-            return change
-    return None
-
-
-def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[Shape]:
-    """Yield shapes with up to `most` new axes of size 1 after or before this axis."""
-    for count in range(1, most + 1):
-        for place in (axis + 1, axis):
-            yield (*shape[:place], *[1] * count, *shape[place:])
-
-
-def _wider(shape: Shape, rank: int) -> Iterator[Shape]:
-    """Yield shapes with new axes of size 1 at the start or the end, up to this rank."""
-    for count in range(1, rank - len(shape) + 1):
-        yield (*[1] * count, *shape)
-        yield (*shape, *[1] * count)
-
-
-def _change(op: Op, shapes: tuple[Shape, ...], number: int, shape: Shape, lower: Lower) -> InputReshape | None:
-    """Return a request in which one input has a different shape.
+def _result(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> tuple[Sequence[int | str], Alignment] | None:
+    """Return the output shape of a changed request, and its alignment.
 
     Return None if the request does not broadcast for all sizes, or if it is an accidental outer product.
     """
-    inputs = (*shapes[:number], shape, *shapes[number + 1 :])
     try:
-        plan = lower(op, inputs)
+        plan = lower(op, shapes)
     except ShapeMismatch:
         return None
     if not isinstance(plan, Plan) and plan.conditions:
         return None
-    alignment = align(op, inputs) if isinstance(plan, Plan) else plan.apart
-    return None if outer_product_of(alignment) else InputReshape(number, inputs, plan.outputs[0].shape, alignment)
+    alignment = align(op, shapes) if isinstance(plan, Plan) else plan.apart
+    return None if outer_product_of(alignment) else (plan.outputs[0].shape, alignment)
