@@ -150,11 +150,12 @@ def test_a_problem_has_the_location_and_the_correction(
 
 
 @pytest.mark.parametrize(
-    "found", [b"x", [b"x"], [[1]], [1] * 10**5, "x" * 10**5, 10**5000, 1.5, None, {"a": b"x"}], ids=type
+    "found", [b"x", [b"x"], [[1]], [1] * 10**5, "x" * 10**5, 10**5000, 0, 1.5, None, {"a": b"x"}], ids=type
 )
-@pytest.mark.parametrize("place", ["inputs", "input", "shape", "op", "attribute", "assume"])
+@pytest.mark.parametrize("place", ["inputs", "input", "shape", "op", "name", "attribute", "assume"])
 def test_values_that_json_cannot_represent_are_not_written(place: str, found: Any) -> None:
-    broken = {"op": {**TO, "shape": found}} if place == "attribute" else {place: found}
+    op_field = {"name": "name", "attribute": "shape"}.get(place)
+    broken = {"op": {**TO, op_field: found}} if op_field else {place: found}
     for value in (broken, {"inputs": [[3]]} | broken, {"inputs": found, "window": found} | broken):
         with suppress(Problem):  # any other exception is a failure of the service
             validate(CheckRequest, value)

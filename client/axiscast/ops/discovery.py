@@ -87,12 +87,14 @@ _BARE: dict[str, Op] = {}
 """Ops without attributes, keyed by a name that `op_class` accepts. All requests share these immutable objects."""
 
 
-def op_class(name: str) -> type[Op] | None:
-    """Return the op class for a name or an alias, or None if no such op exists.
+def op_class(name: object) -> type[Op] | None:
+    """Return the op class for a name or an alias, or None if no such op exists. Only a string can be a name.
 
     The class for an alias is a subclass of the alias's rule. Its `alias` is the given name, and its `name` is the
     rule's name.
     """
+    if not isinstance(name, str):
+        return None
     kind = _KINDS.get(name)
     if kind is None and (kind := OPS.get(name) or _by_alias(name)) is not None:
         _KINDS[name] = kind
