@@ -1,7 +1,7 @@
 """The functions of the library, which run in this process without a service.
 
 Each function returns the same results and raises the same errors as the Client method with the same name. The limits of
-ops and of exact results apply here too (docs/limits.md). The settings of a service have no effect here.
+ops and of exact results apply here too (docs/evidence/limits.md). The settings of a service have no effect here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the list in docs/limits.md, and of requests at and above each limit."""
+"""Tests of the list in docs/evidence/limits.md, and of requests at and above each limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from axiscast_service.settings import Settings, variable_of
 
 ROWS = re.findall(
     r"^\| .+ \| `([^`]+)` \| `([^`]+)` \| (?:([0-9]{3}) `([a-z-]+)`|none) \|$",
-    (Path(__file__).parents[2] / "docs" / "limits.md").read_text(),
+    (Path(__file__).parents[2] / "docs/evidence/limits.md").read_text(),
     re.MULTILINE,
 )
 

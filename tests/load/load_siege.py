@@ -20,7 +20,7 @@ from conftest import guard, run, served, unhurried, wait_for, warm
 
 MiB = 2**20
 LIMIT, ENCRYPTED_LIMIT = 256 * MiB, 384 * MiB
-"""Those of docs/limits.md: for a worker, and for one that speaks TLS itself."""
+"""Those of docs/evidence/limits.md: for a worker, and for one that speaks TLS itself."""
 RESIDENT, ENCRYPTED_RESIDENT = 220 * MiB, 340 * MiB
 """The resident memory that leaves a margin below these limits."""
 SIEGE = Path(__file__).parents[2] / "deploy" / "siege.py"

@@ -1,4 +1,4 @@
-"""The table in docs/deployment.md agrees with the settings of the service."""
+"""The table in docs/operations.md agrees with the settings of the service."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from conftest import run
 
-from axiscast.cli.arguments import option_name
 from axiscast_service.runtime.budget import MemoryBudget
 from axiscast_service.runtime.memory_limit import memory_limit, memory_warning
 from axiscast_service.settings import Settings, is_size, size_text, variable_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
 ROWS = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| `AXISCAST_.*$", PAGE, re.MULTILINE)]
 
 
@@ -28,10 +27,9 @@ def shown(name: str, default: object) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-def test_the_table_has_each_setting_with_its_option_default_and_meaning() -> None:
-    assert [(variable, option, default, meaning) for variable, option, default, _, meaning, _ in ROWS] == [
-        (f"`{variable_of(one.name)}`", f"`{option_name(one.name)}`", shown(one.name, one.default), one.metadata["help"])
-        for one in fields(Settings)
+def test_the_table_has_each_setting_with_its_default_and_meaning() -> None:
+    assert [(variable, default, meaning) for variable, default, meaning, _ in ROWS] == [
+        (f"`{variable_of(one.name)}`", shown(one.name, one.default), one.metadata["help"]) for one in fields(Settings)
     ]
 
 

@@ -17,7 +17,7 @@ except ImportError:  # on Windows
 RECEIVE_BYTES = 40 * 2**10
 """The value of SO_RCVBUF between long bodies. Linux doubles this value. Without it, Linux would grow the receive buffer
 to several MiB during an upload, and keep this size for requests that the service does not read yet. With 1000
-connections, these buffers fit in the container of the default budget (docs/limits.md)."""
+connections, these buffers fit in the container of the default budget (docs/evidence/limits.md)."""
 _SO_BUF_LOCK = 72  # since Linux 5.16
 
 
