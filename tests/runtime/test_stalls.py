@@ -27,7 +27,6 @@ from conftest import PATIENCE, run
 from axiscast.checks.estimates import body_time_estimate, compare_time_estimate, time_estimate, translate_time_estimate
 from axiscast.checks.hints.hints import MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES, find_hints
 from axiscast.checks.limits import validate_request
-from axiscast.client.in_process import AsyncAppTransport
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import ngraph
@@ -184,7 +183,7 @@ def test_no_callback_of_the_event_loop_takes_long(
         longest = max(longest, time.thread_time() - start)
 
     async def ask() -> httpx.Response:
-        transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))
+        transport = httpx.ASGITransport(create_app(Settings(host="127.0.0.1")))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
             headers = {"Content-Type": Encoding.MSGPACK.value, "Accept": answered.value}
             await http.post("/v1/check", content=msgpack.packb({"inputs": [[3]]}), headers=headers)  # what is made once
@@ -286,7 +285,7 @@ def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.M
     monkeypatch.setattr(api_route, "encode_check", noting)
 
     async def ask() -> bytes:
-        transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))
+        transport = httpx.ASGITransport(create_app(Settings(host="127.0.0.1")))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
             answer = await http.post("/v1/compare", json={"inputs": [[8, 1]] * 300}, headers={"Accept": media.value})
             return answer.content

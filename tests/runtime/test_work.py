@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, started, wait_for
 
-from axiscast.client.in_process import AsyncAppTransport
 from axiscast.engine.dense import write_dense
 from axiscast.engine.sums import sum_axes
 from axiscast.wire.cancellation import CancellableWork, WorkCancelled, checkpoint
@@ -94,7 +93,7 @@ def test_a_batch_that_no_queue_would_accept_is_refused_for_its_size_while_other_
     async def run() -> httpx.Response:
         app = create_app(Settings())
         app.state.threads = WorkerThreads()
-        transport = AsyncAppTransport(app)
+        transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://in-process") as http:
             busy = asyncio.create_task(app.state.threads.run_python(2, never, go_on.wait, PATIENCE))
             await asyncio.sleep(0)
@@ -220,7 +219,7 @@ def test_a_small_batch_has_its_turn_before_an_earlier_large_one_ends(monkeypatch
         assert [row["compatible"] for row in answer.json()["results"]] == [True] * rows
 
     async def run() -> None:
-        transport = AsyncAppTransport(create_app(Settings()))
+        transport = httpx.ASGITransport(create_app(Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
             first = asyncio.create_task(ask(http, 2000, 4))
             while not begun.is_set():
@@ -253,7 +252,7 @@ def test_the_plain_rows_at_the_beginning_of_a_batch_are_answered_on_the_event_lo
         return answer_fields(fields, encoding)
 
     async def run() -> None:
-        transport = AsyncAppTransport(create_app(Settings()))
+        transport = httpx.ASGITransport(create_app(Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
             answer = await http.post("/v1/check/batch", json={"requests": rows})
             assert len(answer.json()["results"]) == len(rows)
