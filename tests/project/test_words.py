@@ -26,7 +26,7 @@ from axiscast.ops import FRAMEWORKS, OPS
 ROOT = Path(__file__).parents[2]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
-    for folder in (".", "docs", "docs/errors", "docs/evidence", "deploy", "examples")
+    for folder in (".", "docs", "docs/evidence", "deploy", "examples")
     for path in sorted((ROOT / folder).glob("*.md"))
 }
 URL = "http://127.0.0.1:8000"
@@ -103,7 +103,7 @@ def test_every_python_example_prints_the_documented_output(page: str, service: S
     test = doctest.DocTest(found, {}, page, page, 0, "")
     report: list[str] = []
     # Messages of frameworks end with blanks, and name lines of their sources.
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS if page.startswith("docs/errors") else 0
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS if page == "docs/errors.md" else 0
     with warnings.catch_warnings():
         results = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append, clear_globs=False)
     if "client" in test.globs:
@@ -174,7 +174,5 @@ def test_the_navigation_of_the_site_contains_every_page() -> None:
 
 
 def test_every_page_of_the_documentation_is_found_from_its_index() -> None:
-    found = {"docs/index.md"}
-    for index in ("docs/index.md", "docs/errors/index.md"):
-        found |= {str(Path(index).parent / link) for link in re.findall(r"\]\(([\w./-]+\.md)\)", PAGES[index])}
+    found = {f"docs/{link}" for link in re.findall(r"\]\(([\w./-]+\.md)", PAGES["docs/index.md"])} | {"docs/index.md"}
     assert {page for page in PAGES if page.startswith("docs/")} <= found
