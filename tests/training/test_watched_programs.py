@@ -27,7 +27,7 @@ OF_PLACES = {
 SECONDS = 900
 """The time limit of all programs in one way, in seconds. Many of them are compiled."""
 DIFFERENT = {"tensors.swap": "swap_tensors refuses a tensor with a weak reference, which a watch needs"}
-"""The programs that fail under a watch, and why (docs/training.md)."""
+"""The programs that fail under a watch, and why (docs/evidence/training.md)."""
 NAMES = [
     f"{file.stem}.{name}"
     for file in sorted((Path(__file__).parents[1] / "watched").glob("*.py"))
