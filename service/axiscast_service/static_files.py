@@ -4,13 +4,13 @@ from __future__ import annotations
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types drawing"
 )
 _DOCS_POLICY = POLICY.partition("; require-trusted")[0]
 """The Content-Security-Policy of /docs. It allows Swagger UI to insert HTML, which trusted types would block."""
-_SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "op_picker", "docs", "ops")
+_SCRIPTS = ("page", "question", "answer", "drawing", "elements", "op_picker", "docs", "ops")
 _PAGE = {f"{name}.js": "text/javascript" for name in _SCRIPTS}
-_PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
+_PAGE |= dict.fromkeys(["page.css", "picture.css", "docs.css"], "text/css")
 _DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
     "/": (__package__, "index.html", "text/html", {"Content-Security-Policy": POLICY}),

@@ -78,7 +78,10 @@ def test_a_conflict_has_its_fix_first_and_one_marked_column() -> None:
         text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}tspan") if "no" in text.get("class", "").split()
     ]
     assert marked == ["7", "64"]
-    assert told[-5:] == ["b input 1", "new", "new", "new", "64"]
+    row = told.index("b")
+    assert told[row : row + 5] == ["b", "new", "new", "new", "64"]
+    cells = [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text") if "marked" in text.get("class", "")]
+    assert cells == ["a000", "a001", "a002", "a006", "b0", "b1", "b2", "b63"]  # the cells along the axis that conflicts
 
 
 def test_the_answers_of_all_functions_have_a_picture() -> None:

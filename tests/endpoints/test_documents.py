@@ -158,7 +158,9 @@ def test_the_files_of_the_page_exist_and_are_cached(http: httpx.Client) -> None:
         left += [part for part in (f"/{name.replace('./', 'static/')}" for name in named) if part not in left]
     assert len(set(seen)) == len(left)
     files = {file.name for file in (Path(axiscast_service.__file__).parent / "static").iterdir()}
-    assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files
+    assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files | {
+        "picture.css"
+    }
     for path in ("/static/other.js", "/static/index.html", "/static/..%2Fapp.py", "/static/"):
         assert http.get(path).status_code == 404
 

@@ -20,7 +20,7 @@
       if (width > 1 && left < (line?.right ?? Infinity)) texts.push([node, {left, right: Math.min(right, line?.right ?? right), top, bottom}]);
     }
   }
-  const controls = [...document.querySelectorAll("button, input, select, .apply, .cell[role=gridcell], #gallery a")]
+  const controls = [...document.querySelectorAll("button, input, textarea, select, summary, nav a, .links a, .others a, .apply")]
     .filter((node) => isShown(node) && !ancestors(node).some(isClipped)).map((node) => [node, node.getBoundingClientRect()]);
 
   if (document.documentElement.scrollWidth > width) faults.push(`the page is ${document.documentElement.scrollWidth} px wide`);
@@ -29,10 +29,11 @@
   }
   for (const [node] of controls) {
     const {scrollWidth, clientWidth, scrollHeight, clientHeight} = node;
+    if (node.localName === "textarea") continue; // it scrolls
     if (scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1) faults.push(`${named(node)} is cut`);
   }
   for (const [node, {left, right, top, bottom}] of texts) {
-    const cell = node.closest("[role=gridcell], button, .apply")?.getBoundingClientRect();
+    const cell = node.closest("button, .apply")?.getBoundingClientRect();
     if (cell && (left < cell.left || right > cell.right || top < cell.top - 2 || bottom > cell.bottom + 2)) {
       faults.push(`${named(node)} is larger than its cell`);
     }
@@ -53,13 +54,8 @@
     });
   }
 
-  for (const figure of document.querySelectorAll("figure.scene")) {
-    const sizes = [...figure.querySelectorAll(".stack td.cell")].map((cell) => `${cell.offsetWidth} x ${cell.offsetHeight}`);
-    if (new Set(sizes).size > 1) faults.push(`cells have different sizes: ${[...new Set(sizes)].join(", ")}`);
-  }
   for (const [node, rect] of controls) {
-    const least = node.type === "checkbox" ? 20 : 28;
-    if (Math.min(rect.width, rect.height) < least) faults.push(`${named(node)} is ${rect.width} x ${rect.height} px`);
+    if (Math.min(rect.width, rect.height) < 24) faults.push(`${named(node)} is ${rect.width} x ${rect.height} px`);
   }
   const apply = document.querySelector(".apply")?.getBoundingClientRect();
   if (apply && document.elementFromPoint(apply.left + 5, apply.bottom - 5) !== document.querySelector(".apply")) {

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..messages import CheckRequest
-
-if TYPE_CHECKING:
-    from .drawing import Drawing
 
 
 class Picture(NamedTuple):
@@ -27,9 +24,3 @@ class Picture(NamedTuple):
         from .pictures import answer_as_svg
 
         return answer_as_svg(self.request, answer)
-
-    def drawing(self) -> Drawing | None:
-        """Return the description of the drawing, or None if the op is unknown or the rank is too high."""
-        from .pictures import drawing_of
-
-        return drawing_of(self.request)

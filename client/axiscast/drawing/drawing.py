@@ -6,14 +6,13 @@ the inputs in the shape of the output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..checks.symbolic.symbolic import SymbolicPlacement, SymbolicPlan
 from ..ops import Op
 from ..plan.alignment import Alignment, Conflict, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
-from .scenes import Layer, Scene, scenes_of
+from .scenes import MAX_LAYERS, Panel, Scene, letter_of, scenes_of
 
 MAX_DRAWN_INPUTS = 8
 """The maximum number of inputs in a drawing. If there are more inputs, the drawing states how many are omitted."""
@@ -53,27 +52,13 @@ class Drawing(NamedTuple):
     scenes: list[Scene]
     reached: list[str]
     """The size in each column after broadcasting, or an empty list if these sizes are unknown."""
+    panels: list[Panel]
+    """The arrays that conflict, or the operands and the result of a product. Otherwise, the list is empty."""
 
-
-def drawing_to_dict(drawing: Drawing) -> dict[str, Any]:
-    """Return a drawing as plain values, for the page."""
-    rows = [row._asdict() | {"cells": [cell._asdict() for cell in row.cells]} for row in drawing.rows]
-    scenes = [
-        scene._asdict()
-        | {"shape": _plain_sizes(scene.shape), "groups": [*map(_plain_sizes, scene.groups)]}
-        | {"layers": [_layer_to_dict(layer) for layer in scene.layers]}
-        for scene in drawing.scenes
-    ]
-    return {"heads": drawing.heads, "rows": rows, "omitted_inputs": drawing.omitted_inputs, "scenes": scenes}
-
-
-def _layer_to_dict(layer: Layer) -> dict[str, Any]:
-    sizes = {"shape": _plain_sizes(layer.shape), "factors": _plain_sizes(layer.factors)}
-    return {"input": layer.input, **sizes, "axes": layer.axes, "kinds": layer.kinds}
-
-
-def _plain_sizes(sizes: Sequence[Any]) -> list[int | str]:
-    return [size if type(size) is int else str(size) for size in sizes]
+    @property
+    def is_product(self) -> bool:
+        """Whether the drawing shows a product that fits."""
+        return self.rows[-1].name == "result"
 
 
 def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> Drawing:
@@ -91,7 +76,33 @@ def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | Symbolic
     reached = [str(size) for group in scenes[0].groups for size in group] if scenes else []
     if alignment is not None and alignment.result is not None:
         reached = [cell.size for cell in rows[-1].cells]
-    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached)
+        scenes = [scene for scene in scenes if scene.has_copies]
+    panels = _panels(op, shapes, heads, rows, outcome)
+    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached, panels)
+
+
+def _panels(
+    op: Op, shapes: tuple[Shape, ...], heads: list[str], rows: list[Row], outcome: Plan | SymbolicPlan | Conflict
+) -> list[Panel]:
+    """Return the arrays that have the axis of a conflict, or the operands and the result of a product."""
+    is_conflict = isinstance(outcome, Conflict)
+    columns = [column for column, head in enumerate(heads) if head.startswith("sum")]
+    if is_conflict:
+        columns = [column for column, cell in enumerate(rows[-1].cells) if cell.mark]
+    elif rows[-1].name != "result":
+        return []
+    panels = []
+    for row in rows:
+        left = len(heads) - len(row.cells)
+        axes = [row.cells[column - left].axis for column in columns if column >= left]
+        marked = next((axis for axis in axes if axis is not None), None)
+        if row.input is not None:
+            panels.append(Panel(letter_of(row.input), row.input, shapes[row.input], marked))
+        elif row.name == "target":
+            panels.append(Panel("target", None, tuple(getattr(op, op.target or "")), marked))
+        elif row.name == "result" and not isinstance(outcome, Conflict):
+            panels.append(Panel("result", None, outcome.result or (), -1))
+    return [panel for panel in panels if not is_conflict or panel.marked is not None][-MAX_LAYERS:]
 
 
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..wire.shapes import format_shape
 from .drawing import Cell, Drawing, Row
-from .scenes import Layer, Scene, places_along
+from .scenes import Layer, Panel, Scene, letter_of, places_along
 from .svg_document import Block, clip, escape_xml, hue_of, svg_text
 
 MAX_DRAWN_AXES = 12
@@ -24,65 +24,77 @@ _LEGEND = {
 }
 
 
-def drawing_block(drawing: Drawing) -> Block:
-    """Return a block that shows the first scenes of a drawing, with the table of axes below them."""
+def drawing_rows(drawing: Drawing) -> list[list[Block]]:
+    """Return the parts of a drawing, row by row: the table, the arrays side by side, each scene, and the legend."""
     scenes = drawing.scenes[:_MAX_SCENES]
-    blocks = [*map(_scene, scenes), *_legend(scenes), _table(drawing)]
-    elements, y = [], 4.0
-    for block in blocks:
-        elements += [f'<g transform="translate(0 {y:g})">', *block.elements, "</g>"]
-        y += block.height + 12
-    return Block(elements, max(block.width for block in blocks), y - 12)
+    kind, sign = ("product", "\u00d7") if drawing.is_product else ("conflict", "and")
+    arrays = [_array(panel, kind) for panel in drawing.panels]
+    signs = ["=" if panel.name == "result" else sign for panel in drawing.panels]
+    rows = [_joined(arrays, signs), *(_scene(scene, drawing.is_product) for scene in scenes), _legend(scenes)]
+    return [[_table(drawing)], *(row for row in rows if row)]
 
 
-def _letter(number: int) -> str:
-    return chr(97 + number) if number < 26 else f"input {number}"
+def drawing_block(drawing: Drawing) -> Block:
+    """Return a drawing as one block. A row that is too wide is wrapped."""
+    elements, y, widest = [], 4.0, 0.0
+    for row in drawing_rows(drawing):
+        x, tallest = 0.0, 0.0
+        for block in row:
+            if x and x + block.width > _WRAP_WIDTH:
+                x, y, tallest = 0, y + tallest + 12, 0
+            elements += [f'<g transform="translate({x:g} {y:g})">', *block.elements, "</g>"]
+            x += block.width
+            widest, tallest = max(widest, x), max(tallest, block.height)
+        y += tallest + 12
+    return Block(elements, widest, y - 12)
 
 
-def _scene(scene: Scene) -> Block:
-    """Return the panels of a scene: one for the output, and one for each input in the shape of the output."""
-    panels = [
-        _panel(scene, [layer], hue_of(layer.input), f"{_letter(layer.input)} {format_shape(layer.shape)}")
-        for layer in scene.layers
-    ]
-    panels.append(_panel(scene, scene.layers, None, f"output {format_shape(scene.shape)}"))
-    elements, x, y, widest, tallest = [], 0.0, 0.0, 0.0, 0.0
-    for number, panel in enumerate(panels):
-        sign = "" if not number else "→" if number == len(panels) - 1 else "and"
-        before = 48 if sign else 0
-        if x and x + before + panel.width > _WRAP_WIDTH:
-            x, y, tallest = 0, y + tallest + 12, 0
-        if sign:
-            elements.append(svg_text(x + 24, y + (panel.height - 22) / 2 + 5, sign, "soft", "middle"))
-        elements += [f'<g transform="translate({x + before:g} {y:g})">', *panel.elements, "</g>"]
-        x += before + panel.width
-        widest, tallest = max(widest, x), max(tallest, panel.height)
-    height = y + tallest
-    if scene.omitted_layers:
-        elements.append(
-            svg_text(
-                0,
-                height + 16,
-                f"the first {len(scene.layers)} of {len(scene.layers) + scene.omitted_layers} inputs",
-                "soft",
-            )
+def _joined(panels: Sequence[Block], signs: Sequence[str]) -> list[Block]:
+    """Return panels, each except the first with a sign on its left."""
+    joined = [*panels[:1]]
+    for sign, panel in zip(signs[1:], panels[1:], strict=True):
+        middle = svg_text(24, (panel.height - 22) / 2 + 5, sign, "soft", "middle")
+        joined.append(
+            Block([middle, '<g transform="translate(48 0)">', *panel.elements, "</g>"], 48 + panel.width, panel.height)
         )
-        height += 24
-    return Block(elements, widest, height)
+    return joined
 
 
-def _panel(scene: Scene, layers: Sequence[Layer], hue: int | None, caption: str) -> Block:
-    """Return the front plane of an input or the output. Rectangles behind the front plane represent further planes.
+def _scene(scene: Scene, is_operand: bool) -> list[Block]:
+    """Return the panels of a scene: one for the output, and one for each input in the shape of the output."""
+    layers, omitted = scene.layers, scene.omitted_layers
+    panels = [_panel(scene, [layer], letter_of(layer.input), layer.shape) for layer in layers]
+    panels.append(_panel(scene, layers, "operand" if is_operand else "output", scene.shape, is_output=True))
+    joined = _joined(panels, [*["and"] * len(layers), "→"])
+    if omitted:
+        note = f"the first {len(layers)} of {len(layers) + omitted} inputs"
+        joined.append(Block([svg_text(12, 16, note, "soft")], 12 + 7.2 * len(note), 24))
+    return joined
 
-    `hue` is the color of the input, or None for the output.
-    """
+
+def _array(panel: Panel, kind: str) -> Block:
+    """Return the cells of an array, in which the cells along the marked axis stand out."""
+    shape, axes = panel.shape, tuple(range(len(panel.shape)))
+    layers = [] if panel.input is None else [Layer(panel.input, shape, shape, axes, ("",) * len(shape))]
+    scene = Scene(shape, tuple((size,) for size in shape), layers, 0)
+    block = _panel(scene, layers, panel.name, shape, panel.marked)
+    return block._replace(elements=[f'<g class="{kind}">', *block.elements, "</g>"])
+
+
+def _panel(
+    scene: Scene,
+    layers: Sequence[Layer],
+    name: str,
+    shape: Sequence[object],
+    marked: int | None = None,
+    is_output: bool = False,
+) -> Block:
+    """Return the front plane of an array. Rectangles behind the front plane represent further planes."""
     slots = [places_along(size) for size in scene.shape]
     columns, rows = (slots[-1] if slots else [0]), (slots[-2] if len(slots) > 1 else [0])
-    caption = clip(caption, 40)
-    name, _, shape = caption.partition(" ")
-    color = "" if hue is None else f"t{hue}"
-    label = f'<tspan class="mono bold {color}">{escape_xml(name)}</tspan>'
-    label += f'<tspan class="mono soft"> {escape_xml(shape)}</tspan>'
+    hue = None if is_output or not layers else hue_of(layers[0].input)
+    caption = clip(f"{name} {format_shape(shape)}", 40)
+    label = _caption(caption.partition(" ")[2], name, hue, marked)
     if 0 in scene.shape:
         box = f'<rect class="none edge cell copy" x="1" y="1" width="120" height="{_CELL}" rx="6"/>'
         texts = [svg_text(61, _CELL / 2 + 5, "no elements", "soft", "middle"), f'<text y="{_CELL + 20}">{label}</text>']
@@ -104,14 +116,29 @@ def _panel(scene: Scene, layers: Sequence[Layer], hue: int | None, caption: str)
                 elements.append(svg_text(x + _CELL / 2, y + _CELL / 2 + 4, "…", "soft", "middle"))
             else:
                 place = [0] * (len(slots) - 2) + [row, column][-len(slots) :] if slots else []
-                elements += _cell(scene, layers, hue, place, x, y)
+                is_marked = marked is not None and not any(at for axis, at in enumerate(place) if axis != marked)
+                elements += _cell(scene, layers, hue, place, x, y, " marked" if is_marked else "")
     elements.append(f'<text y="{top + height + 20}">{label}</text>')
     return Block(elements, max(width + top, 8.5 * len(caption)), top + height + 26)
+
+
+def _caption(shape: str, name: str, hue: int | None, marked: int | None) -> str:
+    """Return the name and the shape of an array, in which the size of the marked axis is bold."""
+    sizes = shape.split(", ")
+    if marked is not None and 0 <= marked < len(sizes):
+        before, after = "(" * (marked == 0), ")" * (marked == len(sizes) - 1)
+        size = sizes[marked].strip("(),")
+        sizes[marked] = f'{before}<tspan class="bold marked">{escape_xml(size)}</tspan>{after}'
+    color = "" if hue is None else f"t{hue}"
+    named = f'<tspan class="mono bold {color}">{escape_xml(name)}</tspan>'
+    return f'{named}<tspan class="mono soft"> {", ".join(sizes)}</tspan>'
 
 
 def _paint(layers: Sequence[Layer], hue: int | None, kind: str) -> str:
     """Return the SVG attributes that color a cell. A cell of the output has the colors of all inputs that it reads."""
     edge = "edge" if hue is None else f"e{hue}"
+    if not layers:
+        return f'class="cell none {edge} {kind}"'
     if len(layers) == 1:
         return f'class="cell f{hue_of(layers[0].input)} {edge} {kind}"'
     hues = "-".join(str(hue_of(layer.input)) for layer in layers)
@@ -119,44 +146,47 @@ def _paint(layers: Sequence[Layer], hue: int | None, kind: str) -> str:
 
 
 def _cell(
-    scene: Scene, layers: Sequence[Layer], hue: int | None, place: Sequence[int], x: float, y: float
+    scene: Scene, layers: Sequence[Layer], hue: int | None, place: Sequence[int], x: float, y: float, marked: str
 ) -> list[str]:
     """Return a cell with the names of the elements that the cell reads. Names of copied elements are grey."""
     found = [layer.element(scene.factors_at(place)) for layer in layers]
     copy = "" if hue is None else found[0].copy
     labels = [_label(layer, element.indices) for layer, element in zip(layers, found, strict=True)]
-    paint = _paint(layers, hue, _COPY_CLASSES.get(copy, ""))
+    paint = _paint(layers, hue, _COPY_CLASSES.get(copy, "") + marked)
     elements = [f'<rect {paint} x="{x + 1:g}" y="{y + 1:g}" width="{_CELL - 2}" height="{_CELL - 2}" rx="6"/>']
-    size = min(14.0, 1.5 * (_CELL - 6) / max(map(len, labels)), (_CELL - 6) / len(labels))
-    step = (_CELL - 10) / len(labels)
+    size = min(14.0, 1.35 * (_CELL - 6) / max(map(len, labels), default=1), (_CELL - 6) / max(1, len(labels)))
+    step = (_CELL - 10) / max(1, len(labels))
     for number, label in enumerate(labels):
         side = 0 if len(labels) == 1 else -1 if number == 0 else 1 if number == len(labels) - 1 else 0
         at, anchor = x + _CELL / 2 + side * (_CELL / 2 - 5), {-1: "start", 0: "middle", 1: "end"}[side]
         down = y + 5 + step * (number + 0.5) + size / 3
-        elements.append(svg_text(at, down, label, "soft" if copy else "bold", anchor, size))
-    return elements
+        elements.append(svg_text(at, down, label, "soft" if copy else f"bold{marked}", anchor, size))
+    if not layers:
+        return elements
+    reads = ";".join(
+        f"{letter_of(layer.input)}[{', '.join(map(str, element.indices))}]"
+        for layer, element in zip(layers, found, strict=True)
+    )
+    output = f' data-output="[{", ".join(map(str, place))}]"' if hue is None else ""
+    return [f'<g data-reads="{reads}"{output}>', *elements, "</g>"]
 
 
 def _label(layer: Layer, index: Sequence[int]) -> str:
     """Return the name of an element: the input's letter and the last three indices, without axes of size 1."""
     shown = [at for at, size in zip(index, layer.shape, strict=False) if size != 1][-3:]
     if max(shown, default=0) > 99999:
-        return f"{_letter(layer.input)}…"
-    return _letter(layer.input) + ("," if max(shown, default=0) > 9 else "").join(map(str, shown))
+        return f"{letter_of(layer.input)}…"
+    return letter_of(layer.input) + ("," if max(shown, default=0) > 9 else "").join(map(str, shown))
 
 
 def _legend(scenes: Sequence[Scene]) -> list[Block]:
     kinds = {kind for scene in scenes if 0 not in scene.shape for layer in scene.layers for kind in layer.kinds}
-    elements, x = [], 0.0
+    legend = []
     for kind, meaning in _LEGEND.items():
         if kind in kinds:
-            shape = f'x="{x + 1:g}" y="1" width="14" height="14" rx="3"'
-            elements += [
-                f'<rect class="none edge cell {_COPY_CLASSES[kind]}" {shape}/>',
-                svg_text(x + 22, 12, meaning, "soft small"),
-            ]
-            x += 36 + 6.6 * len(meaning)
-    return [Block(elements, x, 16)] if elements else []
+            cell = f'<rect class="none edge cell {_COPY_CLASSES[kind]}" x="1" y="1" width="14" height="14" rx="3"/>'
+            legend.append(Block([cell, svg_text(22, 12, meaning, "soft small")], 36 + 6.6 * len(meaning), 16))
+    return legend
 
 
 # --- the table -------------------------------------------------------------------------------------
@@ -173,10 +203,10 @@ def _table(drawing: Drawing) -> Block:
     texts = [[_size_texts(row, column, drawing.reached) for column in shown] for row in rows]
     heads = [_head(drawing.heads[column]) for column in shown]
     widths = [
-        max(len(text[0]) + len(text[1]) for text in column) * 8.7 + 28
-        for column in zip(*texts, [(head, "") for head in heads], strict=True)
+        max(6.6 * len(head), *(8.7 * len(size + new) for size, new in column)) + 24
+        for head, column in zip(heads, zip(*texts, strict=True), strict=True)
     ]
-    left = 108.0
+    left = 12 + 8.7 * max(len(_row_name(row)) for row in rows)
     ends = [left + sum(widths[: number + 1]) for number in range(len(widths))]
     elements, top = [], 26
     for number, (column, end, width) in enumerate(zip(shown, ends, widths, strict=True)):
@@ -189,7 +219,8 @@ def _table(drawing: Drawing) -> Block:
         y = top + _ROW * down
         kind = "edge" if down == drawing.ruled else "line"
         elements.append(f'<path class="{kind}" d="M0 {y}H{ends[-1]:g}"/>')
-        elements += _row_name(row, y + 21)
+        hue = "" if row.input is None else f" t{hue_of(row.input)}"
+        elements.append(svg_text(0, y + 21, _row_name(row), f"mono bold{hue}"))
         is_output = drawing.ruled is not None and down >= drawing.ruled
         for column, end, width, (size, new) in zip(shown, ends, widths, texts[down], strict=True):
             color = "no bold" if column in blamed and size else "bold" if is_output else ""
@@ -232,9 +263,5 @@ def _size_texts(row: Row, column: int, reached: Sequence[str]) -> tuple[str, str
     return size, to if mark == "*" else " ~" if mark == "~" else ""
 
 
-def _row_name(row: Row, y: float) -> list[str]:
-    if row.input is None:
-        return [svg_text(0, y, row.name, "bold")]
-    letter = f"{_letter(row.input)} " if row.input < 26 else ""
-    name = f'<tspan class="bold t{hue_of(row.input)}">{letter}</tspan><tspan class="soft">{row.name}</tspan>'
-    return [f'<text y="{y:g}">{name}</text>']
+def _row_name(row: Row) -> str:
+    return row.name if row.input is None else letter_of(row.input)

@@ -12,15 +12,26 @@ from ..messages.validation import validate
 from ..messages.why import WhyAnswer
 from ..wire.problems import Problem
 from .drawing import Drawing, describe_drawing
-from .drawing_svg import drawing_block
+from .drawing_svg import drawing_block, drawing_rows
 from .drawing_text import drawing_as_text
+from .summary import summary_of
 from .svg_document import Block, Paragraph, svg_document
-from .terminal_text import axis_size_lines, check_as_text, hints_of, is_product, result_shapes_text, translation_as_text
+from .terminal_text import (
+    axis_size_lines,
+    check_as_text,
+    hints_of,
+    is_product,
+    join_conditions,
+    result_shapes_text,
+    translation_as_text,
+)
 
 Part = Paragraph | Block | None
 """A block of a picture, which is the drawing or a paragraph."""
 _MAX_LISTED = 20
-"""The maximum number of answers that are listed in the text for a batch."""
+"""The maximum number of conditions that are listed."""
+_MAX_CONDITION = 40
+"""The maximum length of a condition in a headline."""
 
 
 def answer_as_text(request: Any, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
@@ -54,7 +65,19 @@ def answer_as_svg(request: Any, answer: CheckAnswer | Comparison | TranslateAnsw
     below = [Paragraph(f"if {condition.message}", "maybe") for condition in answer.conditions[:_MAX_LISTED]]
     below += [Paragraph(line, "maybe") for line in axis_size_lines(answer)]
     below += [Paragraph(warning.message, "maybe") for warning in answer.warnings]
-    return svg_document(verdict.text, [verdict, *_fixes(answer), *message, _block(request), *below])
+    drawing = drawing_of(request)
+    drawn: list[Part] = [] if drawing is None else [Paragraph(summary_of(drawing), "soft"), drawing_block(drawing)]
+    return svg_document(verdict.text, [verdict, *_fixes(answer), *message, *drawn, *below])
+
+
+def drawing_for_page(request: Any, answer: CheckAnswer) -> dict[str, Any]:
+    """Return the headline of an answer, the summary of its drawing, and the rows of the drawing as SVG documents."""
+    drawing, verdict = drawing_of(request), verdict_of(answer)
+    facts: dict[str, Any] = {"verdict": verdict.text, "kind": verdict.kind.removeprefix("head ")}
+    if drawing is not None:
+        facts["summary"] = summary_of(drawing)
+        facts["rows"] = [[block.as_svg() for block in row] for row in drawing_rows(drawing)]
+    return facts
 
 
 def _block(request: Any) -> Block | None:
@@ -84,7 +107,9 @@ def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
     if any(warning.code == "square" for warning in answer.warnings):
         return Paragraph(f"⚠ Broadcasts{to}: probably not what you want", "head maybe")
     if answer.compatible is None:
-        return Paragraph(f"Broadcasts{to} for some sizes", "head maybe")
+        only = join_conditions(answer.conditions)
+        when = f"only if {only}" if len(only) <= _MAX_CONDITION else "for some sizes"
+        return Paragraph(f"Broadcasts{to} {when}", "head maybe")
     return Paragraph(f"✓ Fits: the result is {shapes}" if is_product(answer) else f"✓ Broadcasts{to}", "head yes")
 
 

@@ -18,6 +18,16 @@ _MAX_PLACES = 6
 """The maximum number of positions that a scene shows along an axis. The middle of a longer axis is omitted."""
 
 
+class Panel(NamedTuple):
+    """An array that is drawn in its own shape, because it conflicts or is an operand or the result of a product."""
+
+    name: str
+    input: int | None
+    shape: tuple[Any, ...]
+    marked: int | None
+    """The axis that conflicts or is summed, or -1 in a result, which has one element for a row and a column."""
+
+
 class Element(NamedTuple):
     """An input element that an output reads: its indices, and the kind of axis along which the element is copied."""
 
@@ -56,6 +66,12 @@ class Scene(NamedTuple):
     layers: list[Layer]
     omitted_layers: int
 
+    @property
+    def has_copies(self) -> bool:
+        """Whether the op copies, or may copy, an input."""
+        sizes = [size for group in self.groups for size in group]
+        return any(kind and sizes[axis] != 1 for layer in self.layers for axis, kind in enumerate(layer.kinds))
+
     def factors_at(self, place: Sequence[int]) -> list[int]:
         """Return the index for each factor at a position, which is given as an index for each axis."""
         return [at for index, group in zip(place, self.groups, strict=True) for at in _split(index, group)]
@@ -83,7 +99,16 @@ def _layer(output: Any, shapes: tuple[Shape, ...]) -> Layer:
     kinds |= dict.fromkeys(getattr(output, "maybe_broadcast_axes", ()), "maybe")
     kinds |= dict.fromkeys(output.broadcast_axes, "stretch")
     kinds |= dict.fromkeys(kinds.keys() - {*output.output_axes}, "new")
+    ones = (axis for axis, size in zip(output.output_axes, output.input_shape, strict=True) if size == 1)
+    kinds |= dict.fromkeys(
+        (axis for axis in ones if kinds[axis] == "maybe"), "stretch"
+    )  # also right if the output has size 1
     return Layer(output.input, shapes[output.input], output.input_shape, output.output_axes, tuple(kinds.values()))
+
+
+def letter_of(number: int) -> str:
+    """Return the name of an input in a picture."""
+    return chr(97 + number) if number < 26 else f"input {number}"
 
 
 def places_along(size: Any) -> list[int | None]:

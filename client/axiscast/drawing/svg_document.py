@@ -28,43 +28,34 @@ _HUES = [
     ("#ffcfc5", "#c35141", "#9e2e21", "#6c352d", "#e47d6d", "#ffa08f"),
 ]
 """The fill, edge and text color of each input, in light and dark color schemes. The web page uses the same hues."""
-_LIGHT = {
-    "card": "#fff",
-    "ink": "#1b2127",
-    "soft": "#5d6670",
-    "line": "#dcdcd6",
-    "edge": "#7f868e",
-    "fix": "#e6f4ea",
-    "yes": "#17703f",
-    "no": "#b3261e",
-    "bad": "#fbe6e3",
-    "maybe": "#8a5300",
-    "stretch": "#1f57b5",
-    "new": "#8326a3",
+_PALETTE = {
+    "card": ("#fff", "#1c2126"),
+    "ink": ("#1b2127", "#e6e8ea"),
+    "soft": ("#5d6670", "#9aa4ae"),
+    "line": ("#dcdcd6", "#31383f"),
+    "edge": ("#7f868e", "#6c7680"),
+    "fix": ("#e6f4ea", "#17301f"),
+    "yes": ("#17703f", "#6fce97"),
+    "no": ("#b3261e", "#ff8a80"),
+    "bad": ("#fbe6e3", "#4a2422"),
+    "maybe": ("#8a5300", "#e2b45c"),
+    "stretch": ("#1f57b5", "#8ab8ff"),
+    "new": ("#8326a3", "#dd9bf5"),
 }
-_DARK = {
-    "card": "#1c2126",
-    "ink": "#e6e8ea",
-    "soft": "#9aa4ae",
-    "line": "#31383f",
-    "edge": "#6c7680",
-    "fix": "#17301f",
-    "yes": "#6fce97",
-    "no": "#ff8a80",
-    "bad": "#4a2422",
-    "maybe": "#e2b45c",
-    "stretch": "#8ab8ff",
-    "new": "#dd9bf5",
-}
+"""The other colors, in light and dark color schemes."""
 
 
-def _colors(palette: dict[str, str], first: int) -> list[str]:
-    """Return the CSS rules for a color scheme. `first` is the index of the scheme's first column in _HUES."""
+def _colors(scheme: int) -> list[str]:
+    """Return the CSS rules for a color scheme: 0 for light, 1 for dark."""
+    palette, first = {name: pair[scheme] for name, pair in _PALETTE.items()}, 3 * scheme
     return [
         f"text{{fill:{palette['ink']}}}",
         *(f".{name}{{fill:{palette[name]}}}" for name in ("soft", "yes", "no", "maybe", "stretch", "new")),
         *(f"rect.{name}{{fill:{palette[name]}}}" for name in ("card", "fix", "bad")),
         *(f".{name}{{stroke:{palette[name]}}}" for name in ("line", "edge")),
+        f".product rect.marked{{stroke:{palette['ink']}}}",
+        f".conflict .marked{{fill:{palette['no']}}}",
+        f".conflict rect.marked{{fill:{palette['bad']};stroke:{palette['no']}}}",
         *(f".f{hue}{{fill:{colors[first]}}}" for hue, colors in enumerate(_HUES)),
         *(f".e{hue}{{stroke:{colors[first + 1]}}}" for hue, colors in enumerate(_HUES)),
         *(f".t{hue}{{fill:{colors[first + 2]}}}" for hue, colors in enumerate(_HUES)),
@@ -77,6 +68,7 @@ _SHAPES = [
     *(".bold{font-weight:600}", ".head{font-size:20px;font-weight:600}", ".small{font-size:12px}", ".none{fill:none}"),
     *(".cell{stroke-width:2}", ".copy{fill-opacity:.4;stroke-opacity:.7;stroke-dasharray:5 3}"),
     *(".dots{stroke-dasharray:2 3}", ".sure{fill-opacity:1}"),
+    "rect.marked{stroke-width:4}",
 ]
 
 
@@ -85,7 +77,7 @@ def _scoped(rules: Iterable[str]) -> str:
     return "".join(f".axiscast {rule}" for rule in rules)
 
 
-STYLE = f"{_scoped([*_SHAPES, *_colors(_LIGHT, 0)])}@media(prefers-color-scheme:dark){{{_scoped(_colors(_DARK, 3))}}}"
+STYLE = f"{_scoped([*_SHAPES, *_colors(0)])}@media(prefers-color-scheme:dark){{{_scoped(_colors(1))}}}"
 """The style sheet that all pictures share, so that pictures in the same document do not affect each other."""
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'sha256-"
@@ -101,6 +93,15 @@ class Block(NamedTuple):
     elements: list[str]
     width: float
     height: float
+
+    def as_svg(self) -> str:
+        """Return the block as an SVG document without a style sheet, for a page that has the style sheet."""
+        width, height = f"{self.width + 4:g}", f"{self.height + 4:g}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="axiscast" width="{width}" height="{height}" '
+            f'viewBox="-2 -2 {width} {height}" font-size="14"><defs>{_gradients([self])}</defs>'
+            f"{''.join(self.elements)}</svg>"
+        )
 
 
 class Paragraph(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from gzip import compress
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -12,7 +13,6 @@ from axiscast.checks.check import check_to_dict
 from axiscast.checks.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.checks.limits import validate_request
 from axiscast.drawing.answer_picture import Picture
-from axiscast.drawing.drawing import drawing_to_dict
 from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.wire.codec import ENCODINGS, Encoding
@@ -49,16 +49,17 @@ def _as_picture(message: CheckRequest, answer: dict[str, Any]) -> Answer:
 
 
 def _with_drawing(message: CheckRequest, answer: dict[str, Any]) -> Answer:
-    drawing = Picture(message).drawing()
-    described = None if drawing is None else drawing_to_dict(drawing)
-    return Answer(encode_check(answer | {"drawing": described}, Encoding.JSON), DRAWING)
+    from axiscast.drawing.pictures import drawing_for_page
+
+    drawing = drawing_for_page(message, CheckAnswer.model_validate(answer))
+    content = encode_check(answer | {"drawing": drawing}, Encoding.JSON)
+    return Answer(compress(content, 6, mtime=0), DRAWING, {"Content-Encoding": "gzip"})  # every browser accepts gzip
 
 
 DRAWING = "application/vnd.axiscast.drawing+json"
-"""The media type of a check response that describes its drawing, for the web page. Its fields may change at any
-time."""
+"""The media type of a check response with its drawing, for the web page. Its fields may change at any time."""
 _PICTURE = Form(SVG, _as_picture, milliseconds=10.0)  # pictures have a limited number of inputs and cells
-_FORMS = {"text": Form(TEXT, _as_text), "svg": _PICTURE, "drawing": Form(DRAWING, _with_drawing)}
+_FORMS = {"text": Form(TEXT, _as_text), "svg": _PICTURE, "drawing": Form(DRAWING, _with_drawing, milliseconds=10.0)}
 
 
 @router.post(

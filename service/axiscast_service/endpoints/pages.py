@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
+from axiscast.drawing.svg_document import STYLE
 from axiscast.ops import op_class
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import format_shape, parse_shape
@@ -135,6 +136,8 @@ _TITLES = {
 def _part(path: str, docs: bool) -> StaticContent:
     """Return a page or file. If `docs` is true, the web page links to the documentation."""
     package, name, media_type, headers = PARTS[path]
+    if name == "picture.css":  # the style sheet of all pictures is defined where they are drawn
+        return StaticContent(STYLE.encode(), media_type, headers)
     content = (files(package) / "static" / name).read_bytes()
     if path in _TITLES:
         content = html_page(*_TITLES[path], content.decode()).encode()

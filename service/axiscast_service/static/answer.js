@@ -1,15 +1,14 @@
 /* Functions that show responses of the service as HTML elements: the verdict, lists and tables. */
 
 import {el, tuple, words} from "./elements.js";
-import {isProduct, letterOf} from "./picture.js";
-import {questionWithOp, comparisonOf, hinted, queryOf, questionOf, sizesOf} from "./question.js";
+import {comparisonOf, hinted, ops, queryOf, questionOf, questionWithOp, sizesOf} from "./question.js";
+
+/** Returns the name of an input in sentences and pictures. */
+export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}, ...content);
 const reachedBy = ({shape, outputs = shape ? [{shape}] : []}) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
-
-const MOST_CONDITION = 48; // the maximum number of characters of a condition in the headline
-const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
 
 /** Returns the text of a hint. If the hint changes the shape of one input, the text is the code, its shape and the output. */
 function textOf({input, suffix, shape, output, message}) {
@@ -27,16 +26,12 @@ function conflictText({axis, inputs = [], sizes = [], message}) {
 const bounds = (assume) => assume.replace(/(\w+)=(\d*)\.\.(\d*)/g, (_, name, least, most) =>
   (most ? `${least && `${least} <= `}${name} <= ${most}` : `${name} >= ${least || 0}`));
 
-/** Returns [kind, headline, ...message] for the response to a check. The headline warns of an accidental outer product. */
-export function verdictOf(answer, {values: {assume}}) {
-  const {compatible, conditions = [], conflict, warnings} = answer;
-  const shapes = reachedBy(answer), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
-  if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflictText(conflict))];
-  if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(square.message)];
-  const only = `only if ${conditions.map(({message}) => message).join(", and ")}`, given = assume ? words(`Assumed: \`${bounds(assume)}\``) : [];
-  if (compatible === null && only.length > MOST_CONDITION) return ["maybe", `Broadcasts${reached} for some sizes`, `O${only.slice(1)}. `, ...given];
-  if (compatible === null) return ["maybe", `Broadcasts${reached} ${only}`, ...given];
-  return ["yes", isProduct(answer) ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
+/** Returns [kind, headline, ...message] for the response to a check. */
+export function verdictOf({drawing: {kind, verdict}, conditions = [], conflict, warnings = []}, {values: {assume}}) {
+  const square = warnings.find(({code}) => code === "square"), only = conditions.map(({message}) => message).join(", and ");
+  if (conflict) return [kind, verdict, ...words(conflictText(conflict))];
+  if (square) return [kind, verdict, ...words(square.message)];
+  return [kind, verdict, only && !verdict.includes("only if") ? `Only if ${only}. ` : "", ...(assume ? words(`Assumed: \`${bounds(assume)}\``) : [])];
 }
 
 /** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
@@ -50,43 +45,21 @@ export function fixesOf(answer, question) {
   }));
 }
 
-/** Returns the elements below the drawing: symbolic sizes, warnings, outputs, broadcast inputs and a link to the comparison. */
-export function detailsOf({outputs = [], broadcast_inputs: inputs = [], axis_sizes: sizes = [], warnings = []}, question) {
-  const others = linkTo(comparisonOf(question, outputs), "Compare all frameworks");
+/** Returns the elements below the drawing: symbolic sizes, warnings, names and bytes of the outputs, and a link. */
+export function detailsOf({outputs = [], axis_sizes: sizes = [], warnings = []}, question) {
   const messages = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
+  const facts = outputs.filter(({dims, nbytes}) => dims || nbytes !== undefined).map(({shape, dims, elements, nbytes}) =>
+    [`${tuple(shape)}: ${[dims?.join(", "), nbytes !== undefined && `${elements} elements, ${nbytes} bytes`].filter(Boolean).join("; ")}`]);
   return [
     ...list("condition", "Symbolic sizes", sizes.map(({axis, message}) => [`output axis ${axis} has size ${message}`])),
     ...list("warning", "Warnings", messages),
-    ...tableOf(outputs.length > 1 ? "Outputs" : "Output", outputs.filter(isListed), [
-      ["output", (_, number) => (outputs.length > 1 ? number : "")],
-      ["shape", ({shape}) => tuple(shape)], ["dims", ({dims}) => dims?.join(", ")],
-      ["elements", ({elements}) => elements], ["bytes", ({nbytes}) => nbytes],
-    ]),
-    ...tableOf("Broadcast inputs", inputs, [
-      ["input", ({input}) => letterOf(input)], ["shape", ({shape}) => tuple(shape)],
-      ["factors", ({factors}) => factors && tuple(factors)],
-      ["broadcast axes", ({broadcast_axes: axes}) => axes.join(", ") || "none"],
-      ["for some sizes", ({maybe_broadcast_axes: axes}) => axes?.join(", ")],
-    ]),
-    el("p", {className: "others"}, others),
+    ...list("output", outputs.length > 1 ? "Outputs" : "Output", facts),
+    el("p", {className: "others"}, linkTo(comparisonOf(question, outputs), "Compare all frameworks")),
   ];
 }
 
-/** Returns whether an output has more to say than the table of axes: other shapes beside it, names or bytes. */
-const isListed = ({shape, dims, nbytes}, _, outputs) => dims || nbytes !== undefined || outputs.some((other) => `${other.shape}` !== `${shape}`);
-
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
-
-/** Returns a heading and a table with a row for each item. A column is [name, cell], where cell(item, number) is a value. */
-function tableOf(title, items, columns) {
-  const filled = columns.map(([name, cell]) => [name, items.map((item, number) => String(cell(item, number) ?? ""))])
-    .filter(([, cells]) => cells.some(Boolean)); // empty columns are omitted
-  const head = filled.map(([name]) => el("th", {scope: "col"}, name));
-  const rows = items.map((_, number) => el("tr", {}, ...filled.map(([, cells]) => el("td", {}, cells[number]))));
-  const wide = {className: "wide", tabIndex: 0, role: "region", "aria-label": title}; // on a phone, the user can scroll the table
-  return rows.length ? [el("h2", {}, title), el("div", wide, el("table", {}, el("tr", {}, ...head), ...rows))] : [];
-}
 
 // ---- The comparison
 
@@ -99,59 +72,48 @@ export function comparedOf({results, left_out: absent = []}) {
   return [kind, [`${count} of ${verdicts.length} ops broadcast`, ...more].join(", ")];
 }
 
-const LEFT_OUT = "skipped: it takes only known sizes";
-
-/** Returns groups [text, answer, ops] of ops with the same output or conflict. Groups that broadcast come first. */
-function groupsOf(results) {
-  const groups = new Map(), order = [true, null, false];
-  const rank = (answer) => (isProduct(answer) ? order.length : 0) + order.indexOf(answer.compatible); // matrix products are last
-  for (const {also = [], ...answer} of results) {
-    const {op, compatible, conditions = [], conflict} = answer, reached = reachedBy(answer);
-    const shown = [isProduct(answer) && "matrix product:", reached].filter(Boolean).join(" ");
-    const text = conflict ? `no   ${conflict.message}` : compatible ? `yes  ${shown || "True"}`
-      : ["if ", conditions.map(({message}) => message).join(", and "), shown].filter(Boolean).join("  ");
-    const codes = answer.warnings?.map(({code}) => code), key = [text, copiesOf(answer), codes].join();
-    const group = groups.get(key) ?? [text, answer, []];
-    groups.set(key, group);
-    group[2].push(op, ...also);
-  }
-  return [...groups.values()].sort(([, one], [, other]) => rank(one) - rank(other));
-}
-
-const written = ({name, mode}) => mode ? `${name} ${mode}` : name;
-
-/** Returns a comparison as plain text, with two lines for each group of ops. */
-export function comparisonText({results, left_out: absent = []}) {
-  const lines = groupsOf(results).map(([text, , ops]) => `${text}\n     ${ops.map(written).join(", ")}`);
-  if (absent.length) lines.push(`-    ${LEFT_OUT}\n     ${absent.join(", ")}`);
-  return lines.join("\n");
-}
-
-/** Returns a table with a row for each group of ops that have the same output or conflict. Each op is a link. */
-export function comparisonTable({results, left_out: absent = []}, question) {
-  const linked = (op) => linkTo(questionWithOp(op.name, {...question, values: questionOf({op, inputs: []}).values}), written(op));
+/** Returns a folded item for each verdict of a comparison: its frameworks and, inside, each reason with its ops as links. */
+export function comparisonList({results, left_out: absent = []}, question) {
   const kept = sizesOf(question.values.shape ?? "")?.includes("-1") ? " (-1 keeps the input's size)" : "";
-  const rows = groupsOf(results).map(([, answer, ops]) =>
-    el("tr", {}, el("th", {scope: "row"}, ...verdictCell(answer, kept)), el("td", {}, ...listed(ops.map(linked)))));
-  if (absent.length) rows.push(el("tr", {}, el("th", {scope: "row"}, help("span", LEFT_OUT)), el("td", {}, absent.join(", "))));
-  const head = ["output or conflict", "ops"].map((name) => el("th", {scope: "col"}, name));
-  return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
+  const verdicts = new Map(KINDS.map((kind) => [kind, new Map()]));
+  for (const {also = [], ...answer} of results) {
+    const [kind, verdict, reason] = outcomeOf(answer, kept);
+    const reasons = verdicts.get(kind).get(verdict) ?? new Map();
+    verdicts.get(kind).set(verdict, reasons.set(reason, [...reasons.get(reason) ?? [], answer.op, ...also]));
+  }
+  if (absent.length) verdicts.get("soft").set("Skipped", new Map([["It takes only known sizes", absent.map((name) => ({name}))]]));
+  const items = [...verdicts].flatMap(([kind, found]) => [...found].map(([verdict, reasons]) => itemOf(kind, verdict, reasons, question)));
+  return el("ul", {className: "comparison"}, ...items);
 }
 
-const listed = (links) => links.flatMap((link, index) => index ? [", ", link] : [link]);
+const KINDS = ["yes", "maybe", "no", "soft"]; // in the order in which the verdicts are listed
 
-/** Returns the content of a table cell that shows a result of a comparison. `kept` explains -1 in the target. */
-function verdictCell(answer, kept) {
-  const {compatible, conditions = [], conflict, warnings = []} = answer;
-  const reached = reachedBy(answer), codes = warnings.map(({code}) => help("span", ` ${code}`));
-  if (conflict) return [el("span", {className: "no"}, "✗ "), ...words(conflictText(conflict)), ...codes];
-  const label = isProduct(answer) ? "matrix product " : "";
-  if (compatible) return [el("span", {className: "yes"}, `✓ ${label}${reached || "True"}`), help("span", copiesOf(answer) + kept), ...codes];
-  return [el("span", {className: "maybe"}, label + reached), ...conditions.map(({message}) => help("p", `if ${message}`)), ...codes];
+/** Returns [kind, verdict, reason] for a result of a comparison. `kept` explains -1 in the target. */
+function outcomeOf(answer, kept) {
+  const {compatible, conditions = [], conflict, warnings = []} = answer, label = isProduct(answer) ? "Matrix product " : "";
+  if (conflict) return ["no", "✗ Does not broadcast", conflictText(conflict)];
+  const reasons = [copiesOf(answer) + kept, ...conditions.map(({message}) => `if ${message}`), ...warnings.map(({code}) => code)];
+  const shapes = reachedBy(answer) || "True";
+  return [compatible ? "yes" : "maybe", compatible ? `✓ ${label}${shapes}` : `${label}${shapes} for some sizes`, reasons.filter(Boolean).join(", ")];
 }
+
+function itemOf(kind, verdict, reasons, question) {
+  const linked = (op) => linkTo(questionWithOp(op.name, {...question, values: questionOf({op, inputs: []}).values}), written(op));
+  const frameworks = [...new Set([...reasons.values()].flat().map(({name}) => name.split(".")[0]))];
+  const title = el("summary", {}, el("b", {className: kind}, verdict), " ", help("span", frameworks.join(", ")));
+  const parts = [...reasons].map(([reason, ops]) =>
+    el("p", {}, ...words(reason), reason ? ": " : "", ...ops.map(linked).flatMap((link, place) => (place ? [", ", link] : [link]))));
+  return el("li", {}, el("details", {}, title, ...parts));
+}
+
+const written = ({name, mode}) => (mode ? `${name} ${mode}` : name);
+
+/** Returns whether an op computes an output with other axes than the broadcast inputs, as a matrix product does. */
+const isProduct = ({op, shape, broadcast_inputs: inputs = []}) =>
+  shape && ops.get(op?.name)?.outputs === "1" && inputs.some((input) => tuple(input.shape) !== tuple(shape));
 
 /** Returns the axes along which a single input is copied, because different rules may copy along different axes. */
 function copiesOf({broadcast_inputs: inputs = []}) {
   const axes = inputs.length === 1 ? inputs[0].broadcast_axes : [];
-  return axes.length ? ` copied along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";
+  return axes.length ? `copied along ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}` : "";
 }

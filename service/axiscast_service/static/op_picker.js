@@ -1,31 +1,22 @@
-/* The op picker: a combobox whose list shows the ops and their aliases, grouped by framework. */
+/* The op picker: a combobox whose list shows the ops and their aliases. */
 
 import {el} from "./elements.js";
 
 const IMPORT_NAMES = {np: "numpy", jnp: "jax.numpy", tf: "tensorflow", pytorch: "torch"};
 const SHOWN_ALIASES = 3; // the number of aliases beside the name of an op
-const frameworkOf = (name) => (name.includes(".") ? name.split(".")[0] : "all frameworks");
 const functionOf = (name) => name.slice(name.indexOf(".") + 1);
 
-/** Returns [{framework, options}] for the ops and aliases whose names contain all words of the text, best matches first.
- * An option is {name, help}. If the text is empty, the options are all ops, without their aliases. */
-export function optionGroups(ops, text) {
-  const words = wordsOf(text), groups = new Map();
+/** Returns {name, help} for the ops and aliases whose names contain all words of the text, best matches first. If the text
+ * is empty, the options are all ops, without their aliases. */
+export function optionsFor(ops, text) {
+  const words = wordsOf(text), options = [];
   for (const {name, aliases = [], doc} of ops) {
     const more = aliases.length - SHOWN_ALIASES, some = aliases.slice(0, SHOWN_ALIASES).map(functionOf).join(", ");
     const help = aliases.length ? `and ${some}${more > 0 ? `, ${more} more` : ""}` : name.includes(".") ? "" : doc;
-    const named = words.length ? aliases.map((alias) => ({name: alias, help: `like ${name}`})) : [];
-    for (const option of [{name, help}, ...named]) {
-      const rank = rankOf(option.name.toLowerCase(), words);
-      if (rank === null) continue;
-      const group = groups.get(frameworkOf(name)) ?? {framework: frameworkOf(name), options: []};
-      groups.set(group.framework, group);
-      group.options.push({...option, rank});
-    }
+    options.push({name, help}, ...(words.length ? aliases.map((alias) => ({name: alias, help: `like ${name}`})) : []));
   }
-  const byRank = (one, other) => one.rank - other.rank;
-  for (const {options} of groups.values()) options.sort(byRank);
-  return [...groups.values()].sort((one, other) => byRank(one.options[0], other.options[0]));
+  const ranked = options.map((option) => [rankOf(option.name.toLowerCase(), words), option]).filter(([rank]) => rank !== null);
+  return ranked.sort(([one], [other]) => one - other).map(([, option]) => option);
 }
 
 function wordsOf(text) {
@@ -56,18 +47,16 @@ export function opPicker({input, list, status}, {ops, current, choose}) {
     if (!active) return;
     active.setAttribute("aria-selected", "true");
     input.setAttribute("aria-activedescendant", active.id);
-    if (active === options()[0]) list.scrollTop = 0; // also shows the name of the group
-    else active.scrollIntoView({block: "nearest"});
+    active.scrollIntoView({block: "nearest"});
   };
 
   const open = (text) => {
-    const groups = optionGroups(ops(), text);
-    list.replaceChildren(...groups.map(groupElement));
-    if (!groups.length) list.append(el("p", {className: "help"}, "No op has this name."));
+    const found = optionsFor(ops(), text).map(optionElement);
+    list.replaceChildren(...found);
+    if (!found.length) list.append(el("p", {className: "help"}, "No op has this name."));
     list.hidden = false;
     input.ariaExpanded = "true";
-    const found = options();
-    status.textContent = groups.length ? `${found.length} ops` : "No op has this name.";
+    status.textContent = found.length ? `${found.length} ops` : "No op has this name.";
     activate(text ? found[0] : found.find(({dataset}) => dataset.name === current()));
   };
 
@@ -109,12 +98,8 @@ export function opPicker({input, list, status}, {ops, current, choose}) {
   };
 }
 
-function groupElement({framework, options}, number) {
-  const title = el("div", {id: `ops-group-${number}`, className: "help", role: "presentation"}, framework);
-  const items = options.map(({name, help}, place) => {
-    const option = el("div", {role: "option", id: `ops-${number}-${place}`, "aria-selected": "false", "data-name": name}, name);
-    if (help) option.append(" ", el("span", {className: "help"}, help));
-    return option;
-  });
-  return el("div", {role: "group", "aria-labelledby": title.id}, title, ...items);
+function optionElement({name, help}, place) {
+  const option = el("div", {role: "option", id: `ops-${place}`, "aria-selected": "false", "data-name": name}, name);
+  if (help) option.append(" ", el("span", {className: "help"}, help));
+  return option;
 }

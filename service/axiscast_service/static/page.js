@@ -1,20 +1,17 @@
 /* The web page: its form, its requests to the service, and the results. */
 
-import {comparedOf, comparisonTable, comparisonText, detailsOf, fixesOf, verdictOf} from "./answer.js";
-import {drawingOf, named} from "./drawing.js";
-import {el, words} from "./elements.js";
+import {comparedOf, comparisonList, detailsOf, fixesOf, letterOf, verdictOf} from "./answer.js";
+import {drawingOf} from "./drawing.js";
+import {el, tuple, words} from "./elements.js";
 import {opPicker} from "./op_picker.js";
-import {letterOf} from "./picture.js";
 import {
-  COMPARE, WARNINGS, questionWithOp, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
-  misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
+  COMPARE, WARNINGS, questionWithOp, bodyOf, commandLine, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
+  misreading, ops, python, queryOf, questionOf, shapesIn, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
 let question; // the current question (op, inputs and attributes), with all values as typed text
 let shown; // the question and the response that the page shows completely
 let listed = [COMPARE]; // the entries of the op picker
-let fresh = true; // whether the question comes from the address bar
-let changed = 0; // the time of the last change that the user made
 let timer;
 let request = new AbortController();
 
@@ -24,7 +21,6 @@ const $ = (id) => document.getElementById(id);
 
 function showForm() {
   const op = ops.get(question.op);
-  while (question.inputs.length < (op?.inputs.min ?? 1)) question.inputs.push("");
   $("op").value = question.op;
   const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}` : "";
   const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
@@ -32,48 +28,32 @@ function showForm() {
   const about = el("span", {className: "line", title: (op?.doc ?? "").replaceAll("`", "")}, ...words(op?.doc));
   $("doc").replaceChildren(about, " ", el("span", {className: "links"}, linked, ...more));
   $("warn").checked = question.warn.length > 0;
-  showInputs();
+  $("inputs").value = question.inputs.map(shownShape).join(" ");
   showFields();
 }
 
-function showInputs(focused) {
-  const {min = 1, max = null} = ops.get(question.op)?.inputs ?? {};
-  $("add").hidden = max !== null && question.inputs.length >= max;
-  $("rows").replaceChildren(...question.inputs.map((value, number) => {
-    const id = `inputs-${number}`;
-    const control = textInput({id, value, placeholder: "8,1,6,1", "aria-describedby": `error-${id} error-inputs`});
-    control.oninput = () => {
-      question.inputs[number] = control.value;
-      control.closest(".shape").style.setProperty("--characters", control.value.length);
-      askSoon();
-    };
-    control.onkeydown = ({key, isComposing}) => {
-      if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
-    };
-    control.onpaste = (event) => { // each pasted line becomes an input, but prose is treated as an error message
-      const text = event.clipboardData.getData("text");
-      if (isProse(text)) { event.preventDefault(); return explain(text); }
-      const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
-      if (lines.length > 1) { event.preventDefault(); changeInputs(number, 1, ...lines); }
-    };
-    const remove = el("button", {type: "button", "aria-label": `Remove input ${number}`}, "×");
-    remove.hidden = question.inputs.length <= min;
-    remove.onclick = () => changeInputs(number, 1);
-    const label = el("label", {htmlFor: id}, named(number), el("span", {className: "spoken"}, ` input ${number}`));
-    const shape = el("div", {className: "shape"}, label, el("div", {className: "row"}, control, remove), errorSlot(`error-${id}`));
-    shape.style.setProperty("--characters", value.length);
-    return shape;
-  }));
-  if (focused !== undefined) $(`inputs-${Math.min(focused, question.inputs.length - 1)}`).focus();
-}
+/** Returns a valid shape in the form that Python prints, and any other text as it is. */
+const shownShape = (text) => { const sizes = text.trim() && sizesOf(text); return sizes ? tuple(sizes) : text; };
 
-function changeInputs(place, removed, ...added) {
-  question.inputs.splice(place, removed, ...added);
-  showInputs(place + Math.max(added.length - 1, 0));
+/** Reads the shapes in the text box. A product sign selects the matrix product of the framework. */
+function readInputs() {
+  const {value} = $("inputs"), product = `${question.op.split(".")[0]}.matmul`;
+  const parts = shapesIn(value), areShapes = parts.every((part) => /[\d([?]/.test(part) && sizesOf(part));
+  question.inputs = isProse(value) && !areShapes ? [value] : parts;
+  if (/[\])]\s*@/.test(value) && ops.has(product)) { question.op = product; $("op").value = product; }
   askSoon();
 }
 
-const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
+/** Changes the size at the cursor: the arrow keys make it larger or smaller by 1. */
+function stepSize(event) {
+  const step = {ArrowUp: 1, ArrowDown: -1}[event.key], {value, selectionStart: at} = $("inputs");
+  const start = at - /\d*$/.exec(value.slice(0, at))[0].length, size = /^\d{1,15}/.exec(value.slice(start))?.[0];
+  if (!step || !size || Number(size) + step < 0) return;
+  event.preventDefault();
+  $("inputs").setRangeText(String(Number(size) + step), start, start + size.length, "start");
+  readInputs();
+}
+
 const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
 const errorSlotOf = (id) => $(`error-${id}`);
 
@@ -90,7 +70,7 @@ function showFields() {
 function fieldRow(field) {
   const {name, schema, required} = field, id = `field-${name}`, error = `error-${id}`, help = `help-${id}`;
   const choices = schema.enum ?? (schema.type === "boolean" ? [true, false] : null);
-  const control = choices ? el("select", {}) : textInput({value: question.values[name] ?? ""});
+  const control = choices ? el("select", {}) : el("input", {spellcheck: false, autocapitalize: "off", value: question.values[name] ?? ""});
   if (choices) {
     const value = valueIn(question, field), usual = typed(schema.default, schema);
     const options = [...new Set([usual, ...choices.map(String), value || usual])];
@@ -124,27 +104,15 @@ function askSoon(wait = 200) {
   timer = setTimeout(ask, wait);
 }
 
-const PAUSE = 2000; // milliseconds: a change after this time is a step for the Back button
-
-/** Shows a query in the address bar. A query that the user has changed becomes a step of the history. */
-function remember(search) {
-  const isStep = !fresh && search !== location.search && Date.now() - changed > PAUSE;
-  history[isStep ? "pushState" : "replaceState"](null, "", search);
-  if (!fresh) changed = Date.now();
-  fresh = false;
-}
-
 async function ask() {
-  const query = queryOf(question);
-  remember(`?${query}`);
+  const query = queryOf(question), as = $("as").value;
+  history.replaceState(null, "", `?${query}${as === "curl" ? "" : `&as=${encodeURIComponent(as)}`}`); // typing adds no steps
   document.title = titleOf(question);
-  const missing = fieldsOf(question).filter((field) => field.required && !valueIn(question, field));
   const misread = misreading(question);
   const pasted = misread && question.inputs.find(isProse);
   if (pasted) return explain(pasted);
   return settled(async () => {
     if (misread) showProblem(misread);
-    else if (missing.length) showMissing(missing);
     else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
     else await showAnswer(await send(`v1/check?${query}&format=drawing`));
   });
@@ -214,16 +182,11 @@ function showVerdict(kind, verdict, ...message) {
   for (const id of ["fixes", "picture", "result"]) $(id).inert = !["yes", "maybe", "no"].includes(kind); // the old result stays visible, but faded, until the next result
 }
 
-function showMissing(fields) {
-  const empty = fields.some(({schema}) => schema.type === "array") ? "Write an empty list as ()." : "";
-  showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
-}
-
 /** Shows a problem's message beside the field that its pointer or parameter names. Otherwise, shows it as the result. */
 function showProblem({title, detail = title ?? "", pointer, parameter = ""}) {
   const steps = parameter === "input" ? detail.match(/^input (\d+)(?:, axis (\d+))?: /)?.slice(1).filter(Boolean) ?? [] : [];
   const [place, ...path] = pointer?.split("/").slice(1) ?? [parameter === "input" ? "inputs" : parameter, ...steps];
-  const ids = place === "inputs" ? [`inputs-${path[0]}`, place] : [...path.map((part) => `field-${part}`), `field-${place}`, place];
+  const ids = [...path.map((part) => `field-${part}`), `field-${place}`, place];
   const id = ids.find((one) => $(one) && errorSlotOf(one));
   if (!id) return showVerdict("", "No result", detail);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
@@ -237,39 +200,28 @@ function showProblem({title, detail = title ?? "", pointer, parameter = ""}) {
 async function showAnswer(answer) {
   const key = JSON.stringify([question, answer]), again = key === shown; // true if only the code below the result must change
   showVerdict(...verdictOf(answer, question));
-  if (!again) showResult(fixesOf(answer, question), drawingOf(answer, question, resize), detailsOf(answer, question));
+  if (!again) showResult(fixesOf(answer, question), drawingOf(answer.drawing), detailsOf(answer, question));
   await showCode(answer);
   shown = key;
 }
 
 async function showComparison(answer) {
   showVerdict(...comparedOf(answer));
-  showResult([], "", [comparisonTable(answer, question)]);
-  await showCode({diagram: comparisonText(answer)});
+  showResult([], "", [comparisonList(answer, question)]);
+  await showCode({});
 }
 
 function showResult(fixes, drawing, details) {
-  const {key} = document.activeElement.dataset; // a size button keeps the focus, so that the user can press it again
   shown = ""; // `shown` stays empty until the whole result is visible
   $("result").hidden = false;
   $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
   $("details").replaceChildren(...details);
-  if (key) $("picture").querySelector(`[data-key="${key}"]`)?.focus();
-}
-
-/** Changes the size of an axis of an input or of the target, and sends the new request. */
-function resize(input, axis, size) {
-  const {target} = ops.get(question.op);
-  const [from, at] = input === null ? [question.values, target] : [question.inputs, input];
-  from[at] = typed(sizesOf(from[at]).with(axis, size));
-  if (input === null) showFields(); else showInputs();
-  askSoon(0);
 }
 
 // ---- The request as code
 
-const WRITERS = {curl, Python: python};
+const WRITERS = {curl, Python: python, "Command line": commandLine};
 
 async function showCode({compatible, diagram = ""}) {
   const as = $("as").value;
@@ -303,7 +255,8 @@ async function copy() {
 // ---- The start
 
 $("form").onsubmit = (event) => event.preventDefault();
-$("add").onclick = () => changeInputs(question.inputs.length, 0, "");
+$("inputs").oninput = readInputs;
+$("inputs").onkeydown = stepSize;
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
 opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
   ops: () => listed,
@@ -332,7 +285,7 @@ document.onclick = (event) => { // a link to another question does not reload th
 const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
 async function start(next) {
-  [question, fresh] = [next, true];
+  question = next;
   $("answer").setAttribute("aria-busy", "true");
   if (!ops.has(next.op)) await learn(next.op);
   if (question !== next) return; // the question has changed in the meantime
@@ -366,6 +319,8 @@ async function loadOps() {
 
 try {
   await loadOps();
+  $("as").value = new URLSearchParams(location.search).get("as") ?? "curl";
+  $("as").selectedIndex = Math.max(0, $("as").selectedIndex); // 0 if the link names an unknown form
   await start(fromLink(location.search));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;

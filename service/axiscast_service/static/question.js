@@ -2,7 +2,7 @@
 
 import {tuple} from "./elements.js";
 
-const RESERVED = ["op", "input", "explain", "format", "warn"]; // all other parameters of a link are attributes or fields
+const RESERVED = ["op", "input", "explain", "format", "warn", "as"]; // all other parameters of a link are attributes or fields
 export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // the warnings that appear only on request
 const FIRST = "numpy.broadcast_arrays";
 const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // a small example in which both inputs are expanded
@@ -175,6 +175,12 @@ export function sizesOf(text) {
   return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : ["None", "null"].includes(size) ? "?" : size));
 }
 
+const SIGN = "(?:[-+*/@|]|and|with)", BETWEEN = "[,×x:=\\s([]"; // what may stand between two shapes, or inside a shape
+const SEPARATOR = new RegExp(`\\s*[\\n;]\\s*|(?<=[)\\]])[\\s,]*${SIGN}?\\s*(?=[\\w([?])|\\s+${SIGN}\\s+|(?<!${BETWEEN})\\s+(?!${BETWEEN})`);
+
+/** Returns the texts of the shapes in lines, code or a list, such as "a (3, 4) + b (3,)" or "3,4 3". */
+export const shapesIn = (text) => text.trim().split(SEPARATOR);
+
 /** Returns whether a text is an error message, in which a line has three or more words and is not a shape. */
 export const isProse = (text) => text.split("\n").some((line) => !sizesOf(line) && /\p{L}{3}.*\s\S+\s+\S/u.test(line));
 
@@ -240,9 +246,6 @@ const warnOf = ({warn}) => (warn.length ? [["warn", `[${warn.map((word) => JSON.
 
 const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
 
-/** Returns the number of elements of a shape. */
-export const volume = (shape) => shape.reduce((product, size) => product * size, 1);
-
 export function curl(question) {
   const url = (path) => new URL(path, location.href).href;
   if (question.op !== COMPARE.name) return `curl '${url(`v1/check?${queryOf(question)}&format=text`)}'`;
@@ -251,20 +254,20 @@ export function curl(question) {
 
 export function python(question) {
   const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
-  const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(question, true));
-  const others = named([...literals(question, false), ...warnOf(question)]);
-  const shapes = question.inputs.map((text) => tuple(sizesOf(text).map(sizeIn))), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
-  if (question.op === COMPARE.name) {
-    return `from axiscast import Client
-
-with Client(${url}) as client:
-    results = client.compare(${[...shapes, ...attributes, ...others].join(", ")})
-print(results)`;
-  }
-  const words = [JSON.stringify(question.op), ...shapes, ...attributes, ...others];
+  const url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
+  const fields = [...literals(question, true), ...literals(question, false), ...warnOf(question)].map(([name, json]) => `${name}=${inPython(json)}`);
+  const shapes = question.inputs.map((text) => tuple(sizesOf(text).map(sizeIn)));
+  const [call, op] = question.op === COMPARE.name ? ["compare", []] : ["check", [JSON.stringify(question.op)]];
   return `from axiscast import Client
 
 with Client(${url}) as client:
-    answer = client.check(${words.join(", ")})
-print(answer)`;
+    print(client.${call}(${[...op, ...shapes, ...fields].join(", ")}))`;
+}
+
+export function commandLine(question) {
+  const shell = (text) => (/^[\w,.:=?-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  const option = ([{name}, text]) => `--${name.replaceAll("_", "-")} ${shell(text)}`;
+  const warn = question.warn.map((word) => `--warn ${word}`), inputs = question.inputs.map((text) => shell(typed(sizesOf(text))));
+  const command = question.op === COMPARE.name ? ["compare", ...inputs] : ["check", ...inputs, "--op", question.op];
+  return ["axiscast", ...command, ...given(question).map(option), ...warn].join(" ");
 }
