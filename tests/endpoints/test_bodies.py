@@ -11,7 +11,7 @@ from http_requests import JSON, MSGPACK, post
 from raw_http import answers, connect, read_all
 
 BAD_BODIES = [
-    ([], "", "the body: must be a map, such as {"),
+    ([], "", "the body: must be a map, not a list: write {"),
     ({}, "/inputs", 'inputs: is missing: write for instance "inputs": [[8, 1, 6, 1], [7, 1, 5]]'),
     ({"inputs": [[3]], "input": 1}, "/input", "input: is an unknown field: did you mean inputs?"),
     ({"inputs": [[3.0]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a float"),

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import axiscast
 from axiscast.cli import main
 from axiscast.client.client import Client
-from axiscast.messages.unsupported_functions import _OWN, _WHAT
+from axiscast.messages.unsupported_functions import ADVICE
 from axiscast.ops import ALIASES, OPS, op_class
 from axiscast.ops.aliases import IMPORT_NAMES
 
@@ -239,7 +239,7 @@ def test_the_error_for_a_function_that_does_not_broadcast_explains_what_it_does(
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in (*_WHAT, *_OWN) if "." in name] + [f"torch.{tail}" for tail in _WHAT]
+    "name", [name for name in ADVICE if "." in name] + [f"torch.{tail}" for tail in ADVICE if "." not in tail]
 )
 def test_the_advice_for_unsupported_functions_names_existing_ops(name: str) -> None:
     if op_class(name) is not None:

@@ -6,11 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel
-
-from ..wire.shapes import json_type_name
-from .repairs import shapes_in
-
 
 class JsonNotation:
     """The notation for an HTTP request: values are JSON, and slashes separate the steps to a field."""
@@ -28,30 +23,11 @@ class JsonNotation:
         """Return the source code that assigns a value to a field, such as "name": value."""
         return f'"{steps[-1]}": {json.dumps(value)}'
 
-    def type_error(self, model: type[BaseModel], found: Any) -> str:
-        """Return the error message for a request that is not a map. The message includes an example of the model."""
-        examples = {name: field.examples[0] for name, field in model.model_fields.items() if field.examples}
-        if "requests" in examples:
-            return 'must be a map: write {"requests": [...]} around the list'
-        if isinstance(found, str) and found.lstrip().startswith("{"):
-            return "must be a map, not a string that contains a map: encode it as JSON only once"
-        required = {name: example for name, example in examples.items() if model.model_fields[name].is_required()}
-        is_check = "explain" in model.model_fields and isinstance(found, list)
-        many = '; send a list of checks to /v1/check/batch as {"requests": [...]}' if is_check else ""
-        return f"must be a map, such as {json.dumps(required)}{many}"
-
 
 class RowNotation(JsonNotation):
     """The notation for a row in an HTTP batch request."""
 
     request = "the row"
-
-    def type_error(self, model: type[BaseModel], found: Any) -> str:
-        try:
-            written = json.dumps({"inputs": shapes_in(found)})
-        except (ValueError, TypeError):
-            written = '{"inputs": [[3], [4]]}'
-        return f"must be a map, not {json_type_name(found)}: write {written}"
 
 
 class ArgumentNotation(JsonNotation):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,6 +18,7 @@ from pydantic_core import ErrorDetails
 from ..ops import OPS, op_class
 from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name, parse_shape
 from ..wire.wording import MAX_NAME_CHARACTERS
+from .notation import JsonNotation
 
 MAX_SHOWN_SIZES = 64
 """The maximum number of sizes in a correction. It equals the maximum rank of a shape."""
@@ -45,11 +47,8 @@ _WRONG = {
 """What is wrong with a field that has a repair, by the kind of the error."""
 
 
-class Notation(Protocol):
-    """The part of a notation that writes a repaired field."""
-
-    def assignment(self, steps: Sequence[int | str], value: Any) -> str:
-        """Return the source code that assigns a value to a field."""
+_NOT_REPAIRED = (ValueError, TypeError, KeyError, IndexError)
+"""The errors of functions that know no valid form of a value."""
 
 
 class Repair(NamedTuple):
@@ -63,7 +62,7 @@ class Repair(NamedTuple):
     invalid: Sequence[tuple[int | str, ...]]
     """The locations that are still invalid. No repair of them is offered."""
 
-    def sentence(self, error: ErrorDetails, place: Sequence[int | str], notation: Notation) -> str | None:
+    def sentence(self, error: ErrorDetails, place: Sequence[int | str], notation: JsonNotation) -> str | None:
         """Return what is wrong with a field, and its repaired value to write. Return None if there is no repair."""
         name = str(place[0]) if place else ""
         field = self.moved.get(name, name)
@@ -98,6 +97,25 @@ def _has_step(sent: Any, value: Any, step: int | str) -> bool:
     return isinstance(sent, list) and isinstance(value, list) and len(sent) == len(value)
 
 
+def map_fault(model: type[BaseModel], found: Any) -> str:
+    """Return what is wrong with a request that is not a map, and the map to write."""
+    if isinstance(found, str) and found.lstrip().startswith("{"):
+        return "must be a map, not a string that contains a map: encode it as JSON only once"
+    fields = model.model_fields
+    if "requests" in fields:
+        return 'must be a map: write {"requests": [...]} around the list'
+    written = {name: field.examples[0] for name, field in fields.items() if field.is_required() and field.examples}
+    is_check_list = "explain" in fields and isinstance(found, list) and dict in map(type, found[:1])
+    if "inputs" in fields and is_short(found, 6):
+        with suppress(*_NOT_REPAIRED):
+            is_listed = isinstance(found, list) and isinstance(found[0], dict) and found[0].keys() <= fields.keys()
+            repaired = found[0] if is_listed else written | {"inputs": _of_field(model, "inputs")(found)}
+            model.model_validate(repaired)
+            written = repaired
+    many = '; send a list of checks to /v1/check/batch as {"requests": [...]}' if is_check_list else ""
+    return f"must be a map, not {json_type_name(found)}: write {json.dumps(written)}{many}"
+
+
 def repair(model: type[BaseModel], request: Any, errors: Sequence[ErrorDetails]) -> Repair:
     """Return the repair of an invalid request for a model."""
     if not isinstance(request, dict) or len(request) > MAX_SHOWN_SIZES:
@@ -107,12 +125,9 @@ def repair(model: type[BaseModel], request: Any, errors: Sequence[ErrorDetails])
     repaired = {}
     for field in wrong & model.model_fields.keys():
         value = fields.get(field)
-        if value is None or not is_short(value, 6):
-            continue
-        try:
-            repaired[field] = _of_field(model, field)(value)
-        except (ValueError, TypeError, KeyError, IndexError):
-            continue
+        if value is not None and is_short(value, 6):
+            with suppress(*_NOT_REPAIRED):
+                repaired[field] = _of_field(model, field)(value)
     invalid: list[tuple[int | str, ...]] = []
     try:
         model.model_validate({**fields, **repaired})
@@ -203,8 +218,7 @@ def _op(found: Any) -> Any:
         op = found if isinstance(found, dict) else {}
     name, attributes = (op, {}) if isinstance(op, str) else (op["name"], {**op})
     attributes.pop("name", None)
-    kind = op_class(name)
-    if kind is None:
+    if not isinstance(name, str) or (kind := op_class(name)) is None:
         raise ValueError(name)
     known = kind.model_fields
     missing = [attribute for attribute, field in known.items() if field.is_required() and attribute not in attributes]
@@ -265,7 +279,7 @@ def is_short(value: Any, depth: int = 2) -> bool:
     return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**64)
 
 
-def _size(value: Any) -> Any:
+def size_in(value: Any) -> Any:
     """Return a size that is a string or a float as an integer, a name, a range or "?"."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
@@ -291,7 +305,7 @@ def _sizes(value: Any) -> list[Any]:
         return parse_shape(value)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]
-    return [_size(size) for size in (value if isinstance(value, (list, tuple)) else [value])]
+    return [size_in(size) for size in (value if isinstance(value, (list, tuple)) else [value])]
 
 
 def shapes_in(value: Any) -> list[Any]:
@@ -305,7 +319,7 @@ def shapes_in(value: Any) -> list[Any]:
         items = [value]
     elif items and all(isinstance(item, list) and item and isinstance(item[0], list) for item in items):
         items = [inner for item in items for inner in item]
-    elif items and all(not isinstance(item, (list, dict)) and _size(item) != "" for item in items):
+    elif items and all(not isinstance(item, (list, dict)) and size_in(item) != "" for item in items):
         is_text = any(isinstance(item, str) for item in items)
         items = items if is_text else [items]
     return list(map(_sizes, items))

@@ -2,80 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..ops import OPS, op_class
 from ..ops.aliases import full_name
 from ..ops.families import Multidirectional
 
-_COPIES = "repeats whole copies of an array along its axes: check {tile}"
-_REPEATS = "repeats each element, also along sizes above 1: check {into} if only a size 1 is repeated"
-_JOINS = "joins arrays whose other sizes must be equal, and does not broadcast: make the sizes equal with {into} first"
-_RESHAPES = "changes the shape of one array and does not broadcast: use the new shape as an input of a check"
-_MOVES = "reorders the axes of one array and does not broadcast: use the new shape as an input of a check"
-_PICKS = "reads or writes elements by index, which is not a broadcast: use the result's shape as an input of a check"
-_REDUCES = "removes axes of one array and does not broadcast: use the result's shape as an input of a check"
-_COMPARES = "compares whole arrays and returns one bool: check {by_element}, which compares element by element"
-_LOSS = (
-    "returns one number by default: to see the shape before the reduction, check {together} with the shapes of the "
-    "input and the target"
-)
-_BOUNDS = (
-    "keeps the shape of input 0, and each bound must broadcast to it: check {into} with the shape of a bound as the "
-    "input and that of input 0 as the target"
-)
 _IN_PLACE = (
     "changes input 0 in place, which does not expand: check {into} with the shape of another input as the input and "
     "that of input 0 as the target"
 )
-_PRODUCT = "{not_matmul} for stacks of matrices that broadcast, check {matmul}"
-_WHAT: Mapping[str, str] = {
-    **dict.fromkeys(("repeat", "repeat_interleave"), _REPEATS),
-    "tile": _COPIES,
-    **dict.fromkeys(
-        ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack", "row_stack", "block"),
-        _JOINS,
-    ),
-    **dict.fromkeys(
-        ("reshape", "view", "flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "unflatten", "reshape_as",
-         "view_as", "newaxis", "atleast_1d", "atleast_2d", "atleast_3d"),
-        _RESHAPES,
-    ),
-    **dict.fromkeys(("transpose", "permute", "permute_dims", "swapaxes", "moveaxis", "movedim", "t"), _MOVES),
-    **dict.fromkeys(
-        ("gather", "gather_nd", "take", "take_along_axis", "index_select", "scatter", "scatter_nd", "slice",
-         "gatherelements", "gathernd", "index_put", "put"),
-        _PICKS,
-    ),
-    **dict.fromkeys(("sum", "mean", "prod", "any", "all", "reduce_sum", "reduce_mean", "argmax", "argmin"), _REDUCES),
-    **dict.fromkeys(("allclose", "array_equal", "array_equiv"), _COMPARES),
-    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"), _LOSS),
-    **dict.fromkeys(("clip", "clamp", "clip_by_value"), _BOUNDS),
-    "bmm": _PRODUCT.format(not_matmul="multiplies equal stacks of matrices and does not broadcast:", matmul="{matmul}"),
-    "mm": _PRODUCT.format(not_matmul="multiplies two matrices and does not broadcast:", matmul="{matmul}"),
-    "mv": _PRODUCT.format(not_matmul="multiplies a matrix by a vector and does not broadcast:", matmul="{matmul}"),
-    "dot": _PRODUCT.format(not_matmul="sums products and does not broadcast stacks:", matmul="{matmul}"),
+_GROUPS = {
+    "tile tinygrad.repeat": "repeats whole copies of an array along its axes: check {tile}",
+    "repeat repeat_interleave": "repeats each element, also along sizes above 1: check {into} if only a size 1 is "
+    "repeated",
+    "cat concat concatenate stack hstack vstack dstack column_stack row_stack block": "joins arrays whose other sizes "
+    "must be equal, and does not broadcast: make the sizes equal with {into} first",
+    "reshape view flatten ravel squeeze unsqueeze expand_dims unflatten reshape_as view_as newaxis atleast_1d "
+    "atleast_2d atleast_3d": "changes the shape of one array and does not broadcast: use the new shape as an input of "
+    "a check",
+    "transpose permute permute_dims swapaxes moveaxis movedim t": "reorders the axes of one array and does not "
+    "broadcast: use the new shape as an input of a check",
+    "gather gather_nd take take_along_axis index_select scatter scatter_nd slice gatherelements gathernd index_put "
+    "put": "reads or writes elements by index, which is not a broadcast: use the result's shape as an input of a check",
+    "sum mean prod any all reduce_sum reduce_mean argmax argmin": "removes axes of one array and does not broadcast: "
+    "use the result's shape as an input of a check",
+    "allclose array_equal array_equiv mlx.core.array_equal": "compares whole arrays and returns one bool: check "
+    "{by_element}, which compares element by element",
+    "mse_loss l1_loss smooth_l1_loss huber_loss": "returns one number by default: to see the shape before the "
+    "reduction, check {together} with the shapes of the input and the target",
+    "clip clamp clip_by_value": "keeps the shape of input 0, and each bound must broadcast to it: check {into} with "
+    "the shape of a bound as the input and that of input 0 as the target",
+    "bmm": "multiplies equal stacks of matrices and does not broadcast: for stacks of matrices that broadcast, check "
+    "{matmul}",
+    "mm": "multiplies two matrices and does not broadcast: for stacks of matrices that broadcast, check {matmul}",
+    "mv": "multiplies a matrix by a vector and does not broadcast: for stacks of matrices that broadcast, check "
+    "{matmul}",
+    "dot": "sums products and does not broadcast stacks: for stacks of matrices that broadcast, check {matmul}",
     "vdot": "multiplies two flattened arrays to one number and does not broadcast: check {matmul} for matrices",
     "inner": "sums over the last axes and combines all others, without broadcasting: check {matmul} for matrices",
     "outer": "combines every element with every other: check {together} with the shapes (N, 1) and (M,)",
     "tensordot": "sums over axes that you name, without broadcasting: check {matmul} for stacks of matrices",
     "einsum": "sums products by an equation: check numpy.einsum, whose rule may be equivalent",
     "matmul": "multiplies stacks of matrices, but its rule is not known: {matmul} may be equivalent",
-    **dict.fromkeys(
-        ("addmm", "baddbmm", "addmv"),
-        "adds a matrix product to input 0, and broadcasts only input 0: check {matmul} for the product",
-    ),
+    "addmm baddbmm addmv": "adds a matrix product to input 0, and broadcasts only input 0: check {matmul} for the "
+    "product",
     "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
-}  # fmt: skip
-"""The effect of each function that is not an op, keyed by the last part of the function's name.
-
-The placeholders {into}, {together}, {by_element}, {matmul} and {tile} are replaced by the names of ops.
-"""
-_OWN: Mapping[str, str] = {
     "torch.equal": "compares two whole tensors and returns one bool (False if their shapes differ): check torch.eq, "
     "which compares element by element",
-    "tinygrad.repeat": _COPIES,
-    "mlx.core.array_equal": _COMPARES,
     "einops.reduce": "removes axes that the right side of its pattern lacks, and does not broadcast: use the reduced "
     "shape as an input of a check",
     "jax.lax.select": "takes arrays of equal shapes, and a condition that is a scalar or has the same shape: check "
@@ -83,13 +55,22 @@ _OWN: Mapping[str, str] = {
     "jax.lax.clamp": "takes bounds that are scalars or have the shape of the operand: check jax.numpy.clip, which "
     "broadcasts",
     "jax.lax.dot": "multiplies vectors and matrices and does not broadcast: check jax.numpy.matmul for stacks",
-    **dict.fromkeys(
-        ("mxnet.elemwise_add", "mxnet.elemwise_sub", "mxnet.elemwise_mul", "mxnet.elemwise_div"),
-        "takes two arrays of equal shapes and does not broadcast: check mxnet.broadcast_add",
-    ),
+    "mxnet.elemwise_add mxnet.elemwise_sub mxnet.elemwise_mul mxnet.elemwise_div": "takes two arrays of equal shapes "
+    "and does not broadcast: check mxnet.broadcast_add",
     "mxnet.where": "takes two arrays of equal shapes and does not broadcast them: check mxnet.np.where",
 }
-"""What a function does if its name has a different meaning in one framework, keyed by framework and name."""
+ADVICE = {name: text for names, text in _GROUPS.items() for name in names.split()}
+"""The effect of each function that is not an op, keyed by the last part of its name.
+
+A whole name is a key if the last part has another meaning in one framework. _OPS lists the ops for the placeholders.
+"""
+_OPS = {
+    "into": "broadcast_to expand Expand Broadcast-3 broadcast_in_dim repeat",
+    "together": "broadcast_arrays broadcast_tensors add Add broadcast_add Add-1",
+    "by_element": "add Add broadcast_add broadcast_arrays",
+    "matmul": "matmul MatMul",
+    "tile": "tile",
+}
 
 
 def advice_on(name: str, framework: str | None) -> str | None:
@@ -97,10 +78,12 @@ def advice_on(name: str, framework: str | None) -> str | None:
     full = full_name(name).lower()
     short = full.replace("torch.tensor.", "torch.").replace("mxnet.nd.", "mxnet.")
     tail = full.rpartition(".")[2].partition("-")[0]
-    text = _OWN.get(short) or (_WHAT.get(tail) if framework else None)
+    text = ADVICE.get(short) if "." in short else None
+    text = text or (ADVICE.get(tail) if framework else None)
     if framework in ("torch", "paddle") and _is_in_place(full_name(name)):
         text = _IN_PLACE
-    return None if text is None else f"it {text.format(**_ops_of(framework or 'numpy'))}"
+    ops = {use: _first(framework or "numpy", tails.split()) for use, tails in _OPS.items()} if text else {}
+    return text and f"it {text.format(**ops)}"
 
 
 def _is_in_place(name: str) -> bool:
@@ -109,20 +92,8 @@ def _is_in_place(name: str) -> bool:
     return rule is not None and issubclass(rule, Multidirectional)
 
 
-def _ops_of(framework: str) -> dict[str, str]:
-    """Return the op name for each placeholder in the advice. If the framework has no such op, NumPy's op is used."""
-    return {
-        "into": _first(framework, ("broadcast_to", "expand", "Expand", "Broadcast-3", "broadcast_in_dim", "repeat")),
-        "together": _first(
-            framework, ("broadcast_arrays", "broadcast_tensors", "add", "Add", "broadcast_add", "Add-1")
-        ),
-        "by_element": _first(framework, ("add", "Add", "broadcast_add", "broadcast_arrays")),
-        "matmul": _first(framework, ("matmul", "MatMul")),
-        "tile": _first(framework, ("tile",)),
-    }
-
-
-def _first(framework: str, tails: tuple[str, ...]) -> str:
+def _first(framework: str, tails: list[str]) -> str:
+    """Return the framework's first op with one of these last parts, or NumPy's if the framework has no such op."""
     own = [name for name in OPS if name.partition(".")[0] == framework]
     found = (name for tail in tails for name in own if name.rpartition(".")[2] == tail or name == f"{framework}.{tail}")
-    return next(found, None) or _first("numpy", ("broadcast_to",) if "broadcast_to" in tails else tails)
+    return next(found, None) or _first("numpy", tails)

@@ -19,7 +19,7 @@ from ..wire.validation_errors import allowed_values, error_message, merge_rename
 from ..wire.wording import MAX_NAME_CHARACTERS, close_matches, count_of, did_you_mean
 from .attribute_text import other_ops_note
 from .notation import JsonNotation, MapNotation
-from .repairs import COLUMNS_PATH, ROWS_PATH, Repair, repair
+from .repairs import COLUMNS_PATH, ROWS_PATH, Repair, map_fault, repair
 from .unsupported_functions import advice_on
 
 M = TypeVar("M", bound=BaseModel)
@@ -213,7 +213,7 @@ def _message(
     if kind == "model_attributes_type" and found is None:
         return "must be the name of an op, not null: omit it"
     if kind == "model_type" and not location:
-        return notation.type_error(top, found)
+        return map_fault(top, found)
     if kind == "list_type" and example is not None:
         return f"must be a list, such as {notation.assignment(location, example)}"
     if kind == "string_type" and isinstance(example, str):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MappingView, Sequence, Set
 from numbers import Integral
-from operator import index
 from typing import Any, Protocol, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
+from pydantic_core import PydanticCustomError
 
 from ..ops import Op
 from ..wire.errors import InvalidType
 from ..wire.problems import Problem
-from ..wire.shapes import MAX_SIZE, format_shape, is_unordered, parse_shape
+from ..wire.shapes import MAX_SIZE, as_int, format_shape, parse_shape
+from .repairs import size_in
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
 """The type of an argument that is a shape. As in NumPy, an integer is the shape of an array with one axis."""
@@ -101,13 +102,10 @@ def _has_shape(value: Any) -> bool:
     return hasattr(value, "shape") and not isinstance(value, (Integral, type))
 
 
-_NAMED_EXAMPLES = {"warn": '["mutual-stretch", "rank-promotion"]', "ops": '["torch", "onnx.Add"]'}
-
-
 def read_names(names: Collection[str], argument: str) -> list[str]:
     """Return the names in `warn` or `ops` as a list. Raises TypeError if the argument is not a collection of names."""
     if isinstance(names, str) or not isinstance(names, Collection):
-        example = _NAMED_EXAMPLES[argument]
+        example = '["torch", "onnx.Add"]' if argument == "ops" else '["mutual-stretch", "rank-promotion"]'
         raise TypeError(f"{argument} must be a list of names, such as {example}, not {python_type_name(names)}")
     return list(names)
 
@@ -135,44 +133,35 @@ def read_dtype(dtype: Any) -> str:
 
 
 def _dimension(size: SupportsIndex | str | None) -> int | str:
-    if isinstance(size, str) and not _DIGITS.fullmatch(size):
-        return size
     if size is None:  # Keras uses None for an unknown size
         return "?"
-    return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
+    return size if isinstance(size, str) and not _DIGITS.fullmatch(size) else _size(size)
 
 
 _DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
+_NO_SHAPES = (str, bytes, bytearray, Mapping, BaseModel, Set, MappingView, type)
 
 
 def _listed(shape: SymbolicShapeLike) -> list[Any]:
     """Return the sizes of a shape as a list. If the value is not iterable, return a list with only this value."""
-    if isinstance(shape, str):
-        raise TypeError(f"a shape must be a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
-    if isinstance(shape, (bytes, bytearray, Mapping, BaseModel)) or is_unordered(shape) or isinstance(shape, type):
-        raise TypeError(f"a shape must be a list of sizes such as (2, 3), not {python_type_name(shape)}")
-    if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
-        raise ValueError("a shape is expected, not an array: pass its .shape")
-    if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
+    if isinstance(shape, _NO_SHAPES):
+        written = shape_in_text(shape) if isinstance(shape, str) else None
+        fix = "" if written is None else f": write {format_shape(written)}"
+        raise TypeError(f"a shape must be a list of sizes such as (2, 3), not {python_type_name(shape)}{fix}")
+    own = getattr(shape, "shape", ())
+    if own and (len(own) > 1 or not isinstance(shape, Iterable) or "float" in str(getattr(shape, "dtype", ""))):
         raise TypeError("a shape is expected, not an array: pass its .shape")
     try:
-        listed = list(shape)  # type: ignore[arg-type]
+        listed: list[Any] = list(shape)  # type: ignore[arg-type]
     except TypeError:
         return [shape]
-    inner: list[Any] = [item for item in listed if isinstance(item, (list, tuple))]
-    if inner and len(inner) == len(listed):
-        one_by_one = ", ".join(map(format_shape, inner[:4]))
+    if listed and all(isinstance(item, (list, tuple)) for item in listed):
+        one_by_one = ", ".join(map(format_shape, listed[:4]))
         raise TypeError(
             "a shape must contain sizes, not lists: write np.shape(x) for the shape of a nested list x, or pass "
             f"several shapes as separate arguments, {one_by_one:.200}"
         )
     return listed
-
-
-def _shape_written(text: str) -> str:
-    """Return the correction for a shape given as a string, or an empty string if the string contains no shape."""
-    shape = shape_in_text(text)
-    return "" if shape is None else f": write {format_shape(shape)}" if shape else ": write () for a scalar"
 
 
 def shape_in_text(text: str) -> tuple[Any, ...] | None:
@@ -188,36 +177,30 @@ def shape_in_text(text: str) -> tuple[Any, ...] | None:
     return None if len(shape) == 1 and isinstance(shape[0], str) else shape
 
 
-def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ in ("bool", "bool_"):  # older NumPy releases accept a NumPy bool as an integer
-        raise TypeError(f"a size must be an integer, not {value}")
+def _size(value: Any) -> int:
     try:
-        size = index(value)
-    except TypeError:
-        raise TypeError(f"a size must be an integer, not {_shown(value)}") from None
+        size = as_int(value)
+    except (PydanticCustomError, TypeError):  # a TypeError of a NumPy bool
+        meant = size_in(value)
+        fix = f": write {meant}" if type(meant) is int else ""
+        raise TypeError(f"a size must be an integer, not {python_value(value)}{fix}") from None
     if not -MAX_SIZE <= size <= MAX_SIZE:
         raise ValueError("a size can have at most 63 bits")
     return size
 
 
-def _shown(value: Any) -> str:
-    """Describe a value that is not a size, and suggest the size that the user probably meant."""
-    if isinstance(value, float):
-        whole = value.is_integer() and abs(value) < MAX_SIZE
-        return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
-    if isinstance(value, str):
-        return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
-    return "None" if value is None else python_type_name(value)
+def python_value(value: Any) -> str:
+    """Return a short value for a message as Python code, and for other values their type, such as "a tuple"."""
+    return f"{value!r:.40}" if isinstance(value, (bool, float, str, type(None))) else python_type_name(value)
 
 
 def python_type_name(value: Any) -> str:
     """Return the type of a value for a message, such as "a tuple"."""
     if value is None:
         return "None"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
     name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    article = "the class" if isinstance(value, type) else "an" if name[0] in "aeiouAEIOU" else "a"
+    return f"{article} {value.__name__ if isinstance(value, type) else name}"
 
 
 def is_op_class(value: Any) -> bool:
