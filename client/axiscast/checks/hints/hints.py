@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from pydantic import ValidationError
 
@@ -58,8 +58,7 @@ def find_hints(
         numbers = _opposed_inputs(op, shapes, conflict) if trials.of_integers else range(len(shapes))
         found = trials.hints(shapes, _likely_candidates(op, shapes, numbers))
         found = found or trials.hints(shapes, [swapped_candidates(op, shapes, numbers, exact=False)])
-    own = framework_of(op.name)
-    return sorted(found, key=lambda hint: framework_of(hint["request"]["op"]["name"]) != own)
+    return found
 
 
 def find_matching_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> list[dict[str, Any]]:
@@ -309,7 +308,7 @@ def _paired(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
 
 
 def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[Candidate]:
-    """Yield requests in which the input's size replaces a -1 in the target, or whose op accepts -1."""
+    """Yield the request in which the input's size replaces a -1 in the target."""
     (shape,) = shapes
     new = len(target) - len(shape)
     if new < 0 or -1 not in target:
@@ -319,12 +318,11 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[
         return  # a size without a name cannot be written
     with suppress(ValidationError):  # this attribute may not accept symbolic names
         yield from _others(op, shapes, [type(op).model_validate(op.__dict__ | {str(op.target): spelled})])
-    yield from _others(op, shapes, [_op("mindspore.broadcast_to", shape=target)])
 
 
 def _other_ops(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[Candidate]:
     """Yield requests that use a different op to broadcast the same input to the same target."""
-    yield from _others(op, shapes, chain(_own_ops(op, shapes[0], target), _ops_with_target(shapes[0], target)))
+    yield from _others(op, shapes, _own_ops(op, shapes[0], target))
 
 
 def _others(op: Op, shapes: tuple[Shape, ...], ops: Iterable[Op]) -> Iterator[Candidate]:
@@ -332,23 +330,23 @@ def _others(op: Op, shapes: tuple[Shape, ...], ops: Iterable[Op]) -> Iterator[Ca
 
 
 def _own_ops(op: Op, shape: Shape, target: Shape) -> Iterator[Op]:
-    """Yield the ops of the same class, and then of the same framework, that broadcast `shape` to `target`."""
-    if any(type(size) is not int or size < 0 for size in (*shape, *target)):
-        return
+    """Yield the ops of the same class, and then of the same framework, that may broadcast `shape` to `target`."""
     plans = []
-    for axes in combinations(range(len(target)), len(shape)):
-        if all(size in (1, target[axis]) for size, axis in zip(shape, axes, strict=True)):
-            plans.append(Plan((shape,), (Placement(0, shape, target, axes),)))
-    with suppress(ShapeMismatch):  # a larger target, if the shapes broadcast against each other
-        plans += filter(None, [try_resolve(align_right((shape,), target))])
-    if getattr(op, "mode", "") == "explicit":  # an op of OpenVINO keeps its mode if other axes fit
+    if not any(type(size) is not int or size < 0 for size in (*shape, *target)):
+        for axes in combinations(range(len(target)), len(shape)):
+            if all(size in (1, target[axis]) for size, axis in zip(shape, axes, strict=True)):
+                plans.append(Plan((shape,), (Placement(0, shape, target, axes),)))
+        with suppress(ShapeMismatch):  # a larger target, if the shapes broadcast against each other
+            plans += filter(None, [try_resolve(align_right((shape,), target))])
+    mode = type(op).model_fields.get("mode")  # an op of OpenVINO keeps its mode if other axes fit
+    if mode is not None and op.__dict__["mode"] == "explicit":
         for plan in plans:
             yield type(op).model_validate(op.__dict__ | {"axes_mapping": plan.outputs[0].output_axes})
     kinds = [OPS[name] for name in OPS if framework_of(name) == framework_of(op.name) and OPS[name].target]
     for kind in sorted(kinds, key=lambda kind: kind is not type(op)):
-        for plan in plans:
-            if (same := from_plan(kind, plan)) is not None:
-                yield same
+        yield from filter(None, [from_plan(kind, plan) for plan in plans])
+    if mode is not None and "bidirectional" in get_args(mode.annotation):
+        yield type(op).model_validate({"mode": "bidirectional", str(op.target): target})
 
 
 def _other_candidate(op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
@@ -358,34 +356,9 @@ def _other_candidate(op: Op, other: Op, shapes: tuple[Shape, ...]) -> Candidate:
     return Candidate("other-op", other, shapes, {})
 
 
-def _ops_with_target(shape: Shape, target: Shape) -> Iterator[Op]:
-    """Yield ops that may broadcast `shape` to `target`, except ops that obviously fail."""
-    yield _op("numpy.broadcast_to", shape=target)
-    for axes in combinations(range(len(target)), len(shape)):
-        pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
-        if all(_may_equal(size, wanted) for size, wanted in pairs):
-            lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
-            yield _op("ngraph.Broadcast", shape=target, broadcast_axes=lacking)
-        if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
-            yield _op("openvino.Broadcast-3", mode="explicit", target_shape=target, axes_mapping=axes)
-    yield _op("openvino.Broadcast-3", mode="bidirectional", target_shape=target)
-
-
-def _op(name: str, **attributes: Any) -> Op:
-    """Return an op by its name, so that only its framework's file is loaded, and only for a hint."""
-    return OPS[name].model_validate(attributes)
-
-
-def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
-    """Return whether two sizes are equal, or can become equal under an assumption about a named size."""
-    if isinstance(size, Symbol) or isinstance(wanted, Symbol):
-        return size == wanted or any(isinstance(side, Symbol) and side.name for side in (size, wanted))
-    return size == wanted
-
-
 def _other_axes(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
     """Yield requests with explicit axes for ngraph.BroadcastLike, which cannot always infer the axes."""
     arg, like = shapes
     for axes in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         if axes:
-            yield from _others(op, shapes, [_op("ngraph.BroadcastLike", initial_broadcast_axes=axes)])
+            yield from _others(op, shapes, [type(op).model_validate({"initial_broadcast_axes": axes})])
