@@ -13,7 +13,7 @@ from axiscast.checks.limits import MAX_CONDITIONS
 from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
 from axiscast.messages.validation import validate
-from axiscast.ops import ngraph, numpy
+from axiscast.ops import numpy
 from axiscast.wire.problems import Problem
 
 
@@ -43,9 +43,7 @@ def test_a_conflict_of_integers_beside_symbols_has_its_message_and_hints() -> No
         {"op": {"name": "numpy.broadcast_to", "shape": ["N", 4]}, "inputs": [["N"]], "assume": {"N": "5.."}}
     ).conflict
     assert conflict is not None
-    assert conflict.hints[1].output == ("N", 4)
-    assert conflict.hints[1].request is not None
-    assert conflict.hints[1].request.op == ngraph.Broadcast(shape=("N", 4), broadcast_axes=(1,))
+    assert [(hint.code, hint.shape, hint.output) for hint in conflict.hints] == [("reshape", ("N", 1), ("N", 4))]
 
 
 BAD: list[tuple[Request, str, str]] = [

@@ -244,7 +244,7 @@ ROWS: list[tuple[Any, str, Any]] = [
     ([[3], [1]], 'the row: must be a map, not a list: write {"inputs": [[3], [1]]}', {"inputs": [[3], [1]]}),
     ([3, 1], 'write {"inputs": [[3, 1]]}', {"inputs": [[3, 1]]}),
     ("3,1", 'not a string: write {"inputs": [[3, 1]]}', {"inputs": [[3, 1]]}),
-    (7, 'not an integer: write {"inputs": [[3], [4]]}', {"inputs": [[3]]}),
+    (7, 'not an integer: write {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}', {"inputs": [[3]]}),
     ({"shapes": [[3]]}, 'write "inputs": [[3]]', ONE),
 ]
 

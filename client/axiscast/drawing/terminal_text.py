@@ -102,9 +102,16 @@ def is_product(answer: Verdict[Any]) -> bool:
 
 
 def _shared_hint(results: Sequence[Comparison]) -> str | None:
-    """Return the first hint that all these results contain, or None if they share no hint."""
-    first, *others = ([hint.message for hint in hints_of(result)] for result in results)
-    return next((hint for hint in first if all(hint in hints for hints in others)), None)
+    """Return the first hint whose change all these results contain, or None if they share no change."""
+    first, *others = (hints_of(result) for result in results)
+    changes = [[_change(hint) for hint in hints] for hints in others]
+    return next((hint.message for hint in first if all(_change(hint) in each for each in changes)), None)
+
+
+def _change(hint: Hint) -> dict[str, Any]:
+    """Return the facts of a hint that do not depend on the op, unless the hint names another op."""
+    own = set() if hint.code == "other-op" else {"request"}
+    return hint.model_dump(exclude={"message", "output", "suffix", *own})
 
 
 def _verdict(result: Comparison) -> tuple[str, str]:
@@ -160,9 +167,10 @@ def warning_lines(warnings: Iterable[Warned]) -> list[str]:
 
 def join_conditions(conditions: Sequence[Condition]) -> str:
     """Return the conditions as one sentence. If there are several, alternatives are enclosed in parentheses."""
-    texts = [condition.message for condition in conditions[:_MAX_CONDITIONS]]
-    if len(conditions) > 1:
-        texts = [f"({text})" if " or " in text else text for text in texts]
+    texts = []
+    for condition in conditions[:_MAX_CONDITIONS]:
+        has_alternatives = len(conditions) > 1 < len(condition.any)
+        texts.append(f"({condition.message})" if has_alternatives else condition.message)
     if len(conditions) > len(texts):
         texts.append(f"{len(conditions) - len(texts)} more conditions")
     return " and ".join(texts)

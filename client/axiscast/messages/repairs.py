@@ -218,7 +218,8 @@ def _op(found: Any) -> Any:
         op = found if isinstance(found, dict) else {}
     name, attributes = (op, {}) if isinstance(op, str) else (op["name"], {**op})
     attributes.pop("name", None)
-    if not isinstance(name, str) or (kind := op_class(name)) is None:
+    kind = op_class(name)
+    if kind is None:
         raise ValueError(name)
     known = kind.model_fields
     missing = [attribute for attribute, field in known.items() if field.is_required() and attribute not in attributes]

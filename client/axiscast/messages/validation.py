@@ -224,8 +224,9 @@ def _message(
         note = "only check, compare and translate accept names, so write an example size such as 2"
         return f"must be an integer, not {found[:MAX_NAME_CHARACTERS]!r}: {note}"
     plain = error_message(error, location[-1] if location else "", fields, example)
-    if kind == "extra_forbidden" and model is not None and issubclass(model, Op) and "did you mean" not in plain:
-        plain += other_ops_note(model, str(location[-1]))
+    name = str(location[-1]) if location else ""
+    if kind == "extra_forbidden" and model is not None and issubclass(model, Op) and not close_matches(name, fields, 1):
+        plain += other_ops_note(model, name)
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for an unknown size' if unknown else plain
 
