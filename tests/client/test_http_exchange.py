@@ -145,12 +145,10 @@ def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
     [np.arange(6, dtype=np.int16).reshape(2, 3), np.zeros((0, 3), "M8[s]"), np.array(True), np.array(["ab", "c"])],
     ids=["numbers", "nothing", "a scalar", "strings"],
 )
-def test_an_ordinary_response_in_one_chunk_is_read_at_once(array: Any, bytewise: bool, monkeypatch: Any) -> None:
+def test_a_response_may_arrive_in_one_chunk_or_in_many(array: Any, bytewise: bool) -> None:
     body = b"\x81\xb0broadcast_inputs\x91" + b"".join(msgpack_parts(array, strided=False))
     attempt = Attempt(broadcast(["numpy.broadcast_arrays", array], ResultOptions(), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
-    if not bytewise:
-        monkeypatch.delattr(msgpack, "Unpacker")
     for piece in [body[at : at + 1] for at in range(len(body))] if bytewise else [body]:
         attempt.feed(memoryview(piece))
     (same,) = attempt.finish()

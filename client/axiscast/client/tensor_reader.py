@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidAnswer
 from ..wire.dtypes import dtype_from_name, find_invalid_element
-from ..wire.tensors import Array, bin_header, msgpack_tensor_header, strided_size, tensor_view, to_little_endian
+from ..wire.tensors import Array, strided_size, tensor_view, to_little_endian
 from ..wire.wording import axis_count
 from .expected_response import ANY_TENSOR, MAX_TENSORS, ExpectedFields, ExpectedTensor
 from .response_reading import EMPTY_BUFFER, Chunk, one_line
@@ -60,7 +60,10 @@ class TensorReader(Generic[T]):
         self._finish_arrays = finish_arrays
         self._length = length
         self._out = out
-        self._unpacker: Any = None
+        # These limits are necessary because older msgpack releases immediately allocate an array of the announced
+        # length.
+        limits = {"max_bin_len": 0, "max_ext_len": 0, "max_array_len": 1000, "max_map_len": 100}
+        self._unpacker = msgpack.Unpacker(max_buffer_size=4 * MAX_METADATA_BYTES, **limits)
         self._unparsed = EMPTY_BUFFER
         """The part of the current chunk that has not been passed to the MessagePack parser."""
         self._metadata_bytes = 0
@@ -70,7 +73,8 @@ class TensorReader(Generic[T]):
         """The part of the current array's memory that is not yet filled."""
         self._is_done = False
         self._failure = ""
-        self._steps: Steps[None] | None = None
+        self._steps = self._read_response()
+        next(self._steps)
 
     def buffer(self) -> memoryview:
         return self._target
@@ -86,12 +90,6 @@ class TensorReader(Generic[T]):
         if self._failure:
             raise InvalidAnswer(self._failure)
         try:
-            if self._steps is None:
-                if len(chunk) == self._length and self._read_ordinary(chunk):
-                    self._is_done = True
-                    return
-                self._start_steps()
-            assert self._steps is not None
             self._steps.send(chunk)
         except StopIteration:
             self._is_done = True
@@ -107,36 +105,6 @@ class TensorReader(Generic[T]):
         if not self._is_done:
             raise InvalidAnswer("the response ends before its last tensor is complete")
         return self._finish_arrays(self._arrays)
-
-    def _read_ordinary(self, body: Chunk) -> bool:
-        """Try to read a body that has one dense tensor and has arrived as one chunk. Return whether this succeeded.
-
-        The dtype and the shape must be known in advance. Each byte of the metadata must be equal to the metadata that
-        this library would write. Most short responses meet these conditions.
-        """
-        tensors = next(iter(self._expected.values()))
-        if len(self._expected) != 1 or self._singles or self._out is not None or tensors is None or len(tensors) != 1:
-            return False
-        (field,), (name, shape, is_strided, _) = self._expected, tensors[0]
-        sizes = tuple(size for size in shape or () if size is not None)
-        if name is None or shape is None or len(sizes) < len(shape) or is_strided is not False:
-            return False
-        nbytes = math.prod(sizes) * dtype_from_name(name).itemsize
-        head = msgpack.packb({field: [None]})[:-1] + msgpack_tensor_header(name, sizes, None, 1) + bin_header(nbytes)
-        if len(body) != len(head) + nbytes or body[: len(head)] != head:
-            return False
-        array = tensor_view(bytearray(body[len(head) :]), name, sizes, None)
-        array.flags.writeable = True
-        self._arrays[field] = [array]
-        return True
-
-    def _start_steps(self) -> None:
-        # These limits are necessary because older msgpack releases immediately allocate an array of the announced
-        # length.
-        limits = {"max_bin_len": 0, "max_ext_len": 0, "max_array_len": 1000, "max_map_len": 100}
-        self._unpacker = msgpack.Unpacker(max_buffer_size=4 * MAX_METADATA_BYTES, **limits)
-        self._steps = self._read_response()
-        next(self._steps)
 
     def _read_response(self) -> Steps[None]:
         for _ in range((yield from self._parse(self._unpacker.read_map_header))):
