@@ -44,6 +44,11 @@ class Sync:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *arguments, **named: self._run(getattr(self._client, name)(*arguments, **named))
 
+    def with_options(self, **options: Any) -> Sync:
+        changed = Sync.__new__(Sync)
+        changed._loop, changed._client = self._loop, self._client.with_options(**options)
+        return changed
+
     def close(self) -> None:
         self._run(self._client.aclose())
         self._loop.close()
@@ -162,8 +167,8 @@ def test_out_may_share_memory_with_an_input_but_not_with_another_out(service: Se
 
 def test_broadcast_arrays_has_the_options_of_broadcast(anyone: Any) -> None:
     column, outs, seen = np.arange(2.0).reshape(2, 1), [np.empty((1, 3)), np.empty((1, 3), np.float32)], []
-    options = {"window": np.s_[1:], "out": outs, "progress": seen.append, "timeout": PATIENCE}
-    assert anyone.broadcast_arrays(column, ROW, **options) == (outs[0], outs[1])
+    patient = anyone.with_options(progress=seen.append, timeout=PATIENCE)
+    assert patient.broadcast_arrays(column, ROW, window=np.s_[1:], out=outs) == (outs[0], outs[1])
     assert (outs[0].tolist(), outs[1].tolist(), bool(seen)) == ([[1, 1, 1]], [[1, 2, 3]], True)
 
 
@@ -192,7 +197,7 @@ def test_a_window_selects_a_slice_of_the_output(anyone: Any) -> None:
 def test_progress_reaches_the_total_of_upload_and_download(anyone: Any) -> None:
     seen: list[axiscast.Transfer] = []
     large = np.zeros((3, 1024, 1024), np.uint8)
-    anyone.broadcast("numpy.broadcast_arrays", large, progress=seen.append)
+    anyone.with_options(progress=seen.append).broadcast("numpy.broadcast_arrays", large)
     for direction in ("upload", "download"):
         done = [(transfer.done, transfer.total) for transfer in seen if transfer.direction == direction]
         assert done[-1][0] == done[-1][1] > large.nbytes
@@ -321,7 +326,7 @@ def test_abandoning_a_large_response_stops_the_service_in_process() -> None:
 
     with Client.in_process() as client:
         with pytest.raises(KeyboardInterrupt):
-            client.broadcast(axiscast.numpy.broadcast_to(shape=(2**30, 3)), ROW, progress=stop)
+            client.with_options(progress=stop).broadcast(axiscast.numpy.broadcast_to(shape=(2**30, 3)), ROW)
         assert client.can_broadcast((3,), (3,))
 
 

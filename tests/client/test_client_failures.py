@@ -296,7 +296,7 @@ def test_after_a_service_dies_in_a_response_the_next_call_works() -> None:
                 doomed.process.kill()
 
         with pytest.raises((axiscast.InvalidAnswer, axiscast.ConnectionFailed)):
-            client.broadcast(axiscast.numpy.broadcast_to(shape=(2**28, 3)), ROW, progress=kill)
+            client.with_options(progress=kill).broadcast(axiscast.numpy.broadcast_to(shape=(2**28, 3)), ROW)
         with pytest.raises(axiscast.ConnectionFailed):
             client.ops()
 

@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from axiscast import AsyncClient, Client
+from axiscast import AsyncClient, Client, Transfer
 
 ROW = np.array([1.0, 2.0, 3.0])
 OF_CLIENTS: list[tuple[dict[str, Any], str]] = [
@@ -32,9 +32,11 @@ OF_CLIENTS: list[tuple[dict[str, Any], str]] = [
     ({"api_key": 3}, "api_key must be a string, not an int"),
     ({"api_key": b"key"}, "api_key must be a string, not a bytes"),
 ]
-OF_CALLS: list[tuple[dict[str, Any], str]] = [
+OF_WITH_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"timeout": "3"}, "timeout must be a number of seconds or None, not the str '3'"),
     ({"progress": True}, "progress must be a function that takes a Transfer, not the bool True"),
+]
+OF_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"window": True}, "a window must have a slice or a pair (start, stop) for each output axis, not True"),
     ({"window": 1}, "a window must have a slice or a pair (start, stop) for each output axis, not 1"),
     ({"window": "0:1"}, "a window must have a slice or a pair (start, stop) for each output axis, not '0:1'"),
@@ -82,4 +84,25 @@ def test_an_option_of_the_wrong_type_is_rejected_before_a_call_is_sent(
         with pytest.raises(TypeError) as caught:
             call(ROW, (2, 3), **options)
         assert says in str(caught.value)
-        assert call(ROW, (2, 3), window=np.s_[:1], timeout=np.float32(60)).tolist() == [[1, 2, 3]]
+        assert call(ROW, (2, 3), window=np.s_[:1]).tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(("options", "says"), OF_WITH_OPTIONS, ids=str)
+def test_with_options_rejects_an_option_of_the_wrong_type(
+    kind: Callable[..., Any], options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        kind().with_options(**options)
+    assert says in str(caught.value)
+
+
+def test_options_of_a_client_do_not_change_the_original_client() -> None:
+    seen = list[Transfer]()
+    with Client.in_process() as client:
+        other = client.with_options(timeout=np.float32(60), progress=seen.append)
+        assert other.can_broadcast((3,), (3,))
+        assert len(seen) == 2
+        assert client.can_broadcast((3,), (3,))
+        assert len(seen) == 2
+        assert (client._timeout, other._timeout, other.with_options()._timeout) == (60.0, 60, 60)

@@ -19,7 +19,7 @@ from axiscast.client.address import AttemptRequest
 from axiscast.client.attempt import Attempt
 from axiscast.client.call import Call
 from axiscast.client.http_exchange import HttpExchange
-from axiscast.client.request_building import ResultOptions, broadcast
+from axiscast.client.request_building import broadcast
 from axiscast.client.response_reading import WholeBodyReader
 from axiscast.wire.tensors import msgpack_parts
 
@@ -119,7 +119,7 @@ def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
     )
     first = np.empty((5, 8), np.int32)
     op = "poputil.expandToMatchRanks"
-    call = broadcast([op, values, values[0]], ResultOptions(out=[first, np.empty((1, 8), np.int32)]), {})
+    call = broadcast([op, values, values[0]], {"out": [first, np.empty((1, 8), np.int32)]})
     attempt = Attempt(call, None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     straight = 0
@@ -147,7 +147,7 @@ def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
 )
 def test_a_response_may_arrive_in_one_chunk_or_in_many(array: Any, bytewise: bool) -> None:
     body = b"\x81\xb0broadcast_inputs\x91" + b"".join(msgpack_parts(array, strided=False))
-    attempt = Attempt(broadcast(["numpy.broadcast_arrays", array], ResultOptions(), {}), None)
+    attempt = Attempt(broadcast(["numpy.broadcast_arrays", array], {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     for piece in [body[at : at + 1] for at in range(len(body))] if bytewise else [body]:
         attempt.feed(memoryview(piece))
@@ -165,7 +165,7 @@ def test_a_nearly_ordinary_response_raises_an_error(data: bytes, length: int) ->
         + length.to_bytes(4, "big")
         + data
     )
-    attempt = Attempt(broadcast(["numpy.broadcast_arrays", np.ones(2, bool)], ResultOptions(), {}), None)
+    attempt = Attempt(broadcast(["numpy.broadcast_arrays", np.ones(2, bool)], {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
 
     def take() -> object:
@@ -178,7 +178,7 @@ def test_a_nearly_ordinary_response_raises_an_error(data: bytes, length: int) ->
 
 def test_tensor_bytes_are_received_directly_into_the_array() -> None:
     out = np.zeros((1000, 1000), np.uint8)
-    attempt = Attempt(broadcast(["numpy.broadcast_arrays", out], ResultOptions(out=out), {}), None)
+    attempt = Attempt(broadcast(["numpy.broadcast_arrays", out], {"out": out}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack"})
     attempt.feed(
         b"\x81\xb0broadcast_inputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x92\xcd\x03\xe8\xcd\x03\xe8\xa4data\xc6\0\x0fB@"

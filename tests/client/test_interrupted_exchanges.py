@@ -78,7 +78,7 @@ def test_an_exception_of_the_progress_callback_is_raised(make: Any, service: Ser
 
     with make(service.url) as client:
         with pytest.raises(BrokenPipeError, match="terminal"):
-            client.broadcast("numpy.broadcast_arrays", LARGE[: 2**22], progress=fail)
+            client.with_options(progress=fail).broadcast("numpy.broadcast_arrays", LARGE[: 2**22])
         assert client.can_broadcast((3,))
 
 

@@ -137,8 +137,8 @@ def test_slices_need_a_known_op_and_outputs_of_equal_shape(here: Client) -> None
 
 def test_broadcast_to_fills_out_and_reports_progress(here: Client) -> None:
     out, seen = np.empty((2, 3), int), list[axiscast.Transfer]()
-    assert here.broadcast_to(ROW, (2, 3), out=out, progress=seen.append, timeout=60) is out
+    assert here.with_options(progress=seen.append, timeout=60).broadcast_to(ROW, (2, 3), out=out) is out
     assert out.tolist() == [[1, 2, 3], [1, 2, 3]]
     assert {transfer.direction for transfer in seen} == {"upload", "download"}
     with pytest.raises(axiscast.DeadlineExceeded):
-        here.broadcast_to(ROW, (2, 3), timeout=0)
+        here.with_options(timeout=0).broadcast_to(ROW, (2, 3))

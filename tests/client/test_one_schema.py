@@ -91,12 +91,13 @@ class Recorder(httpx.BaseTransport):
 
 
 def test_every_method_of_the_clients_is_called() -> None:
-    methods = {name for name in dir(Client) if not name.startswith("_")} - {"close", "in_process"}
+    methods = {name for name in dir(Client) if not name.startswith("_")} - {"close", "in_process", "with_options"}
     assert CALLS.keys() == methods
     assert {name for name in dir(AsyncClient) if not name.startswith("_")} - {
         "aclose",
         "close",
         "in_process",
+        "with_options",
     } == methods
     assert {path for _, path, _ in CALLS.values()} == {*MODELS, "/v1/ops"}
 

@@ -16,7 +16,6 @@ from axiscast.client.attempt import Attempt
 from axiscast.client.call import Call
 from axiscast.client.expected_response import expected_outputs
 from axiscast.client.request_building import (
-    ResultOptions,
     backprop,
     broadcast,
     broadcast_shapes,
@@ -64,10 +63,10 @@ def test_expected_outputs_have_the_shapes_of_the_framework(name: str) -> None:
 
 # --- responses to different requests ---------------------------------------------------------------
 
-TO = broadcast([numpy.broadcast_to(shape=(2, 3)), ROW], ResultOptions(), {})
-AGAINST = broadcast(["numpy.broadcast_arrays", COLUMN, ROW], ResultOptions(), {})
-STRIDED = broadcast([ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), ROW], ResultOptions("strided"), {})
-BOX = broadcast(["numpy.broadcast_arrays", COLUMN, ROW], ResultOptions(window=[(0, 1), (1, 3)]), {})
+TO = broadcast([numpy.broadcast_to(shape=(2, 3)), ROW], {})
+AGAINST = broadcast(["numpy.broadcast_arrays", COLUMN, ROW], {})
+STRIDED = broadcast([ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), ROW], {"layout": "strided"})
+BOX = broadcast(["numpy.broadcast_arrays", COLUMN, ROW], {"window": [(0, 1), (1, 3)]})
 GRADIENT = backprop(
     "numpy.broadcast_arrays", [(2, 1), (3,)], [np.ones((2, 3), np.float16), np.ones((2, 3))], "numpy", {}
 )
@@ -75,7 +74,7 @@ LIKE = backprop(
     ngraph.BroadcastLike(initial_broadcast_axes=()), [(2,), (2, 3)], [np.ones((2, 3), np.float16)], "numpy", {}
 )
 MERGE = einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3})
-REPEAT = broadcast([MERGE, np.zeros((5, 8, 7), np.int8)], ResultOptions(), {})
+REPEAT = broadcast([MERGE, np.zeros((5, 8, 7), np.int8)], {})
 SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
 WITHOUT_OUTPUTS = check_columns("poputil.canBroadcastToMatch", [[[2, 3]] * 4, [[1]] * 4], {})
 LATER_COLUMNS = check_columns("numpy.later", [[[2, 3]] * 4, [[1]] * 4], {})
@@ -119,7 +118,7 @@ RIGHT = {
     "columns of a later op": (LATER_COLUMNS, columns()),
     "many bins": (TO, arrays(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, arrays(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
-    "an op of later releases": (broadcast(["numpy.later", ROW], ResultOptions(), {}), arrays(tensor(TRUE))),
+    "an op of later releases": (broadcast(["numpy.later", ROW], {}), arrays(tensor(TRUE))),
 }
 WRONG = {
     "another dtype of the same width": (TO, arrays(tensor(WIDE.view(np.int32)))),
@@ -164,7 +163,7 @@ WRONG = {
     "a key twice": (TO, b"\x81\xb0broadcast_inputs\x91\x84\xa5dtype\xa7float32" + msgpack.packb(tensor(WIDE))[1:]),
     "a map with a key too few": (TO, b"\x81\xb0broadcast_inputs\x91\x84" + msgpack.packb(tensor(WIDE))[1:]),
     "an answer to inputs that do not broadcast": (
-        broadcast([einops.repeat(pattern="a b -> b a"), ROW], ResultOptions(), {}),
+        broadcast([einops.repeat(pattern="a b -> b a"), ROW], {}),
         arrays(tensor(ROW)),
     ),
 }
@@ -188,7 +187,7 @@ def test_a_response_to_a_different_request_raises_invalid_answer(call: Call[Any]
 
 
 def test_a_response_is_checked_against_the_request_before_out_is_checked_against_it() -> None:
-    call = broadcast([numpy.broadcast_to(shape=(2, 3)), ROW], ResultOptions(out=[np.empty((3, 2), np.float32)]), {})
+    call = broadcast([numpy.broadcast_to(shape=(2, 3)), ROW], {"out": [np.empty((3, 2), np.float32)]})
     with pytest.raises(ValueError, match="out is") as caught:
         answered(call, body_of(arrays(tensor(WIDE))))
     assert not isinstance(caught.value, axiscast.AxiscastError)

@@ -14,12 +14,12 @@ from test_vectors import FILES, inputs_of, vectors
 
 import axiscast
 from axiscast import Client
-from axiscast.client.request_building import ResultOptions, broadcast
+from axiscast.client.request_building import broadcast
 
 
 def sent(op: Any, *arrays: Any, **options: Any) -> dict[str, Any]:
     """Return the body of the request."""
-    body: dict[str, Any] = msgpack.unpackb(b"".join(broadcast([op, *arrays], ResultOptions(**options), {}).parts))
+    body: dict[str, Any] = msgpack.unpackb(b"".join(broadcast([op, *arrays], options).parts))
     return body
 
 

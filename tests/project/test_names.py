@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import pydoc
 import sys
-from inspect import getmembers, isfunction
 from typing import Any
 
 import conftest
@@ -46,13 +45,6 @@ def test_a_name_that_is_not_there_says_which_is(ask: Any, says: str) -> None:
     with pytest.raises(AttributeError) as caught:
         ask()
     assert says in str(caught.value)
-
-
-def test_the_package_points_at_every_method_that_only_clients_have() -> None:
-    methods = {name for name, _ in getmembers(axiscast.Client, isfunction) if not name.startswith("_")}
-    for name in methods - {*axiscast.library.__all__, "close", "ops"}:  # ops is a subpackage
-        with pytest.raises(AttributeError, match=f"{name!r}: it is a method of Client"):
-            getattr(axiscast, name)
 
 
 def test_dir_of_a_framework_lists_its_ops_alone() -> None:

@@ -39,12 +39,17 @@ with Client("http://127.0.0.1:8000", timeout=5, retries=1) as client:
     except (errors.OutputTooLarge, AxiscastError) as other:
         print(other.request_id)
     client.backprop(torch.expand(size=(2, 3)), [(3,)], np.ones((2, 3)))
+    of_names: axiscast.CheckAnswer[int | str] = client.check(("N", 1), (3,), assume={"N": "2.."})
+    patient: Client = client.with_options(timeout=60, progress=print)
+    patient.broadcast_to(np.ones(3), (2, 3), out=np.ones((2, 3)))
     np.zeros(client.check("numpy.add", (3, 1), (4,)).shape) + client.broadcast(np.ones((3, 1)), np.ones(4))[0]
 
 
 async def main() -> tuple[int, ...]:
     async with AsyncClient() as client:
         np.zeros((await client.check((3, 1), (1, 4))).shape)
+        await client.check(("N", 1), (3,))
+        await client.with_options(timeout=60).broadcast_to(np.ones(3), (2, 3), out=np.ones((2, 3)))
         return await client.broadcast_shapes((2, 1), (3,))
 
 

@@ -16,6 +16,8 @@ axiscast.chekc("numpy.add", (3,))  # wrong
 axiscast.Client("http://127.0.0.1:8000", tiemout=5)  # wrong
 axiscast.Client().brodcast_to([1], (3,))  # wrong
 axiscast.Client().compare((3,), assumed={})  # wrong
+axiscast.Client().with_options(tiemout=5)  # wrong
+axiscast.Client().broadcast_to(np.ones(3), (2, 3)).shap  # wrong
 axiscast.errors.OutputTooLareg  # wrong
 axiscast.ops.OPSS  # wrong
 axiscast.torhc  # wrong

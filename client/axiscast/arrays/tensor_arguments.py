@@ -32,17 +32,17 @@ class ResultOptions(NamedTuple):
 
 
 def broadcast_arguments(
-    op_and_arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any], keywords: Sequence[str] = ()
+    op_and_arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any]
 ) -> tuple[OpLike, Sequence[Any], ResultOptions]:
     """Return the op, the arrays and the options of a broadcast.
 
-    The first argument is an op, an array or a BroadcastRequest. `keywords` are the call's keywords beside the options.
-    Raises TypeError if there are arguments beside a request.
+    The first argument is an op, an array or a BroadcastRequest. Raises TypeError if
+    there are arguments beside a request.
     """
     first, *others = op_and_arrays or (None,)
     if not isinstance(first, BroadcastRequest):
         op, arrays = broadcast_op(op_and_arrays)
-        return resolve_op(op, attributes, (*ResultOptions._fields, *keywords)), arrays, options
+        return resolve_op(op, attributes, ResultOptions._fields), arrays, options
     if others or attributes or options.window is not None or options.layout is not None:
         raise TypeError("a request is complete: pass only the request, broadcast(request)")
     inputs = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(first.inputs)]

@@ -273,4 +273,4 @@ def _fill_remotely(
             done = transfer.done
 
     with client_for(url, timeout=None) as client:
-        client.broadcast(op, *arrays, out=outputs, progress=report_download)
+        client.with_options(progress=report_download).broadcast(op, *arrays, out=outputs)

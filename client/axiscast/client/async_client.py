@@ -12,10 +12,13 @@ import anyio
 import httpx
 
 from ..errors import AxiscastError, DeadlineExceeded
+from ..messages import OpEntry
+from ..messages.why import WhyAnswer
+from . import request_building
 from .async_transport import AsyncTransport
 from .attempt import Attempt
 from .base_client import BaseClient
-from .call import Call, ProgressCallback
+from .call import Call
 from .client import Client
 from .deadline import Deadline
 from .transport_errors import translate_error
@@ -26,9 +29,7 @@ _P = ParamSpec("_P")
 T = TypeVar("T")
 
 
-def _async_method(
-    method: Callable[Concatenate[Client, _P], T],
-) -> Callable[Concatenate[AsyncClient, _P], Coroutine[Any, Any, T]]:
+def _async_method(method: Callable[_P, T]) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, T]]:
     """Return the asynchronous version of a method of Client.
 
     The method of Client calls `_send`. In AsyncClient, `_send` is a coroutine method, so its result must be awaited.
@@ -84,16 +85,22 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     backprop = _async_method(Client.backprop)
     compare = _async_method(Client.compare)
     translate = _async_method(Client.translate)
-    why = _async_method(Client.why)
-    ops = _async_method(Client.ops)
 
-    async def _send(self, call: Call[T], progress: ProgressCallback | None = None, timeout: float | None = None) -> T:
-        policy = self._retry_policy(timeout, progress)
-        attempt = Attempt(call, progress)
+    async def why(self, text: str) -> WhyAnswer:
+        """Return an explanation of an error. See `Client.why`."""
+        return await self._send(request_building.why(text))
+
+    async def ops(self) -> list[OpEntry]:
+        """Return a list of all ops. See `Client.ops`."""
+        return await self._send(request_building.ops())
+
+    async def _send(self, call: Call[T]) -> T:
+        policy = self._retry_policy()
+        attempt = Attempt(call, self._progress)
         try:
             with anyio.fail_after(policy.deadline.timeout):
                 while True:
-                    attempt = Attempt(call, progress)
+                    attempt = Attempt(call, self._progress)
                     try:
                         return await self._run_attempt(attempt, policy.deadline)
                     except AxiscastError as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from numbers import Real
-from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Generic, Self, SupportsIndex, TypeVar
 
 import httpx
 
@@ -61,15 +62,25 @@ class BaseClient(Generic[AnyTransport]):
         self._transport: AnyTransport = transport
         self._timeout = timeout
         self._retries = retries
+        self._progress: ProgressCallback | None = None
 
-    def _retry_policy(self, timeout: float | None, progress: ProgressCallback | None = None) -> RetryPolicy:
-        """Return the deadline and the retry rules for one call.
+    def with_options(self, *, timeout: float | None = None, progress: ProgressCallback | None = None) -> Self:
+        """Return a client with other options, which shares the connections of this client.
 
-        If the call has a timeout, it replaces the client's timeout. Raises TypeError if the timeout or the progress
-        callback has the wrong type.
+        `timeout` is the time limit for one call in seconds. By default, the limit of this client applies.
+        `progress` is a function that is called with a Transfer after each part of the data is sent or received.
+
+            client.with_options(timeout=5, progress=print).broadcast_to(array, (10**6, 3))
         """
         check_options(timeout=timeout, progress=progress)
-        return RetryPolicy(Deadline(self._timeout if timeout is None else timeout), self._retries)
+        changed = copy(self)
+        changed._timeout = self._timeout if timeout is None else timeout
+        changed._progress = self._progress if progress is None else progress
+        return changed
+
+    def _retry_policy(self) -> RetryPolicy:
+        """Return the deadline and the retry rules for one call."""
+        return RetryPolicy(Deadline(self._timeout), self._retries)
 
 
 def check_options(**options: Any) -> None:

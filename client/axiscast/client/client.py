@@ -4,44 +4,45 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Protocol, Self, TypeVar
 
 import httpx
 
 from .. import library
-from ..arrays.array_libraries import Like
-from ..arrays.tensor_arguments import ResultOptions, TensorLayout
-from ..arrays.window import WindowLike
-from ..errors import AxiscastError, ServiceProblem
-from ..messages import CheckAnswer, CheckRequest, OpEntry, TranslateAnswer
-from ..messages.arguments import OpLike
-from ..messages.tensors import CheckedColumns
-from ..messages.value_arguments import InputShape, ShapeLike
+from ..arrays.tensor_arguments import ResultOptions
+from ..errors import AxiscastError
+from ..messages import OpEntry
 from ..messages.why import WhyAnswer
-from ..wire.tensors import Array
 from . import request_building
 from .attempt import Attempt
 from .base_client import BaseClient
-from .call import Call, ProgressCallback
+from .call import Call
 from .deadline import Deadline
 from .sync_transport import SyncTransport
 from .transport_errors import translate_error
 
 __all__ = ["Client"]
 
-_P = ParamSpec("_P")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", bound=Callable[..., Any], covariant=True)
 T = TypeVar("T")
 
 
-def _with_signature_of(function: Callable[_P, T]) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, _P], T]]:
+class _Method(Protocol[F_co]):
+    """The static type of a method that takes the same arguments as a function of the library."""
+
+    def __get__(self, client: Any, owner: Any = None) -> F_co: ...
+
+
+def _with_signature_of(function: F) -> Callable[[Callable[..., Any]], _Method[F]]:
     """Return a decorator for a method that takes the same arguments as a function of the library."""
 
-    def decorate(method: Callable[..., Any]) -> Callable[Concatenate[Any, _P], T]:
+    def decorate(method: Any) -> Any:
         own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         signature = inspect.signature(function)
-        method.__signature__ = signature.replace(parameters=[own, *signature.parameters.values()])  # type: ignore[attr-defined]
+        method.__signature__ = signature.replace(parameters=[own, *signature.parameters.values()])
         return method
 
     return decorate
@@ -112,9 +113,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.check(op_and_shapes, options))
 
-    def check_batch(
-        self, requests: Iterable[CheckRequest | Mapping[str, Any]]
-    ) -> list[CheckAnswer[int | str] | ServiceProblem]:
+    @_with_signature_of(library.check_batch)
+    def check_batch(self, requests: Any) -> Any:
         """Return the answers to many checks, in order. All checks are sent in one request.
 
         Each check is a map such as {"op": op, "inputs": [shape, ...]}. An invalid check does not affect the other
@@ -126,7 +126,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.check_batch(requests))
 
-    def check_columns(self, /, op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
+    @_with_signature_of(library.check_columns)
+    def check_columns(self, /, op: Any, *columns: Any, **attributes: Any) -> Any:
         """Return the answers to n checks of one op. The shapes are given as the rows of integer arrays.
 
         Each input is an array of shape (n, rank). Row r of each array is the shape of that input in check r. If an
@@ -141,7 +142,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.check_columns(op, columns, attributes))
 
-    def can_broadcast(self, *shapes: InputShape) -> bool:
+    @_with_signature_of(library.can_broadcast)
+    def can_broadcast(self, *shapes: Any) -> Any:
         """Return whether NumPy can broadcast these shapes against each other.
 
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
@@ -149,7 +151,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.can_broadcast(shapes)) if shapes else True
 
-    def broadcast_shapes(self, *shapes: ShapeLike) -> tuple[int, ...]:
+    @_with_signature_of(library.broadcast_shapes)
+    def broadcast_shapes(self, *shapes: Any) -> Any:
         """Return the shape that results when NumPy broadcasts these shapes. Raises IncompatibleShapes.
 
         >>> client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))
@@ -157,46 +160,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.broadcast_shapes(shapes)) if shapes else ()
 
-    @overload
-    def broadcast(
-        self,
-        first: Any,
-        /,
-        *arrays: Any,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: None = None,
-        like: Literal["numpy"] = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-        **attributes: Any,
-    ) -> list[Array]: ...
-    @overload
-    def broadcast(
-        self,
-        first: Any,
-        /,
-        *arrays: Any,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: Any = None,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-        **attributes: Any,
-    ) -> list[Any]: ...
-    def broadcast(
-        self,
-        /,
-        *op_and_arrays: Any,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: Any = None,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-        **attributes: Any,
-    ) -> list[Any]:
+    @_with_signature_of(library.broadcast)
+    def broadcast(self, /, *op_and_arrays: Any, **options: Any) -> Any:
         """Return the inputs of the op after broadcasting, as a list of arrays.
 
         The first argument is an op, an array or a BroadcastRequest, as in `axiscast.broadcast`. The arrays may come
@@ -209,8 +174,6 @@ class Client(BaseClient[httpx.BaseTransport]):
         `out` is an array that is filled and returned, or a list with one array for each result. Each array in `out`
         must be a NumPy array, a torch tensor or a DataArray. It must be writable and C-contiguous, and have the shape
         and dtype of the result. It may share memory with an input, because all inputs are read first.
-        `progress` is a function that is called with a Transfer after each part of the data is sent or received.
-        `timeout` is the time limit for this call in seconds. It replaces the client's timeout.
         Raises IncompatibleShapes, OutputTooLarge and other exceptions from axiscast.errors.
 
         >>> from axiscast import ngraph
@@ -221,46 +184,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
         True
         """
-        call = request_building.broadcast(op_and_arrays, ResultOptions(layout, window, out, like), attributes)
-        return self._send(call, progress, timeout)
+        return self._send(request_building.broadcast(op_and_arrays, options))
 
-    @overload
+    @_with_signature_of(library.broadcast_to)
     def broadcast_to(
-        self,
-        array: Any,
-        shape: ShapeLike,
-        *,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: None = None,
-        like: Literal["numpy"] = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-    ) -> Array: ...
-    @overload
-    def broadcast_to(
-        self,
-        array: Any,
-        shape: ShapeLike,
-        *,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: Any = None,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-    ) -> Any: ...
-    def broadcast_to(
-        self,
-        array: Any,
-        shape: ShapeLike,
-        *,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: Any = None,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
+        self, array: Any, shape: Any, *, layout: Any = None, window: Any = None, out: Any = None, like: Any = "numpy"
     ) -> Any:
         """Return `array` broadcast to `shape` by NumPy's rule. See `broadcast` for the options.
 
@@ -273,19 +201,12 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast_to(np.array([1, 2, 3]), (10**12, 3), window=np.s_[-1:])
         array([[1, 2, 3]])
         """
-        call = request_building.broadcast_to(array, shape, ResultOptions(layout, window, out, like))
-        return self._send(call, progress, timeout)
+        return self._send(request_building.broadcast_to(array, shape, ResultOptions(layout, window, out, like)))
 
+    @_with_signature_of(library.broadcast_arrays)
     def broadcast_arrays(
-        self,
-        *arrays: Any,
-        layout: TensorLayout | None = None,
-        window: WindowLike | None = None,
-        out: Any = None,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Any, ...]:
+        self, *arrays: Any, layout: Any = None, window: Any = None, out: Any = None, like: Any = "numpy"
+    ) -> Any:
         """Return the arrays broadcast against each other by NumPy's rule. See `broadcast` for the options.
 
         Raises IncompatibleShapes, which is a ValueError, if the shapes do not broadcast.
@@ -293,46 +214,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
         [(3, 4), (3, 4)]
         """
-        if not arrays:
-            return ()
-        call = request_building.broadcast_arrays(arrays, ResultOptions(layout, window, out, like))
-        return self._send(call, progress, timeout)
+        options = ResultOptions(layout, window, out, like)
+        return self._send(request_building.broadcast_arrays(arrays, options)) if arrays else ()
 
-    @overload
-    def backprop(
-        self,
-        /,
-        op: OpLike,
-        shapes: Sequence[InputShape],
-        *gradients: Any,
-        like: Literal["numpy"] = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-        **attributes: Any,
-    ) -> list[Array]: ...
-    @overload
-    def backprop(
-        self,
-        /,
-        op: OpLike,
-        shapes: Sequence[InputShape],
-        *gradients: Any,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-        **attributes: Any,
-    ) -> list[Any]: ...
-    def backprop(
-        self,
-        /,
-        op: OpLike,
-        shapes: Sequence[InputShape],
-        *gradients: Any,
-        like: Like = "numpy",
-        progress: ProgressCallback | None = None,
-        timeout: float | None = None,
-        **attributes: Any,
-    ) -> list[Any]:
+    @_with_signature_of(library.backprop)
+    def backprop(self, /, op: Any, shapes: Any, *gradients: Any, like: Any = "numpy", **attributes: Any) -> Any:
         """Return the gradients of the inputs, computed from the gradients of the broadcast inputs.
 
         `shapes` lists the shapes of the inputs. `gradients` has one array for each broadcast input, from any supported
@@ -343,7 +229,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         [array([2., 2., 2.]), array([[3.],
                [3.]])]
         """
-        return self._send(request_building.backprop(op, shapes, gradients, like, attributes), progress, timeout)
+        return self._send(request_building.backprop(op, shapes, gradients, like, attributes))
 
     @_with_signature_of(library.compare)
     def compare(self, *shapes: Any, shape: Any = None, assume: Any = None, warn: Any = (), ops: Any = ()) -> Any:
@@ -358,7 +244,8 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.compare(shapes, shape, assume, warn, ops))
 
-    def translate(self, /, op: OpLike, *shapes: InputShape, to: str, **attributes: Any) -> TranslateAnswer:
+    @_with_signature_of(library.translate)
+    def translate(self, /, op: Any, *shapes: Any, to: Any, **attributes: Any) -> Any:
         """Return steps, with their source code, that perform the same operation with the op named `to`.
 
         Raises Untranslatable if the op named `to` can't express the operation. Raises IncompatibleShapes if the shapes
@@ -391,10 +278,10 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(request_building.ops())
 
-    def _send(self, call: Call[T], progress: ProgressCallback | None = None, timeout: float | None = None) -> T:
-        policy = self._retry_policy(timeout, progress)
+    def _send(self, call: Call[T]) -> T:
+        policy = self._retry_policy()
         while True:
-            attempt = Attempt(call, progress)
+            attempt = Attempt(call, self._progress)
             try:
                 return self._run_attempt(attempt, policy.deadline)
             except AxiscastError as error:

@@ -224,10 +224,13 @@ def _plain_call(
 # --- arrays ----------------------------------------------------------------------------------------
 
 
-def broadcast(op_and_arrays: Sequence[Any], options: ResultOptions, attributes: Mapping[str, Any]) -> Call[list[Any]]:
-    """Return the Call for Client.broadcast."""
-    op, arrays, options = typed(broadcast_arguments)(op_and_arrays, options, attributes, ("progress", "timeout"))
-    return _broadcast_call(op, arrays, options, list)
+def broadcast(op_and_arrays: Sequence[Any], options: Mapping[str, Any]) -> Call[list[Any]]:
+    """Return the Call for Client.broadcast. The attributes of the op are among the options."""
+    fields = ResultOptions._fields
+    own = ResultOptions(**{name: value for name, value in options.items() if name in fields})
+    attributes = {name: value for name, value in options.items() if name not in fields}
+    op, arrays, own = typed(broadcast_arguments)(op_and_arrays, own, attributes)
+    return _broadcast_call(op, arrays, own, list)
 
 
 def broadcast_to(array: Any, shape: ShapeLike, options: ResultOptions) -> Call[Any]:
@@ -268,7 +271,7 @@ def backprop(
     op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
 ) -> Call[list[Any]]:
     """Return the Call for Client.backprop."""
-    op = resolve_op(op, attributes, ("like", "progress", "timeout"))
+    op = resolve_op(op, attributes, ("like",))
     input_shapes, arrays, convert = read_backprop(op, shapes, gradients, like)
     fields = {"op": plain_op(op), "inputs": input_shapes}
     body = tensor_body(fields, "gradients", arrays)
