@@ -187,7 +187,6 @@ FLOATS = {"dtype": "float32", "shape": [2, 3], "data": bytes(24)}
 LISTED = {"dtype": "int8", "shape": [3], "data": [1, 2, 3]}
 ROWS_OF_3 = {"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}, "inputs": [LISTED]}
 GRADIENT = {"inputs": [[2, 3]], "gradients": [{"dtype": "int8", "shape": [2, 3], "data": [1] * 6}]}
-REPLICATED = {"dtype": "int8", "shape": [2, 3, 2], "strides": [0, 0, 1], "data": b"ab"}
 
 CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     "threads.NUMPY_THREADS": [(3, lambda: threads_at_once(3))],
@@ -245,15 +244,6 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
     "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + (2 + 1) * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
     "limits.MAX_ROWS_ALONE": [(2, lambda: columns("poputil.canBroadcastToMatch", [[2], [3], [4]], [[3], [3], [3]]))],
-    "limits.MAX_WORK_ELEMENTS": [
-        (6, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),
-        (2, lambda: summed(SPLIT | {"axes_lengths": {"a": 2, "c": 2}}, [[6]], REPLICATED)),  # replicated axes once
-    ],
-    "limits.MAX_RESULT_ELEMENTS": [
-        (3, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),
-        (6, lambda: summed(SPLIT, [[6]], REPLICATED)),  # put together again
-        (12, lambda: summed("numpy.broadcast_arrays", [[2, 3], [2, 3]], FLOATS, FLOATS)),
-    ],
     "limits.MAX_LOOKUPS": [(6, lambda: answered(op=REPEATED, inputs=[BYTES], window=[[1, 4]]))],
     "limits.MAX_JSON_ELEMENTS": [
         (8, lambda: posted("/v1/broadcast", ROWS_OF_3)),  # and the lists of each row

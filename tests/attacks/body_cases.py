@@ -244,7 +244,7 @@ def semantics() -> Iterator[Attack]:
         "gradients": [{"dtype": "int8", "shape": [1, 2**15, 2**15], "strides": [0, 1, 1], "data": bytes(2**16 - 1)}],
     }
     yield attack(
-        "a gradient whose strides overlap", as_msgpack(overlap, "/v1/backprop"), 422, "work-too-large", growth=8
+        "a gradient whose strides overlap", as_msgpack(overlap, "/v1/backprop"), 422, "invalid-tensor", growth=8
     )
     overlaps = {
         "op": target(*[2] * 28),
@@ -252,7 +252,7 @@ def semantics() -> Iterator[Attack]:
         "gradients": [{"dtype": "int64", "shape": [2] * 28, "strides": [1] * 28, "data": bytes(8 * 29)}],
     }
     yield attack(
-        "a gradient of 2^28 elements in 29 positions", as_msgpack(overlaps, "/v1/backprop"), 200, growth=2, seconds=0.5
+        "a gradient of 2^28 elements in 29 positions", as_msgpack(overlaps, "/v1/backprop"), 422, growth=2, seconds=0.5
     )
     like = {
         "op": {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": [0]},

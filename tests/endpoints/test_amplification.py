@@ -26,7 +26,7 @@ LARGE: dict[str, tuple[str, Any, str]] = {
             "inputs": [[16_000, 16_000]],
             "gradients": [{"dtype": "float32", "shape": [16_000] * 2, "strides": [1, 1], "data": bytes(4 * 31_999)}],
         },
-        "work-too-large",
+        "invalid-tensor",
     ),
     "names beyond the rank limit": (
         "/v1/check",

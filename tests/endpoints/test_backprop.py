@@ -90,11 +90,22 @@ def test_a_dense_gradient_that_is_replicated_streams(http: httpx.Client) -> None
     assert (dense["shape"], dense["data"] == b"abcdef" * (5 * 10**6)) == ([5 * 10**6, 3], True)
 
 
-def test_more_than_a_second_of_work_is_refused(http: httpx.Client) -> None:
-    overlapping = {"dtype": "int8", "shape": [40_000, 40_000], "strides": [1, 1], "data": bytes(79_999)}
-    op = {"name": "numpy.broadcast_to", "shape": [40_000, 40_000]}
+@pytest.mark.parametrize("shape", [(40_000, 40_000), (2,) * 28])
+def test_a_gradient_whose_elements_overlap_is_refused(http: httpx.Client, shape: tuple[int, ...]) -> None:
+    overlapping = {
+        "dtype": "int8", "shape": shape, "strides": [1] * len(shape), "data": bytes(sum(shape) - len(shape) + 1)
+    }  # fmt: skip
+    op = {"name": "numpy.broadcast_to", "shape": shape}
     answer = post(http, "/v1/backprop", {"op": op, "inputs": [[1]], "gradients": [overlapping]}, Accept=JSON)
-    assert (answer.status_code, answer.json()["code"]) == (422, "work-too-large")
+    assert answer.status_code == 422
+    assert (answer.json()["code"], answer.json()["pointer"]) == ("invalid-tensor", "/gradients/0/strides")
+
+
+def test_elements_that_do_not_overlap_may_have_any_strides(http: httpx.Client) -> None:
+    gradient = {"dtype": "int64", "shape": [2, 2, 3], "strides": [0, 1, 2], "data": [1, 2, 3, 4, 5, 6]}
+    op = {"name": "numpy.broadcast_to", "shape": [2, 2, 3]}
+    answer = post(http, "/v1/backprop", {"op": op, "inputs": [[3]], "gradients": [gradient]}, Accept=JSON)
+    assert answer.json()["gradients"][0]["data"] == [6, 14, 22]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "str<4>", "bytes<4>", "datetime64[s]", "timedelta64[s]"])

@@ -57,18 +57,6 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "pointer": "/inputs",
         "limit": 1,
     },
-    "MAX_WORK_ELEMENTS": {
-        "detail": "the gradients have 6 elements to sum, not counting replicated elements, but the limit is 5: send "
-        "the gradient in slices and add the results",
-        "elements": 6,
-        "limit": 5,
-    },
-    "MAX_RESULT_ELEMENTS": {
-        "detail": "the gradients of the inputs have 3 elements, but the limit is 2: send the gradient in slices and "
-        "join the results",
-        "elements": 3,
-        "limit": 2,
-    },
     "MAX_LOOKUPS": {
         "detail": "the window over merged axes has no strides, and its elements need 6 lookups, but the limit is 5: "
         "request smaller windows, or the whole output",

@@ -19,23 +19,22 @@ from ..wire.shapes import format_shape
 class Limit(int):
     """A maximum allowed number, and the error message for a number that exceeds this maximum.
 
-    The message is a format string. `{limit}` is the limit. `{count}`, or the field named by `counted`, is the actual
-    number. `pointer` is the location in the request.
+    The message is a format string. `{limit}` is the limit, and `{count}` the actual number. `pointer` is the location
+    in the request.
     """
 
-    def __new__(cls, limit: int, message: str, counted: str = "count", pointer: str | None = None) -> Self:
+    def __new__(cls, limit: int, message: str, pointer: str | None = None) -> Self:
         self = super().__new__(cls, limit)
-        self._message, self._counted, self._pointer = message, counted, pointer
+        self._message, self._pointer = message, pointer
         return self
 
     _message: str
-    _counted: str
     _pointer: str | None
 
     def check(self, count: int) -> None:
         """Raise Problem (work-too-large) if the count exceeds the limit."""
         if count > self:
-            raise self.problem({self._counted: count})
+            raise self.problem({"count": count})
 
     def problem(self, figures: dict[str, Any], code: str = "work-too-large") -> Problem:
         """Return the problem. Its message contains these figures.
@@ -112,23 +111,6 @@ MAX_ROWS_ALONE = Limit(
 """The maximum number of rows in a vectorized batch that do not broadcast.
 
 Each of these rows is checked again, to find its conflict. This many checks take about 0.5 s.
-"""
-MAX_WORK_ELEMENTS = Limit(
-    2**28,
-    "the gradients have {elements} elements to sum, not counting replicated elements, but the limit is {limit}: send "
-    "the gradient in slices and add the results",
-    counted="elements",
-)
-"""The maximum number of elements that one backprop request sums. The sum takes about one second on one core."""
-MAX_RESULT_ELEMENTS = Limit(
-    2**26,
-    "the gradients of the inputs have {elements} elements, but the limit is {limit}: send the gradient in slices and "
-    "join the results",
-    counted="elements",
-)
-"""The maximum number of elements in the results of one backprop request. Each element takes up to 16 bytes.
-
-If a gradient has overlapping strides, the results may have more elements than the gradient's memory.
 """
 MAX_LOOKUPS = Limit(
     2**28,

@@ -19,7 +19,6 @@ from ..wire.dtypes import storage_dtype
 from ..wire.tensors import strided_view
 from .dense import distinct_index
 from .memory_layout import Array
-from .overlaps import overlap_bytes, overlapping_memory, sum_overlapping
 from .sums import accumulator, sum_axes, working_bytes
 
 MAX_SUM_ITEMSIZE = 16
@@ -143,8 +142,6 @@ def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
-        placed = gradient.reshape(placement.output_shape)
-        total += overlap_bytes(placed[distinct_index(placed)], placement.broadcast_axes)
     return total + working_bytes(gradient_elements(gradients))
 
 
@@ -184,10 +181,7 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     axes = placement.broadcast_axes
     times = prod(gradient.shape[axis] for axis in axes if distinct.shape[axis] == 1)
     dtype = accumulator(gradient.dtype) if wide or times > 1 else gradient.dtype
-    if (memory := overlapping_memory(distinct, axes)) is not None:
-        summed = sum_overlapping(distinct, memory, axes, dtype)
-    else:
-        summed = sum_axes(distinct, axes, dtype) if axes else distinct
+    summed = sum_axes(distinct, axes, dtype) if axes else distinct
     if times > 1 and dtype.kind == "c":
         summed.real *= times  # the parts are multiplied separately, because a complex product turns infinity into NaN
         summed.imag *= times

@@ -249,17 +249,22 @@ def distinct_elements(array: Array) -> tuple[Array, Strides]:
     """
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
-    replicated = replicated_axes(array)
-    memory = memory_span(array)
-    distinct = math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone)
-    if memory is not None and distinct > memory.size:
+    if (memory := memory_span(array)) is not None and has_overlaps(array):
         return memory, tuple(step // array.itemsize for step in array.strides)
+    replicated = replicated_axes(array)
     box = array[(*(slice(1) if gone else slice(None) for gone in replicated), ...)]
     strides, step = [], 1
     for size, gone in zip(reversed(box.shape), reversed(replicated), strict=True):
         strides.append(0 if gone else step)
         step *= size
     return box, tuple(reversed(strides))
+
+
+def has_overlaps(array: Array) -> bool:
+    """Return whether an array has more elements than its memory, not counting repetitions along replicated axes."""
+    memory = memory_span(array)
+    pairs = zip(array.shape, replicated_axes(array), strict=True)
+    return memory is not None and math.prod(size for size, gone in pairs if not gone) > memory.size
 
 
 def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
