@@ -15,7 +15,8 @@ from axiscast.ops import OPS, Framework, Op
 
 FOLDER = Path(__file__).parents[2] / "client" / "axiscast" / "ops"
 VECTORS = Path(__file__).parents[1] / "vectors"
-FILES = [path.stem for path in sorted(FOLDER.glob("*.py")) if re.search(r"^class .+, name=", path.read_text(), re.M)]
+OP = re.compile(r"^class .+, name=|^\w+ = declare\(", re.M)
+FILES = [path.stem for path in sorted(FOLDER.glob("*.py")) if OP.search(path.read_text())]
 GENERAL = r"x|y|[xy]\d|[xy]s|[xy]_shape|[xy]_rank"
 
 

@@ -163,20 +163,12 @@ def test_a_request_on_which_the_release_differs_has_the_warning(op: Op, shapes: 
 
 
 REFUSES: dict[str, tuple[Op, Shapes]] = {
-    "OpenVINO, -2 beside sizes that differ": (openvino.Broadcast3(target_shape=(-2, 3)), [(2,)]),
-    "OpenVINO, -1 beside sizes that differ": (openvino.Broadcast3(target_shape=(-1, 3)), [(2, 2)]),
-    "OpenVINO, repeated axes of sizes that differ": (
-        openvino.Broadcast1(mode="explicit", target_shape=(2,), axes_mapping=(0, 0)),
-        [(2, 3)],
-    ),
     "OpenVINO, 0 against 3 in pdpd mode": (pdpd(), [(0,), (3,)]),
     "OpenVINO, 3 against 0 in pdpd mode": (pdpd(), [(3,), (0,)]),
     "OpenVINO, 0 against 1 and 1 against 0 in pdpd mode": (pdpd(), [(1, 0), (0, 1)]),
     "ONNX, a slope that no rule takes": (onnx.PRelu(), [(2, 3), (2,)]),
     "MindSpore, -1 on a new axis": (mindspore.broadcast_to(shape=(-1, 0, -2)), [(1,)]),
     "PyTorch, sizes that differ": (torch.expand(size=(-2, 0)), [(3,)]),
-    "PyTorch, -1 on a new axis": (torch.expand(size=(-1, 0)), [(1,)]),
-    "PyTorch, elements beyond 64 bits before the 0": (torch.expand(size=(-2, 3, 0)), [(1,)]),
     "Paddle, -1 on a new axis too": (paddle.expand(shape=(-1, -2)), [(3,)]),
     "Paddle, -2 as the last of 9 sizes": (paddle.expand(shape=(*[1] * 8, -2)), [(2,)]),
     "Paddle, -2 after a new axis before 8": (paddle.broadcast_to(shape=(1, *[-2] * 8)), [(2,) * 8]),
@@ -187,8 +179,6 @@ REFUSES: dict[str, tuple[Op, Shapes]] = {
     "Dask, a summed axis of 2 against 3": (dask.matmul(), [(2, 2), (3, 4)]),
     "Dask, -3 for a 3": (dask.broadcast_to(shape=(-3,)), [(3,)]),
     "tinygrad, -3 for a 3": (tinygrad.expand(shape=(-3,)), [(3,)]),
-    "einops, -1 for an axis that is there": (einops.repeat(pattern="a n -> a n", axes_lengths={"n": -1}), [(3, 1)]),
-    "einops, -1 merged with 4": (einops.repeat(pattern="a -> (a n)", axes_lengths={"n": -1}), [(4,)]),
     "NumPy, a 3 before a 0 on a diagonal": (numpy.einsum(equation="ll->l"), [(3, 0)]),
     "NumPy, a 0 on a summed diagonal": (numpy.einsum(equation="jj->"), [(0, 4)]),
     "NumPy, a 0 on a diagonal of two operands": (numpy.einsum(equation="...kk,...->..."), [(0, 2), ()]),
@@ -196,7 +186,6 @@ REFUSES: dict[str, tuple[Op, Shapes]] = {
     "JAX, a 2 on a diagonal of 3": (jax.einsum(equation="ii->i"), [(2, 3)]),
     "Paddle, an unknown letter": (paddle.einsum(equation="i->z"), [(3,)]),
     "TensorFlow, a 2 before a 0": (tensorflow.einsum(equation="i,i->i"), [(2,), (0,)]),
-    "einops, -2 without a 0": (einops.repeat(pattern="a -> a n", axes_lengths={"n": -2}), [(3,)]),
 }
 
 
@@ -242,7 +231,6 @@ AGREES: dict[str, tuple[Op, Shapes]] = {
     "MXNet, 7 axes beside axes of size 1": (mxnet.broadcast_add(), [(2,) * 7, (1,) * 7]),
     "MXNet, 7 axes of size 1 beside others": (mxnet.broadcast_add(), [(1,) * 7, (2,) * 7]),
     "MXNet, 5 axes that alternate": (mxnet.broadcast_to(shape=(2,) * 5), [(2, 1, 2, 1, 2)]),
-    "MXNet, a 1 after a size 0": (mxnet.broadcast_to(shape=(0, 3)), [(0, 1)]),
     "MXNet, one axis beside a size 0": (mxnet.broadcast_axis(axis=0, size=3), [(1, 0)]),
     "MXNet, mx.np beside a size 0": (mxnet.np_broadcast_to(shape=(3, 0)), [(1, 0)]),
     "tinygrad, -1 for a 1": (tinygrad.expand(shape=(-1, 3)), [(1, 3)]),
@@ -274,7 +262,7 @@ def test_a_request_on_which_the_release_agrees_has_no_warning(op: Op, shapes: Sh
 def test_the_script_covers_every_condition_and_checks_its_warning() -> None:
     met = set()
     for name, kind in OPS.items():
-        if kind.known_deviation is Op.known_deviation or name.split(".")[0] in NOT_RUN:
+        if not kind.has_deviations() or name.split(".")[0] in NOT_RUN:
             continue
         warnings = [warning for warning in drawn_groups(kind, 20, Random(name)) if warning]
         assert warnings, name

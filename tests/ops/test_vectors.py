@@ -97,7 +97,7 @@ def test_the_schema_of_the_catalogue_accepts_every_valid_attribute() -> None:
         {"name": "mxnet.broadcast_axis", "axis": 0, "size": 2},
         {"name": "mxnet.broadcast_axis", "axis": [0], "size": ["N"]},
         {"name": "mxnet.broadcast_axis", "axis": [], "size": "N"},
-        {"name": "xarray.broadcast", "dims": [["x"]], "exclude": "xy"},
+        {"name": "xarray.broadcast", "dims": [["x"]], "exclude": "x"},
     ]
     for op in asked:
         for attribute, value in op.items():

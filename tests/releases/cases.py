@@ -39,7 +39,7 @@ def drawn_groups(kind: type[Op], count: int, random: Random) -> dict[str, Group]
     """
     groups = {"": Group()}
     seen: set[str] = set()
-    has_conditions = kind.known_deviation is not Op.known_deviation
+    has_conditions = kind.has_deviations()
     for number in range(DRAWS * count):
         case = _made(kind, draw(kind, random), seen)
         if case and case.warning:

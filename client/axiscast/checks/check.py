@@ -72,8 +72,6 @@ def check_to_dict(
         inputs = fields["broadcast_inputs"]
         if len(inputs) > 1 and op.has_common_output_axes and op.output_dims() is None:
             warnings = input_warnings(op, shapes, alignment, inputs, lower_here, request.warn)
-    if mistake := op.attribute_warning():
-        warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if plan is not None and not isinstance(plan, Plan):
         response["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         response["compatible"] = None if plan.conditions else True

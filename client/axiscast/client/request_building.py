@@ -299,7 +299,7 @@ def window_views(op: OpLike, arrays: Sequence[Array], window: Sequence[Any]) -> 
     Return None if the request must contain the whole arrays: the views have as many distinct elements as the arrays,
     this version does not know the op, WINDOW_OP does not accept the rank, or the service will report an error.
     """
-    if known_op(op) is None or len(window) > WINDOW_OP.max_rank:
+    if known_op(op) is None or len(window) > (WINDOW_OP.max_rank or 0):
         return None
     try:
         views = compute_broadcast(op, arrays, ResultOptions("strided", window))

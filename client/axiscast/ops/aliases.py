@@ -18,6 +18,18 @@ IMPORT_NAMES = {
 }
 """The full module name for each common import name, such as "numpy" for "np"."""
 
+ORDERINGS = "not_equal less less_equal greater greater_equal"
+LOGICAL = "logical_and logical_or logical_xor"
+BITWISE = "bitwise_and bitwise_or bitwise_xor"
+SHIFTS = "bitwise_left_shift bitwise_right_shift"
+ELEMENTWISE = f"subtract multiply divide maximum minimum equal {ORDERINGS} {LOGICAL} {BITWISE}"
+"""The elementwise functions that most frameworks have, with these names."""
+FLOAT_FUNCTIONS = "fmod fmax fmin arctan2 hypot copysign nextafter ldexp logaddexp logaddexp2"
+UFUNCS = f"""{ELEMENTWISE} {FLOAT_FUNCTIONS} true_divide floor_divide remainder mod power float_power left_shift
+    right_shift isclose"""
+"""The functions of NumPy that most of its followers have."""
+SHORT_COMPARISONS = "eq ne lt le gt ge"
+
 
 class Alias(NamedTuple):
     """A function that broadcasts its inputs by an op's rule."""
@@ -49,7 +61,7 @@ def full_name(name: str) -> str:
 
 def named(name: str, alias: Alias) -> type[Op]:
     """Return the class for an alias: a subclass of the alias's rule that has the alias's name and limits."""
-    own: dict[str, object] = {"__module__": alias.rule.__module__, "__doc__": alias.rule.__doc__, "alias": name}
+    own: dict[str, object] = {"__module__": alias.rule.__module__, "alias": name}
     if alias.inputs is not None:
         own |= {"min_inputs": alias.inputs, "max_inputs": alias.inputs}
     if alias.max_rank is not None:

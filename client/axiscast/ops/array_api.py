@@ -4,10 +4,10 @@ The ops were tested with array-api-strict, which implements the standard with Nu
 A library that implements the standard may limit them: array-api-strict accepts at most 64 axes.
 """
 
-from ..plan.alignment import Conflict
 from ..plan.plan import Shape
-from .aliases import aliases
-from .families import Choice, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional
+from .aliases import ELEMENTWISE, SHIFTS, aliases
+from .base import Op, declare
+from .families import Choice, CommonShape, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -22,52 +22,23 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_to(LenientUnidirectional, name="array_api.broadcast_to"):
-    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
-    snippets = ("{y} = xp.broadcast_to({x}, {shape})",)
-
-
-class _AtMost32Axes(Multidirectional):
-    """Inputs of any rank. The package array-api-strict accepts inputs with at most 32 axes."""
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None and self.highest_rank(shapes) > 32:
-            return f"array-api-strict 2.6 fails when it runs this: its {type(self).__name__} accepts at most 32 axes."
-        return None
+def _rank_deviation(op: Op, shapes: tuple[Shape, ...]) -> str | None:
+    if op.highest_rank(shapes) > 32:
+        return f"array-api-strict 2.6 fails when it runs this: its {type(op).__name__} accepts at most 32 axes."
+    return None
 
 
-class broadcast_arrays(_AtMost32Axes, name="array_api.broadcast_arrays"):
-    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
-
-    snippets = ("[{ys}] = xp.broadcast_arrays({xs})",)
-
-
-class broadcast_shapes(_AtMost32Axes, name="array_api.broadcast_shapes"):
-    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
-
-    outputs = "1"
-
-
-class add(Elementwise, name="array_api.add"):
-    """Broadcast two arrays against each other, as every elementwise function of two arrays does."""
-
-
-class where(Choice, name="array_api.where"):
-    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
-
-
-class matmul(MatrixProduct, name="array_api.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
+broadcast_to = declare(LenientUnidirectional, "array_api.broadcast_to", "{y} = xp.broadcast_to({x}, {shape})")
+_EACH = "[{ys}] = xp.broadcast_arrays({xs})"
+broadcast_arrays = declare(Multidirectional, "array_api.broadcast_arrays", _EACH, accepted_deviation=_rank_deviation)
+broadcast_shapes = declare(CommonShape, "array_api.broadcast_shapes", accepted_deviation=_rank_deviation)
+add = declare(Elementwise, "array_api.add")
+where = declare(Choice, "array_api.where")
+matmul = declare(MatrixProduct, "array_api.matmul")
 
 ALIASES = {
     **aliases(
-        add,
-        """subtract multiply divide floor_divide remainder pow maximum minimum hypot copysign nextafter logaddexp atan2
-        equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
-        bitwise_xor bitwise_left_shift bitwise_right_shift""",
-        "array_api",
+        add, f"{ELEMENTWISE} {SHIFTS} floor_divide remainder pow hypot copysign nextafter logaddexp atan2", "array_api"
     ),
     **aliases(where, "clip", "array_api"),
     **aliases(matmul, "linalg.matmul", "array_api"),

@@ -8,7 +8,8 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from types import new_class
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
@@ -21,7 +22,7 @@ from ..wire.dimensions import Symbol
 from ..wire.errors import InvalidRequest, InvalidType
 from ..wire.problems import Problem
 from ..wire.validation_errors import error_message, is_type_error, merge_renamed_fields
-from .help import documentation, missing, signature
+from .help import documentation, missing, required_examples, signature
 
 
 class OpMeta(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export its metaclass
@@ -106,7 +107,7 @@ class Op(_Model):
     translated to the op. Functions that compute with their inputs are called with a template in `Framework.calls`.
     """
     example_attributes: ClassVar[Mapping[str, Any]] = {}
-    """The attributes of the op in an example."""
+    """The attributes of the op in an example. A required attribute has the first of its field's examples."""
     example_shapes: ClassVar[tuple[Shape, ...]]
     """The input shapes of an example request. These shapes broadcast."""
 
@@ -191,15 +192,15 @@ class Op(_Model):
         """Return the rank of a request that must not exceed `max_rank`."""
         return self.highest_rank(shapes)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        """Return a sentence that describes how the tested release differs from the rule for this request, or None.
-
-        `conflict` is the reason why the rule refuses the request, or None if the shapes broadcast.
-        """
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        """Return a sentence that describes how the tested release differs for shapes that the rule accepts, or None."""
         return None
 
-    def attribute_warning(self) -> tuple[str, str] | None:
-        """Return a warning (code, sentence) if the attributes are valid but often a mistake. Otherwise, return None."""
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        """Return a sentence that describes how the tested release differs for shapes that the rule refuses, or None.
+
+        `conflict` is the reason why the rule refuses the shapes.
+        """
         return None
 
     def compares_sizes(self) -> bool:
@@ -232,7 +233,7 @@ class Op(_Model):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         """Return an example: an op, and input shapes that broadcast under this op."""
-        return cls.model_validate(dict(cls.example_attributes)), cls.example_shapes
+        return cls.model_validate({**required_examples(cls), **cls.example_attributes}), cls.example_shapes
 
     @classmethod
     def takes(cls, count: int) -> bool:
@@ -253,6 +254,16 @@ class Op(_Model):
         return f"{wanted} input{'' if wanted.endswith(' 1') or wanted == '1' else 's'}"
 
     # --- what follows from the definitions
+
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        """Return a sentence that describes how the tested release differs from the rule for this request, or None."""
+        return self.accepted_deviation(shapes) if conflict is None else self.refused_deviation(shapes, conflict)
+
+    @classmethod
+    def has_deviations(cls) -> bool:
+        """Return whether `known_deviation` returns a sentence for some requests."""
+        own = cls.accepted_deviation, cls.refused_deviation
+        return own != (Op.accepted_deviation, Op.refused_deviation)
 
     def names_axis(self, number: int, moved: Sequence[int], rank: int) -> bool:
         """Return whether an attribute names one of the `moved` axes of input `number`, which has `rank` axes."""
@@ -308,6 +319,24 @@ class Op(_Model):
             return [plan.result]
         # An elementwise operation returns fewer arrays than it broadcasts, and all of them have the common shape.
         return [placement.shape for placement in plan.outputs[: self.output_count(len(plan.input_shapes))]]
+
+
+OpType = TypeVar("OpType", bound=Op)
+
+
+def declare(family: type[OpType], name: str, *snippets: str, python_name: str = "", **members: Any) -> type[OpType]:
+    """Return the class of an op that differs from its family only in its name, its snippets and a few members.
+
+    The class is assigned to the last part of `name`, or to `python_name`.
+
+        add = declare(Elementwise, "numpy.add")
+    """
+    framework, _, function = name.partition(".")
+    own = {"__module__": f"{__package__}.{framework}", **members}
+    if snippets:
+        own["snippets"] = snippets
+    title = python_name or function.rpartition(".")[2]
+    return cast("type[OpType]", new_class(title, (family,), {"name": name}, lambda space: space.update(own)))
 
 
 def _list_ops(module: str) -> None:

@@ -3,7 +3,8 @@
 from ..plan.alignment import Conflict, ShapeMismatch, align_right, unchecked_sizes
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
-from .aliases import aliases
+from .aliases import UFUNCS, aliases
+from .base import declare
 from .error_messages import error_messages
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import Framework
@@ -22,30 +23,23 @@ FRAMEWORK = Framework(
 
 
 class broadcast_to(Unidirectional, name="dask.array.broadcast_to"):
-    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
     snippets = ("{y} = da.broadcast_to({x}, {shape})",)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         if min(unchecked_sizes(shapes[0], tuple(self.shape), keep=None), default=0) < 0:
             return "Dask 2026.8 checks a negative size only in `compute()`. Until then, the array has this shape."
         return None
 
 
-class broadcast_arrays(Multidirectional, name="dask.array.broadcast_arrays"):
-    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
-
-    snippets = ("[{ys}] = da.broadcast_arrays({xs})",)
+broadcast_arrays = declare(Multidirectional, "dask.array.broadcast_arrays", "[{ys}] = da.broadcast_arrays({xs})")
 
 
 class matmul(MatrixProduct, name="dask.array.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
     max_rank = 63  # Dask adds an axis while it computes the product
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         left, right = shapes
-        if conflict is None or not (left and right) or max(len(left), len(right)) > self.max_rank:
+        if not (left and right) or max(len(left), len(right)) > self.max_rank:
             return None
         summed = left[-1], right[-2:][0]
         if summed[0] == summed[1] or min(summed) > 1:
@@ -58,16 +52,7 @@ class matmul(MatrixProduct, name="dask.array.matmul"):
 
 
 ALIASES = {
-    **aliases(
-        broadcast_arrays,
-        """add subtract multiply divide true_divide floor_divide power float_power remainder mod fmod maximum minimum
-        fmax fmin arctan2 hypot copysign nextafter ldexp logaddexp logaddexp2 equal not_equal less less_equal greater
-        greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift
-        isclose""",
-        "dask.array",
-        inputs=2,
-        outputs="1",
-    ),
+    **aliases(broadcast_arrays, f"add {UFUNCS}", "dask.array", inputs=2, outputs="1"),
     **aliases(broadcast_arrays, "divmod", "dask.array", inputs=2, outputs="2"),
     **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3, outputs="1"),
 }

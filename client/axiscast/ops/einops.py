@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field
 from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term, are_integers
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
-from ..plan.resolution import check_axis, mismatch, resolve
+from ..plan.resolution import check_axis, mismatch
 from ..wire.shapes import Integer, limit_names
 from ..wire.wording import axis_count
 from .base import Op
@@ -38,7 +38,6 @@ from .einsum import LabeledProduct, skipped_zeros
 from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result
 from .error_messages import error_messages
 from .framework import Framework
-from .torch import is_unchecked
 
 FRAMEWORK = Framework(
     order=140,
@@ -150,34 +149,13 @@ class repeat(Op, name="einops.repeat"):
             right.append(_group_text([names[axis] for axis in range(end - count, end)]))
         return cls(pattern=f"{' '.join(left)} -> {' '.join(right)}".strip(), axes_lengths=lengths)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict and conflict.code == "invalid-dimension" and self._torch_takes(shapes):
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if conflict.code == "invalid-dimension":
             return (
-                "einops 0.8 does not check negative lengths. PyTorch accepts this length, because it reads -1 as "
+                "einops 0.8 does not check negative lengths. PyTorch may accept this length, because it reads -1 as "
                 "size 1 and does not check a negative size if another size is 0. NumPy refuses it."
             )
         return None
-
-    def _torch_takes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Return whether the tested release returns a tensor instead of raising an error.
-
-        The release passes negative lengths to PyTorch's expand and reshape, which may accept them.
-        """
-        negative = {name: length for name, length in self.axes_lengths.items() if length < 0}
-        positive = self.model_copy(update={"axes_lengths": self.axes_lengths | dict.fromkeys(negative, 1)})
-        try:
-            left, right = self._expanded(shapes[0])
-            sizes = iter(resolve(positive.align(shapes)).outputs[0].output_shape)
-        except ShapeMismatch:
-            return False
-        if any(name in negative for group in left for name in group):
-            return False
-        groups = [[negative.get(name, size) for name, size in zip(group, sizes, strict=False)] for group in right]
-        expanded = [1 if size == -1 else size for group in groups for size in group]
-        if min(expanded) < 0 and not is_unchecked(expanded):
-            return False
-        is_reshaped = any(len(group) != 1 for group in groups)
-        return not is_reshaped or _reshapes(prod(expanded), [prod(group) for group in groups])
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         try:
@@ -260,7 +238,7 @@ class rearrange(repeat, name="einops.rearrange"):
     """Move, split and merge an input's named axes. Only axes of size 1 are added or removed."""
 
     verb = "rearrange"
-    known_deviation: ClassVar[Any] = Op.known_deviation  # einops adds no axis, so no negative length is used
+    refused_deviation: ClassVar[Any] = Op.refused_deviation  # einops adds no axis, so no negative length is used
     replicates = False
     snippets = ()
 
@@ -293,8 +271,8 @@ class einsum(LabeledProduct, name="einops.einsum"):
     label_word = "label"
     text_word = "pattern"
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return skipped_zeros(self, shapes, conflict)
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        return skipped_zeros(self, shapes)
 
     pattern: str = Field(
         max_length=MAX_EQUATION_CHARACTERS,
@@ -321,14 +299,6 @@ class einsum(LabeledProduct, name="einops.einsum"):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(pattern="b i j, b j k -> b i k"), ((5, 2, 3), (5, 3, 4))
-
-
-def _reshapes(elements: int, shape: Sequence[int]) -> bool:
-    """Return whether PyTorch can reshape a tensor with this number of elements to `shape`, which may contain one -1."""
-    known = prod(size for size in shape if size != -1)
-    if min(shape) < -1 or shape.count(-1) > 1:
-        return False
-    return elements == known if -1 not in shape else known > 0 and elements % known == 0
 
 
 def _group_text(names: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term
+from ..plan.alignment import Alignment, Axis, Input, Output, ShapeMismatch, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
@@ -242,13 +242,10 @@ def without_leading_zeros(sizes: Shape) -> Shape:
 
 
 def skipped_zeros(
-    op: LabeledProduct,
-    shapes: tuple[Shape, ...],
-    conflict: Conflict | None,
-    settle: Callable[[Shape], Shape] = without_leading_zeros,
+    op: LabeledProduct, shapes: tuple[Shape, ...], settle: Callable[[Shape], Shape] = without_leading_zeros
 ) -> str | None:
     """Return a warning if NumPy returns a view of a diagonal, although the sizes on this diagonal differ."""
-    if conflict is None or len(shapes) > 1 or not op.fits_with(shapes, settle):
+    if len(shapes) > 1 or not op.fits_with(shapes, settle):
         return None
     equation = op.parsed()
     is_view = set(equation.operands[0]) <= set(equation.result)

@@ -1,11 +1,11 @@
 """Families of ops: rules that many frameworks share. Each family is a base class for ops.
 
-An op in a family defines its name, its link, its snippets, and any differences from the family's rule.
+The docstring of a family is the documentation of each of its ops that has no other documentation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import Field
 
@@ -33,10 +33,7 @@ from .base import Op
 
 
 class Multidirectional(Op):
-    """Any number of inputs that broadcast against each other. Shapes are right-aligned, and size 1 expands.
-
-    Each input is broadcast to the common shape.
-    """
+    """Broadcast any number of inputs against each other. Shapes are right-aligned, and size 1 expands."""
 
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
@@ -51,11 +48,14 @@ class Multidirectional(Op):
         return cls.model_validate({})
 
 
-class Elementwise(Multidirectional):
-    """Two inputs that broadcast against each other before an operation computes with their elements.
+class CommonShape(Multidirectional):
+    """Broadcast any number of shapes against each other, as arrays of these shapes would be broadcast."""
 
-    The output is the result of the operation, which has the common shape. No request can be translated to these ops.
-    """
+    outputs: ClassVar[str] = "1"
+
+
+class Elementwise(Multidirectional):
+    """Broadcast two inputs against each other, as every binary operation does before it computes."""
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
@@ -63,7 +63,7 @@ class Elementwise(Multidirectional):
 
 
 class Choice(Elementwise):
-    """Three inputs that broadcast against each other: a condition, and two inputs from which it selects elements."""
+    """Broadcast three inputs against each other: a condition, and two inputs from which it selects elements."""
 
     min_inputs: ClassVar[int] = 3
     max_inputs: ClassVar[int | None] = 3
@@ -71,11 +71,11 @@ class Choice(Elementwise):
 
 
 class MatrixProduct(Op):
-    """Two stacks of matrices, (..., M, K) and (..., K, N), which broadcast before they are multiplied.
+    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right.
 
-    The axes before the last two are right-aligned, and size 1 expands on these axes. A vector is a row on the left and
-    a column on the right. The output has the shape (..., M, N). If an operand is a vector, the output does not have the
-    axis M or N of this operand. No request can be translated to a product.
+    The operands have the shapes (..., M, K) and (..., K, N). The axes before the last two are right-aligned, and size 1
+    expands on these axes. The output has the shape (..., M, N). If an operand is a vector, the output does not have the
+    axis M or N of this operand.
     """
 
     min_inputs: ClassVar[int] = 2
@@ -129,10 +129,9 @@ def summed(*terms: Term) -> Axis:
 
 
 class Unidirectional(Op):
-    """One input that broadcasts to `shape`. Shapes are right-aligned, size 1 expands, and no axis is removed."""
+    """Broadcast an input to `shape`. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     target: ClassVar[str | None] = "shape"
-    example_attributes: ClassVar[Mapping[str, Any]] = {"shape": (4, 3)}
     example_shapes: ClassVar[tuple[Shape, ...]] = ((3,),)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
 
@@ -145,9 +144,8 @@ class Unidirectional(Op):
 
 
 class UnidirectionalKeeping(Unidirectional):
-    """One input that broadcasts to `shape`. A -1 in `shape` keeps the input's size and is not allowed on a new axis."""
+    """Broadcast an input to `shape`, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
-    example_attributes: ClassVar[Mapping[str, Any]] = {"shape": (-1, 2)}
     example_shapes: ClassVar[tuple[Shape, ...]] = ((2, 1),)
 
     shape: Dimensions = Field(description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]])
@@ -157,26 +155,21 @@ class UnidirectionalKeeping(Unidirectional):
 
 
 class LenientUnidirectional(Unidirectional):
-    """Unidirectional in a framework that accepts an integer as the shape of an output with one axis."""
-
+    # Unidirectional in a framework that accepts an integer as the shape of an output with one axis.
     shape: DimensionOrDimensions = Field(  # type: ignore[assignment]  # the base class refuses an integer
         description="The shape of the output.", examples=[[4, 3]]
     )
 
 
 class LenientUnidirectionalKeeping(UnidirectionalKeeping):
-    """UnidirectionalKeeping in a framework that accepts an integer as the shape of an output with one axis."""
-
+    # UnidirectionalKeeping in a framework that accepts an integer as the shape of an output with one axis.
     shape: DimensionOrDimensions = Field(  # type: ignore[assignment]  # the base class refuses an integer
         description="The shape of the output. -1 keeps the input's size.", examples=[[-1, 2]]
     )
 
 
 class UnidirectionalLike(Op):
-    """Input 0 broadcasts to the shape of input 1, which is used only for its shape.
-
-    The shapes are right-aligned, size 1 expands, and no axis is removed.
-    """
+    """Broadcast input 0 to the shape of input 1. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
@@ -199,10 +192,10 @@ COPIES = (
 
 
 class Tile(Op):
-    """One input that is repeated along its axes, like tiles. Along each output axis, the copies follow one another.
+    """Repeat an input along its axes, like tiles. The shorter of the copies and the shape gets leading entries of 1.
 
-    The shorter of the list of copies and the input's shape gets leading entries of 1. With the copies (1, 2), an input
-    of shape (2, 3) becomes (2, 6).
+    Along each output axis, the copies follow one another. With the copies (1, 2), an input of shape (2, 3) becomes
+    (2, 6).
     """
 
     counts: ClassVar[str] = "reps"
@@ -211,6 +204,7 @@ class Tile(Op):
     """Whether the list of copies can be shorter than the input's shape."""
     adds_axes: ClassVar[bool] = True
     """Whether the list of copies can be longer than the input's shape."""
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((2, 3),)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), counts = shapes, getattr(self, self.counts)
@@ -235,10 +229,6 @@ class Tile(Op):
             start += merged
         return cls.model_validate({cls.counts: counts})
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({cls.counts: (1, 2)}), ((2, 3),)
-
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
         return max(len(shapes[0]), len(getattr(self, self.counts)))
 
@@ -250,16 +240,20 @@ class Tile(Op):
         return max(len(shape), len(counts)) + merged
 
 
-class LenientTile(Tile):
-    """A Tile op for which the tested release accepts a negative number of copies along an axis of size 0."""
+class TileOfReps(Tile):
+    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
 
-    release: ClassVar[str]
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None or conflict.code != "invalid-dimension":
+def takes_negative_copies(release: str) -> Callable[[Tile, tuple[Shape, ...], Conflict], str | None]:
+    """Return the `refused_deviation` of a release that accepts a negative number of copies on an axis of size 0."""
+
+    def refused_deviation(op: Tile, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if conflict.code != "invalid-dimension":
             return None
-        counts = getattr(self, self.counts)
+        counts = getattr(op, op.counts)
         own = (1,) * len(counts) + shapes[0]
         is_accepted = all(size == 0 for size, count in zip(reversed(own), reversed(counts), strict=False) if count < 0)
-        accepts = f"{self.release} accepts a negative number of copies on an axis of size 0."
+        accepts = f"{release} accepts a negative number of copies on an axis of size 0."
         return accepts if is_accepted and min(counts) < 0 else None
+
+    return refused_deviation

@@ -5,7 +5,7 @@ size 1. Each size of the larger tensor must be a multiple of the size of the rep
 the shape of `b`. Binary operations such as `add` repeat `b` to the shape of `a`.
 """
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 from ..plan.alignment import Alignment, Conflict, Output, replace_fields
 from ..plan.plan import Shape
@@ -27,8 +27,8 @@ FRAMEWORK = Framework(
 )
 
 
-def _deviation(repeated: Shape, whole: Shape, conflict: Conflict | None) -> str | None:
-    if conflict and conflict.code == "size-mismatch" and 0 in repeated and 0 in whole:
+def _empty_deviation(op: Op, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+    if conflict.code == "size-mismatch" and 0 in shapes[0] and 0 in shapes[1]:
         return "ggml 0.13 accepts two empty tensors of any shapes."
     return None
 
@@ -36,35 +36,26 @@ def _deviation(repeated: Shape, whole: Shape, conflict: Conflict | None) -> str 
 class repeat(Op, name="ggml.repeat"):
     """Repeat `a` (input 0) to the shape of `b` (input 1). Each size of `b` must be a multiple of the size of `a`."""
 
-    min_inputs: ClassVar[int] = 2
-    max_inputs: ClassVar[int | None] = 2
+    min_inputs = 2
+    max_inputs = 2
+    example_shapes = ((2, 3), (4, 3, 2))
+    refused_deviation: ClassVar[Any] = _empty_deviation
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_tiles(shapes, 0, 1)
 
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((2, 3), (4, 3, 2))
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return _deviation(shapes[0], shapes[1], conflict)
-
 
 class add(Elementwise, name="ggml.add"):
     """Repeat `b` (input 1) to the shape of `a` (input 0). Each size of `a` must be a multiple of the size of `b`."""
+
+    example_shapes = ((8, 5, 2), (4, 1, 2))
+    refused_deviation: ClassVar[Any] = _empty_deviation
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         tiled = align_tiles(shapes, 1, 0)
         (repeated,) = tiled.outputs
         own = tuple(range(len(shapes[0])))
         return replace_fields(tiled, outputs=(Output(0, own, range(max(map(len, shapes)))), repeated))
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((8, 5, 2), (4, 1, 2))
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return _deviation(shapes[1], shapes[0], conflict)
 
 
 ALIASES = aliases(add, "sub mul div", "ggml")

@@ -17,11 +17,15 @@ def python_name(kind: type[BaseModel]) -> str:
 
 def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
     """Return the source code that creates an op of this class. Missing required attributes get example values."""
-    fields = kind.model_fields.items()
-    required = {name: field.examples[0] for name, field in fields if field.is_required() and field.examples}
     given = {name: value for name, value in attributes.items() if name in kind.model_fields and name != "name"}
-    written = ", ".join(f"{name}={literal(value):.200}" for name, value in {**required, **given}.items())
+    written = ", ".join(f"{name}={literal(value):.200}" for name, value in {**required_examples(kind), **given}.items())
     return f"{python_name(kind)}({written})"
+
+
+def required_examples(kind: type[BaseModel]) -> dict[str, Any]:
+    """Return the first example of each required attribute."""
+    fields = kind.model_fields.items()
+    return {name: field.examples[0] for name, field in fields if field.is_required() and field.examples}
 
 
 def literal(value: Any) -> str:

@@ -9,17 +9,16 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, Input, ShapeMismatch, align_mapped, check_sizes
+from ..plan.alignment import Alignment, Conflict, Input, align_mapped, check_equal_ranks, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
-from ..wire.dimensions import DimensionOrDimensions, Dimensions
-from ..wire.wording import axis_count
-from .aliases import aliases
-from .base import Op
+from ..wire.dimensions import Dimensions
+from .aliases import BITWISE, SHIFTS, SHORT_COMPARISONS, UFUNCS, aliases
+from .base import Op, declare
 from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import error_messages
-from .families import COPIES, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional, Tile
+from .families import CommonShape, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional, TileOfReps
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -38,7 +37,6 @@ class broadcast(Op, name="jax.lax.broadcast"):
     """Add new leading axes with these sizes, and replicate the operand along the new axes."""
 
     snippets = ("{y} = jax.lax.broadcast({x}, {sizes})",)
-    example_attributes = {"sizes": (2, 3)}
     example_shapes = ((4,),)
     sizes: Dimensions = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
 
@@ -58,26 +56,11 @@ class broadcast(Op, name="jax.lax.broadcast"):
         return len(self.sizes) + super().highest_rank(shapes)
 
 
-class broadcast_to(LenientUnidirectional, name="jax.numpy.broadcast_to"):
-    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
-    snippets = ("{y} = jax.numpy.broadcast_to({x}, {shape})",)
-
-
-class broadcast_arrays(Multidirectional, name="jax.numpy.broadcast_arrays"):
-    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
-
-    snippets = ("[{ys}] = jax.numpy.broadcast_arrays({xs})",)
-
-
-class broadcast_shapes(Multidirectional, name="jax.numpy.broadcast_shapes"):
-    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
-
-    outputs = "1"
-
-
-class add(Elementwise, name="jax.numpy.add"):
-    """Broadcast two arrays against each other, as every binary function of jax.numpy does before it computes."""
+broadcast_to = declare(LenientUnidirectional, "jax.numpy.broadcast_to", "{y} = jax.numpy.broadcast_to({x}, {shape})")
+_EACH = "[{ys}] = jax.numpy.broadcast_arrays({xs})"
+broadcast_arrays = declare(Multidirectional, "jax.numpy.broadcast_arrays", _EACH)
+broadcast_shapes = declare(CommonShape, "jax.numpy.broadcast_shapes")
+add = declare(Elementwise, "jax.numpy.add")
 
 
 class lax_add(Elementwise, name="jax.lax.add"):
@@ -86,19 +69,13 @@ class lax_add(Elementwise, name="jax.lax.add"):
     example_shapes = ((2, 1), (1, 3))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        if all(shapes) and len(set(map(len, shapes))) > 1:
-            raise ShapeMismatch(
-                "rank-mismatch",
-                Input(0, shapes[0]),
-                f" has {axis_count(shapes[0])} and ",
-                Input(1, shapes[1]),
-                f" has {len(shapes[1])}, but the op needs equal ranks or a scalar. Reshape one of them first.",
-            )
+        if all(shapes):
+            advice = ", but the op needs equal ranks or a scalar. Reshape one of them first."
+            check_equal_ranks(Input(0, shapes[0]), Input(1, shapes[1]), advice)
         return super().align(shapes)
 
 
-class matmul(MatrixProduct, name="jax.numpy.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
+matmul = declare(MatrixProduct, "jax.numpy.matmul")
 
 
 class einsum(Einsum, name="jax.numpy.einsum"):
@@ -109,8 +86,8 @@ class einsum(Einsum, name="jax.numpy.einsum"):
 
     dialect = Dialect(letters_only=False, repeats_empty_ellipsis=True)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is not None and self.fits_with(shapes, _stretched):
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if self.fits_with(shapes, _stretched):
             return "JAX 0.10 may accept this: it does not compare a size 1 on a diagonal with the other sizes there."
         return None
 
@@ -120,34 +97,20 @@ def _stretched(sizes: Shape) -> Shape:
     return tuple(nonunit if size == 1 else size for size in sizes)
 
 
-class tile(Tile, name="jax.numpy.tile"):
-    """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
-
-    snippets = ("{y} = jax.numpy.tile({x}, {reps})",)
-    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
-
-
+tile = declare(TileOfReps, "jax.numpy.tile", "{y} = jax.numpy.tile({x}, {reps})")
 ALIASES = {
     **aliases(add, "divmod", "jax.numpy", outputs="2"),
-    **aliases(
-        add,
-        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod maximum
-        minimum fmax fmin arctan2 atan2 hypot copysign heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal
-        not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
-        bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift isclose""",
-        "jax.numpy",
-    ),
+    **aliases(add, f"{UFUNCS} {SHIFTS} pow atan2 heaviside gcd lcm", "jax.numpy"),
     **aliases(broadcast_arrays, "where clip", "jax.numpy", inputs=3, outputs="1"),
     **aliases(matmul, "matmul", "jax.numpy.linalg"),
     **aliases(
         lax_add,
-        """sub mul div rem pow max min atan2 nextafter complex bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge
-        shift_left shift_right_arithmetic shift_right_logical igamma igammac zeta""",
+        f"""sub mul div {SHORT_COMPARISONS} {BITWISE} rem pow max min atan2 nextafter complex shift_left
+        shift_right_arithmetic shift_right_logical igamma igammac zeta""",
         "jax.lax",
     ),
 }
 
-_ELEMENTWISE = ("jax.numpy.add", "jax.numpy.broadcast_arrays")
 MESSAGES = error_messages(
     """
     jax.numpy.add, jax.numpy.broadcast_arrays | Incompatible shapes for broadcasting: shapes=[<*>]

@@ -7,7 +7,8 @@ axes than the input. In the second case, the target has size 1 on an axis where 
 from ..plan.alignment import Conflict, align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
-from .aliases import aliases
+from .aliases import ELEMENTWISE, SHIFTS, aliases
+from .base import declare
 from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework
@@ -27,71 +28,62 @@ FRAMEWORK = Framework(
 
 
 class broadcast_to(Unidirectional, name="keras.ops.broadcast_to"):
-    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
     link = "https://keras.io/api/ops/numpy/#broadcastto-function"
     snippets = ("{y} = keras.ops.broadcast_to({x}, {shape})",)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
-
-
-def _bias_axis(one: Shape, other: Shape) -> int | None:
-    """Return the axis of `one` along which Keras on TensorFlow adds `other` as a bias, or None if it adds no bias.
-
-    To add a bias, the TensorFlow backend calls `tf.nn.bias_add`.
-    """
-    sizes = [size for size in other if size > 1]
-    if len(sizes) != 1 or len(one) < 2 or sizes[0] not in (one[1], one[-1]):
-        return None
-    return len(one) - 1 if one[-1] == sizes[0] else 1
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        return missing_kernel((*shapes, tuple(self.shape)))
 
 
 class add(Elementwise, name="keras.ops.add"):
-    """Broadcast two tensors against each other, as every binary operation does."""
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         one, other = shapes
-        axis = None if self.alias else _bias_axis(one, other)
+        axis = self._bias_axis(shapes)
         if axis is None:
-            return None if conflict else missing_kernel(shapes)
+            return missing_kernel(shapes)
         if 0 in other:
-            return (
-                None if conflict else "Keras 3.15 fails here on TensorFlow: it reads input 1 as a bias, not a vector."
-            )
+            return "Keras 3.15 fails here on TensorFlow: it reads input 1 as a bias, not a vector."
         aligned = len(one) - len(other) + other.index(one[axis])
-        same = not conflict and resolve(align_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
-        where = "the last axis" if one[-1] == one[axis] else "axis 1"
-        message = f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where}, and returns the shape of input 0."
-        return None if same else message
+        is_same = resolve(align_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
+        return None if is_same else _added_along(one, axis)
+
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        axis = self._bias_axis(shapes)
+        return None if axis is None or 0 in shapes[1] else _added_along(shapes[0], axis)
+
+    def _bias_axis(self, shapes: tuple[Shape, ...]) -> int | None:
+        """Return the axis of input 0 along which Keras on TensorFlow adds input 1 as a bias, or None if it adds none.
+
+        To add a bias, the TensorFlow backend calls `tf.nn.bias_add`.
+        """
+        one, other = shapes
+        sizes = [size for size in other if size > 1]
+        if self.alias or len(sizes) != 1 or len(one) < 2 or sizes[0] not in (one[1], one[-1]):
+            return None
+        return len(one) - 1 if one[-1] == sizes[0] else 1
 
 
-class where(Choice, name="keras.ops.where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
+def _added_along(one: Shape, axis: int) -> str:
+    where = "the last axis" if one[-1] == one[axis] else "axis 1"
+    return f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where}, and returns the shape of input 0."
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_choice(shapes)
+
+where = declare(Choice, "keras.ops.where", accepted_deviation=staticmethod(missing_choice))
 
 
 class matmul(MatrixProduct, name="keras.ops.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         left, right = shapes
         is_tensordot = len(left) == 1 or len(right) <= 2
-        return None if conflict or is_tensordot else missing_product(shapes)
+        return None if is_tensordot else missing_product(shapes)
 
 
-ALIASES = {
-    **aliases(
-        add,
-        """subtract multiply divide true_divide divide_no_nan floor_divide mod power maximum minimum fmax fmin arctan2
-        hypot heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal not_equal less less_equal greater
-        greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift
-        bitwise_left_shift bitwise_right_shift isclose""",
-        "keras.ops",
-    )
-}
+ALIASES = aliases(
+    add,
+    f"""{ELEMENTWISE} {SHIFTS} true_divide divide_no_nan floor_divide mod power fmax fmin arctan2 hypot heaviside
+    nextafter ldexp logaddexp logaddexp2 gcd lcm left_shift right_shift isclose""",
+    "keras.ops",
+)
 
 MESSAGES = error_messages(
     """

@@ -35,11 +35,12 @@ class broadcast(Op, name="linalg.broadcast"):
         "%{y}_init = tensor.empty() : {y_shape}\n"
         "%{y} = linalg.broadcast ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) dimensions = {dimensions}",
     )
-    example_attributes = {"shape": (2, 4, 3), "dimensions": (1,)}
     example_shapes = ((2, 3),)
-    shape: Dimensions = Field(description="The shape of the output, which is the shape of `init`.", examples=[[2, 3]])
+    shape: Dimensions = Field(
+        description="The shape of the output, which is the shape of `init`.", examples=[[2, 4, 3]]
+    )
     dimensions: Integers = Field(
-        description="The axes of the output that the input lacks, in any order, without repetition.", examples=[[0]]
+        description="The axes of the output that the input lacks, in any order, without repetition.", examples=[[1]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:

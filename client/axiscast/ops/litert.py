@@ -3,8 +3,11 @@
 Sizes must not be negative. The rules were tested with models of one operator, run by the built-in kernels.
 """
 
-from ..plan.alignment import Alignment, Conflict, align_second_to_first, check_rank
+from typing import Any, ClassVar
+
+from ..plan.alignment import Alignment, align_second_to_first, check_rank
 from ..plan.plan import Shape
+from .base import declare
 from .error_messages import error_messages
 from .families import Choice, Elementwise, Unidirectional
 from .framework import MLIR, Framework
@@ -34,33 +37,18 @@ def _of_many_axes(shapes: tuple[Shape, ...]) -> str | None:
     return None
 
 
-class BROADCAST_TO(Unidirectional, name="litert.BROADCAST_TO"):
-    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
-    link = f"{_LINK}broadcast_to_tflbroadcasttoop"
-    snippets = (
-        "%{y}s = arith.constant dense<{shape}> : tensor<{y_rank}xi32>\n"
-        '%{y} = "tfl.broadcast_to"(%{x}, %{y}s) : ({x_shape}, tensor<{y_rank}xi32>) -> {y_shape}',
-    )
-
-
-class ADD(Elementwise, name="litert.ADD"):
-    """Broadcast two tensors against each other, as every binary operator does."""
-
-    link = f"{_LINK}add_tfladdop"
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _of_many_axes(shapes)
+_TO = (
+    "%{y}s = arith.constant dense<{shape}> : tensor<{y_rank}xi32>\n"
+    '%{y} = "tfl.broadcast_to"(%{x}, %{y}s) : ({x_shape}, tensor<{y_rank}xi32>) -> {y_shape}'
+)
+BROADCAST_TO = declare(Unidirectional, "litert.BROADCAST_TO", _TO, link=f"{_LINK}broadcast_to_tflbroadcasttoop")
+ADD = declare(Elementwise, "litert.ADD", link=f"{_LINK}add_tfladdop", accepted_deviation=staticmethod(_of_many_axes))
 
 
 class SELECT_V2(Choice, name="litert.SELECT_V2"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
     link = f"{_LINK}select_v2_tflselectv2op"
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict:
-            return None
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         if any(shapes) and all(size == 1 for shape in shapes for size in shape):
             return "LiteRT 2.3 returns a scalar if each input of SELECT_V2 has one element."
         return _of_many_axes(shapes)
@@ -71,13 +59,11 @@ class PRELU(Elementwise, name="litert.PRELU"):
 
     link = f"{_LINK}prelu_tflpreluop"
     example_shapes = ((2, 64, 7, 7), (7,))
+    accepted_deviation: ClassVar[Any] = staticmethod(_of_many_axes)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         check_rank(shapes[1], shapes[0], 1)
         return align_second_to_first(shapes, len(shapes[0]) - len(shapes[1]))
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _of_many_axes(shapes)
 
 
 MESSAGES = error_messages(

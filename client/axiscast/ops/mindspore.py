@@ -5,7 +5,8 @@ from pydantic import Field
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.dimensions import Dimensions
-from .aliases import aliases
+from .aliases import BITWISE, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases
+from .base import declare
 from .error_messages import ErrorMessage, error_messages
 from .families import COPIES, Choice, Elementwise, MatrixProduct, Tile, UnidirectionalKeeping
 from .framework import Framework
@@ -24,27 +25,24 @@ FRAMEWORK = Framework(
 
 
 class broadcast_to(UnidirectionalKeeping, name="mindspore.broadcast_to"):
-    """Broadcast a tensor to a shape, in which -1 keeps the input's size. The size of a new axis must not be -1."""
-
     snippets = ("{y} = ops.broadcast_to({x}, {shape})",)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         sizes = unchecked_sizes(shapes[0], tuple(self.shape))
         if min(sizes, default=0) < -1 and -1 not in sizes:
             return "MindSpore 2.10 does not check a size below -1, and returns a tensor of negative shape."
         return None
 
 
-class add(Elementwise, name="mindspore.add"):
-    """Broadcast two tensors against each other, as every binary operation does."""
+add = declare(Elementwise, "mindspore.add")
 
 
 class maximum(Elementwise, name="mindspore.maximum"):
     """Broadcast two tensors against each other, with the same rule as mindspore.add."""
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         one, other = shapes
-        if conflict or one == other or not (one and other):
+        if one == other or not (one and other):
             return None  # no broadcast is necessary
         if 0 in (*one, *other):
             return "MindSpore 2.10 fails when it runs this: its CPU kernel does not broadcast empty tensors."
@@ -54,20 +52,15 @@ class maximum(Elementwise, name="mindspore.maximum"):
         return None
 
 
-class where(Choice, name="mindspore.where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
+where = declare(Choice, "mindspore.where")
 
 
 class tile(Tile, name="mindspore.tile"):
-    """Repeat a tensor along its axes. The shorter of `dims` and the tensor's shape gets leading entries of 1."""
-
     counts = "dims"
     snippets = ("{y} = ops.tile({x}, {dims})",)
     dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict:
-            return None
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         if self.limited_rank(shapes) > 8:
             return "MindSpore 2.10 fails when it runs this: its CPU kernel of Tile repeats at most 8 axes."
         repeated = [axis for axis, count in enumerate(reversed(self.dims)) if count > 1]
@@ -77,28 +70,21 @@ class tile(Tile, name="mindspore.tile"):
 
 
 class matmul(MatrixProduct, name="mindspore.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None and shapes[0][-1] == 0 and 0 not in (lower(self, shapes).result or ()):
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        if shapes[0][-1] == 0 and 0 not in (lower(self, shapes).result or ()):
             return "MindSpore 2.10 may return undefined values here. The correct result of an empty sum is 0."
         return None
 
 
-_OPERATIONS = """sub subtract mul multiply div divide true_divide floor_div floor_divide floor_mod fmod remainder pow
-    float_power fmax atan2 arctan2 hypot heaviside xlogy ldexp nextafter gcd lcm equal eq not_equal ne less lt
-    less_equal le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
-    bitwise_left_shift bitwise_right_shift isclose"""
+_OPERATIONS = f"""sub mul div subtract multiply divide equal {ORDERINGS} {LOGICAL} {BITWISE} {SHIFTS}
+    {SHORT_COMPARISONS} true_divide floor_div floor_divide floor_mod fmod remainder pow float_power fmax atan2
+    arctan2 hypot heaviside xlogy ldexp nextafter gcd lcm isclose truncate_div truncate_mod"""
+_MINT_OPERATIONS = f"""add sub mul div {ORDERINGS} {SHORT_COMPARISONS} {LOGICAL} divide floor_divide fmod remainder
+    pow float_power xlogy gcd bitwise_and isclose"""
 ALIASES = {
     **aliases(add, _OPERATIONS, "mindspore", "mindspore.ops"),
-    **aliases(
-        add,
-        """sub mul div divide floor_divide fmod remainder pow float_power xlogy gcd eq not_equal ne less lt less_equal
-        le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and isclose""",
-        "mindspore.mint",
-    ),
-    **aliases(add, "add", "mindspore.ops", "mindspore.mint"),
-    **aliases(add, "truncate_div truncate_mod", "mindspore", "mindspore.ops"),
+    **aliases(add, _MINT_OPERATIONS, "mindspore.mint"),
+    **aliases(add, "add", "mindspore.ops"),
     **aliases(maximum, "minimum logaddexp logaddexp2", "mindspore", "mindspore.ops"),
     **aliases(maximum, "maximum", "mindspore.ops"),
     **aliases(maximum, "maximum minimum", "mindspore.mint"),

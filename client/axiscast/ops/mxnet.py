@@ -6,16 +6,14 @@ adds an axis. `broadcast_to` does not add an axis either, and a 0 in its shape k
 `mx.np.broadcast_to` follows NumPy's rule, and -2 keeps the input's size. Binary operations follow NumPy's rule.
 """
 
-from itertools import chain, zip_longest
-from math import prod
-from typing import Self
+from itertools import chain, groupby, zip_longest
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
 from ..plan.alignment import (
     Alignment,
     Axis,
-    Conflict,
     Input,
     Output,
     ShapeMismatch,
@@ -23,6 +21,7 @@ from ..plan.alignment import (
     Term,
     align_keeping,
     align_mapped,
+    check_equal_ranks,
     check_sizes,
 )
 from ..plan.plan import Plan, Shape
@@ -30,11 +29,10 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import DimensionOrDimensions
 from ..wire.shapes import IntegerOrIntegers, as_list, shorten
-from ..wire.wording import axis_count
-from .aliases import aliases
-from .base import Op
+from .aliases import BITWISE, LOGICAL, aliases
+from .base import Op, declare
 from .error_messages import error_messages
-from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional
+from .families import Choice, Elementwise, LenientUnidirectional, TileOfReps, takes_negative_copies
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -50,7 +48,55 @@ FRAMEWORK = Framework(
     executed="MXNet 1.9.1",
 )
 _MAX_RUNS = 5
-_MAX_EXPANDED = 3
+
+
+def _kernel_deviation(one: Shape, other: Shape) -> str | None:
+    """Return a warning if the CPU kernel may not support the axes of two shapes. Otherwise, return None.
+
+    The kernel merges adjacent axes on which the same shape expands.
+    """
+    rank = max(len(one), len(other))
+    pairs = zip(*((1,) * (rank - len(shape)) + shape for shape in (one, other)), strict=True)
+    runs = [sign for sign, _ in groupby((have > want) - (have < want) for have, want in pairs)]
+    if len(runs) <= _MAX_RUNS:
+        return None
+    return "MXNet 1.9.1 may fail or return undefined values here: its CPU kernel may not support these axes."
+
+
+def _expansion_deviation(op: Op, shapes: tuple[Shape, ...]) -> str | None:
+    """Return a warning if this release may fail to expand input 0, or None. The shapes must broadcast."""
+    reached = resolve(op.align(shapes)).outputs[0].output_shape
+    if 0 in reached and reached != shapes[0]:
+        return "MXNet 1.9.1 may fail here, because the output has a size 0."
+    return _kernel_deviation(shapes[0], reached)
+
+
+def _operands_deviation(shapes: tuple[Shape, ...]) -> str | None:
+    is_empty = any(0 in shape for shape in shapes)  # MXNet runs no kernel for empty arrays
+    return None if is_empty else _kernel_deviation(*shapes)
+
+
+def _expanded(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
+    """Return the alignment in which each axis of input 0 expands from size 1 to the sizes in its other terms."""
+    axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
+    every = tuple(range(len(axes)))
+    return Alignment(shapes, None, axes, (Output(0, every, every),))
+
+
+def _check_counts(one: object, other: object, name: str, other_name: str) -> None:
+    first, second = as_list(one), as_list(other)
+    if len(first) != len(second):
+        raise ShapeMismatch(
+            "axes-count",
+            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)} "
+            f"entries, but both must have the same number of entries.",
+        )
+
+
+def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
+    return ShapeMismatch(
+        "axis-out-of-range", f"{attribute} names axis {axis}, which ", Input(number, shape), " does not have."
+    )
 
 
 class broadcast_axis(Op, name="mxnet.broadcast_axis"):
@@ -90,9 +136,9 @@ class broadcast_axis(Op, name="mxnet.broadcast_axis"):
         axes = output.broadcast_axes
         return cls(axis=axes, size=[output.output_shape[axis] for axis in axes])
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         has_own_kernel = len(as_list(self.axis)) == 1
-        return None if conflict or has_own_kernel else _expansion_deviation(self, shapes)
+        return None if has_own_kernel else _expansion_deviation(self, shapes)
 
 
 class broadcast_like(Op, name="mxnet.broadcast_like"):
@@ -122,14 +168,8 @@ class broadcast_like(Op, name="mxnet.broadcast_like"):
         """
         lhs, rhs = shapes
         if self.lhs_axes is None or self.rhs_axes is None:
-            if len(lhs) != len(rhs):
-                raise ShapeMismatch(
-                    "rank-mismatch",
-                    Input(0, lhs),
-                    f" has {axis_count(lhs)} and ",
-                    Input(1, rhs),
-                    f" has {len(rhs)}, but the op does not align ranks. Set lhs_axes and rhs_axes, or reshape.",
-                )
+            advice = ", but the op does not align ranks. Set lhs_axes and rhs_axes, or reshape."
+            check_equal_ranks(Input(0, lhs), Input(1, rhs), advice)
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         lhs_axes, rhs_axes = as_list(self.lhs_axes), as_list(self.rhs_axes)
         _check_counts(lhs_axes, rhs_axes, "lhs_axes", "rhs_axes")
@@ -159,8 +199,7 @@ class broadcast_like(Op, name="mxnet.broadcast_like"):
         pairs = [(axis, rhs.index(size)) for axis, (own, size) in sizes if own == 1 and size in rhs]
         return cls(lhs_axes=[one for one, _ in pairs], rhs_axes=[other for _, other in pairs])
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _expansion_deviation(self, shapes)
+    accepted_deviation: ClassVar[Any] = _expansion_deviation
 
 
 class broadcast_to(Op, name="mxnet.broadcast_to"):
@@ -168,7 +207,6 @@ class broadcast_to(Op, name="mxnet.broadcast_to"):
 
     target = "shape"
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
-    example_attributes = {"shape": (0, 3)}
     example_shapes = ((2, 1),)
     shape: IntegerOrIntegers = Field(  # no symbolic sizes: if one is 0, MXNet keeps the input's size
         description="The shape of the output. 0 keeps the input's size.", examples=[[0, 3]]
@@ -176,22 +214,14 @@ class broadcast_to(Op, name="mxnet.broadcast_to"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target = shapes, tuple(as_list(self.shape))
-        if len(shape) != len(target):
-            raise ShapeMismatch(
-                "rank-mismatch",
-                Input(0, shape),
-                f" has {axis_count(shape)} and ",
-                Target(target),
-                f" has {len(target)}, but the op does not align ranks. Reshape first.",
-            )
+        check_equal_ranks(Input(0, shape), Target(target), ", but the op does not align ranks. Reshape first.")
         return align_keeping(shape, target, "shape", keep=0)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
         return cls(shape=plan.outputs[0].output_shape)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _expansion_deviation(self, shapes)
+    accepted_deviation: ClassVar[Any] = _expansion_deviation
 
 
 class np_broadcast_to(LenientUnidirectional, name="mxnet.np.broadcast_to"):
@@ -208,132 +238,32 @@ class np_broadcast_to(LenientUnidirectional, name="mxnet.np.broadcast_to"):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(as_list(self.shape)), "shape", keep=-2)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         is_empty = 0 in shapes[0] or 0 in as_list(self.shape)  # MXNet runs no kernel for empty tensors
-        return None if conflict or is_empty else _expansion_deviation(self, shapes)
+        return None if is_empty else _expansion_deviation(self, shapes)
 
 
-class tile(LenientTile, name="mxnet.tile"):
-    """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
-
+class tile(TileOfReps, name="mxnet.tile"):
     snippets = ("{y} = mx.nd.tile({x}, reps={reps})",)
-    release = "MXNet 1.9.1"
-    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
+    refused_deviation: ClassVar[Any] = takes_negative_copies("MXNet 1.9.1")
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         counts = tuple(as_list(self.reps))
-        if conflict or 0 in shapes[0] or 0 in counts:  # MXNet runs no kernel for empty arrays
-            return super().known_deviation(shapes, conflict)
+        if 0 in shapes[0] or 0 in counts:  # MXNet runs no kernel for empty arrays
+            return None
         rank = self.limited_rank(shapes)
         own, copies = ((1,) * (rank - len(sizes)) + sizes for sizes in (shapes[0], counts))
-        small = [(1, size) for size in own]
-        big = zip(copies, own, strict=True)
-        return _kernel_deviation(tuple(chain.from_iterable(small)), tuple(chain.from_iterable(big)))
+        repeated = chain.from_iterable(zip(copies, own, strict=True))
+        return _kernel_deviation(tuple(chain.from_iterable((1, size) for size in own)), tuple(repeated))
 
 
-class broadcast_add(Elementwise, name="mxnet.broadcast_add"):
-    """Broadcast two arrays of any ranks against each other, as every `broadcast_` operation does."""
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _operands_deviation(shapes)
-
-
-def _merged_axes(small: Shape, big: Shape) -> list[tuple[int, int]]:
-    """Return the (input size, output size) pairs for the merged axes that MXNet's CPU kernel processes.
-
-    The kernel merges adjacent axes if all of them expand, or if none of them expands. The kernel drops a last merged
-    axis of size 0 or 1, and does not merge across an axis of size 1.
-    """
-    if prod(small) == 1:
-        return [(1, prod(big))]
-    runs: list[tuple[int, int]] = []
-    have = want = 1
-    for own, size in zip(small, big, strict=True):
-        if (have > 1) if own != size else (want != have):
-            runs.append((have, want))
-            have = want = 1
-        want *= size
-        have *= size if own == size else 1
-    return [*runs, (have, want)] if max(have, want) > 1 else runs
-
-
-def _kernel_deviation(small: Shape, big: Shape) -> str | None:
-    """Return a sentence that describes how this release fails to expand `small` to `big`, or None if it succeeds.
-
-    Both shapes have the same rank.
-    """
-    if len(big) <= _MAX_RUNS and 0 not in big:
-        return None
-    runs = _merged_axes(small, big)
-    expanding_runs = sum(have != want for have, want in runs)
-    loses = prod(have for have, _ in runs) != prod(small) or prod(want for _, want in runs) != prod(big)
-    if len(runs) > _MAX_RUNS or (loses and expanding_runs):
-        return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not support these axes."
-    if expanding_runs > _MAX_EXPANDED and 0 not in big:
-        return (
-            f"MXNet 1.9.1 returns undefined values here: its CPU kernel expands at most {_MAX_EXPANDED} runs of axes."
-        )
-    return None
-
-
-def _expansion_deviation(op: Op, shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence that describes how this release fails to expand input 0, or None if it succeeds.
-
-    The shapes must broadcast by the op's rule.
-    """
-    reached = resolve(op.align(shapes)).outputs[0].output_shape
-    return _kernel_deviation((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
-
-
-def _operands_deviation(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence that describes how this release fails to broadcast two operands, or None if it succeeds.
-
-    The release merges axes as it does for one operand, but it compares products of both operands' sizes.
-    """
-    rank = max(map(len, shapes))
-    if rank <= _MAX_RUNS or shapes[0] == shapes[1] or any(0 in shape for shape in shapes):
-        return None
-    runs, left, right = 1, 1, 1
-    for one, other in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
-        if (left != right or one != other) and left * one > 1 and right * other > 1:
-            runs, left, right = runs + 1, 1, 1
-        left, right = left * one, right * other
-    return (
-        "MXNet 1.9.1 fails when it runs this: its CPU kernel does not support these axes." if runs > _MAX_RUNS else None
-    )
-
-
-def _expanded(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
-    """Return the alignment in which each axis of input 0 expands from size 1 to the sizes in its other terms."""
-    axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
-    every = tuple(range(len(axes)))
-    return Alignment(shapes, None, axes, (Output(0, every, every),))
-
-
-def _check_counts(one: object, other: object, name: str, other_name: str) -> None:
-    first, second = as_list(one), as_list(other)
-    if len(first) != len(second):
-        raise ShapeMismatch(
-            "axes-count",
-            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)} "
-            f"entries, but both must have the same number of entries.",
-        )
-
-
-def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
-    return ShapeMismatch(
-        "axis-out-of-range", f"{attribute} names axis {axis}, which ", Input(number, shape), " does not have."
-    )
+broadcast_add = declare(Elementwise, "mxnet.broadcast_add", accepted_deviation=staticmethod(_operands_deviation))
 
 
 class np_where(Choice, name="mxnet.np.where"):
-    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
-
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is not None:
-            return None
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         if _expands_to_0(shapes):
             return (
                 "MXNet 1.9.1 ends the process, fails, or returns a different shape, because an input is expanded to "
@@ -354,18 +284,13 @@ _BROADCASTS = """broadcast_plus broadcast_sub broadcast_minus broadcast_mul broa
     broadcast_maximum broadcast_minimum broadcast_hypot broadcast_equal broadcast_not_equal broadcast_greater
     broadcast_greater_equal broadcast_lesser broadcast_lesser_equal broadcast_logical_and broadcast_logical_or
     broadcast_logical_xor"""
+_OPERATIONS = "add subtract multiply divide true_divide power maximum minimum equal not_equal greater greater_equal"
 ALIASES = {
     **aliases(broadcast_add, _BROADCASTS, "mxnet", "mxnet.nd"),
+    **aliases(broadcast_add, f"{_OPERATIONS} {LOGICAL} broadcast_add modulo lesser lesser_equal", "mxnet.nd"),
     **aliases(
         broadcast_add,
-        """broadcast_add add subtract multiply divide true_divide modulo power maximum minimum equal not_equal greater
-        greater_equal lesser lesser_equal logical_and logical_or logical_xor""",
-        "mxnet.nd",
-    ),
-    **aliases(
-        broadcast_add,
-        """add subtract multiply divide true_divide mod remainder power maximum minimum arctan2 hypot copysign ldexp
-        lcm equal not_equal greater greater_equal less less_equal bitwise_and bitwise_or bitwise_xor""",
+        f"{_OPERATIONS} {BITWISE} mod remainder arctan2 hypot copysign ldexp lcm less less_equal",
         "mxnet.np",
     ),
     **aliases(broadcast_axis, "broadcast_axis", "mxnet.nd"),
@@ -374,7 +299,6 @@ ALIASES = {
     **aliases(broadcast_to, "broadcast_to", "mxnet.nd"),
 }
 
-_CHECK = "Check failed: l == 1 || r == 1: operands could not be broadcast together with shapes "
 MESSAGES = error_messages(
     """
     mxnet.broadcast_add | Check failed: l == 1 || r == 1: operands could not be broadcast together with shapes <*>

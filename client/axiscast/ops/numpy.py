@@ -4,16 +4,23 @@ Shapes are right-aligned. `broadcast_arrays` expands each array on axes of size 
 array, and can add axes but not remove them. `tile` repeats an array along its axes.
 """
 
-from pydantic import Field
-
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
-from ..wire.dimensions import DimensionOrDimensions
-from .aliases import aliases
+from .aliases import SHIFTS, UFUNCS, aliases
+from .base import declare
 from .einsum import Einsum, skipped_zeros
 from .equation import Dialect, OutputEllipsis
 from .error_messages import ErrorMessage, error_messages
-from .families import COPIES, Choice, Elementwise, LenientTile, LenientUnidirectional, MatrixProduct, Multidirectional
+from .families import (
+    Choice,
+    CommonShape,
+    Elementwise,
+    LenientUnidirectional,
+    MatrixProduct,
+    Multidirectional,
+    TileOfReps,
+    takes_negative_copies,
+)
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -28,35 +35,13 @@ FRAMEWORK = Framework(
     executed="NumPy 2.4.6",
 )
 
-
-class broadcast_arrays(Multidirectional, name="numpy.broadcast_arrays"):
-    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
-
-    max_rank = 32  # the limit of NumPy's iterator; an array itself can have 64 axes
-    snippets = ("[{ys}] = np.broadcast_arrays({xs})",)
-
-
-class broadcast_to(LenientUnidirectional, name="numpy.broadcast_to"):
-    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
-    snippets = ("{y} = np.broadcast_to({x}, {shape})",)
-
-
-class broadcast_shapes(Multidirectional, name="numpy.broadcast_shapes"):
-    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
-
-    outputs = "1"
-    max_rank = 32
-
-
-class add(Elementwise, name="numpy.add"):
-    """Broadcast two arrays against each other, as every binary ufunc does before it computes."""
-
-    link = "https://numpy.org/doc/stable/user/basics.broadcasting.html"
-
-
-class matmul(MatrixProduct, name="numpy.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
+# The limit of 32 axes is that of NumPy's iterator. An array itself can have 64 axes.
+_EACH = "[{ys}] = np.broadcast_arrays({xs})"
+broadcast_arrays = declare(Multidirectional, "numpy.broadcast_arrays", _EACH, max_rank=32)
+broadcast_to = declare(LenientUnidirectional, "numpy.broadcast_to", "{y} = np.broadcast_to({x}, {shape})")
+broadcast_shapes = declare(CommonShape, "numpy.broadcast_shapes", max_rank=32)
+add = declare(Elementwise, "numpy.add", link="https://numpy.org/doc/stable/user/basics.broadcasting.html")
+matmul = declare(MatrixProduct, "numpy.matmul")
 
 
 class einsum(Einsum, name="numpy.einsum"):
@@ -69,32 +54,16 @@ class einsum(Einsum, name="numpy.einsum"):
     dialect = Dialect(splits_symbols=False)
     output_ellipsis = OutputEllipsis.FOR_AXES
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return skipped_zeros(self, shapes, conflict)
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        return skipped_zeros(self, shapes)
 
 
-class where(Choice, name="numpy.where"):
-    """Broadcast three arrays against each other: a condition, and two arrays from which it selects elements."""
-
-
-class tile(LenientTile, name="numpy.tile"):
-    """Repeat an array along its axes. The shorter of `reps` and the array's shape gets leading entries of 1."""
-
-    snippets = ("{y} = np.tile({x}, {reps})",)
-    release = "NumPy 2.4"
-    reps: DimensionOrDimensions = Field(description=COPIES, examples=[[2, 1]])
-
-
+where = declare(Choice, "numpy.where")
+_ACCEPTED = takes_negative_copies("NumPy 2.4")
+tile = declare(TileOfReps, "numpy.tile", "{y} = np.tile({x}, {reps})", refused_deviation=_ACCEPTED)
 ALIASES = {
     **aliases(add, "divmod", "numpy", outputs="2"),
-    **aliases(
-        add,
-        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod maximum
-        minimum fmax fmin arctan2 atan2 hypot copysign heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal
-        not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
-        bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift isclose""",
-        "numpy",
-    ),
+    **aliases(add, f"{UFUNCS} {SHIFTS} pow atan2 heaviside gcd lcm", "numpy"),
     **aliases(where, "clip", "numpy"),
     **aliases(matmul, "matmul", "numpy.linalg"),
 }

@@ -89,14 +89,11 @@ class repmat(_ExistingAxes, Tile, name="octave.repmat"):
         return _of_existing_axes(aligned, shapes)
 
 
-ALIASES = {
-    **aliases(
-        plus,
-        """minus times rdivide ldivide power realpow eq ne lt le gt ge and or xor max min atan2 hypot rem mod gcd
-        bsxfun""",
-        "octave",
-    )
-}
+ALIASES = aliases(
+    plus,
+    """minus times rdivide ldivide power realpow eq ne lt le gt ge and or xor max min atan2 hypot rem mod gcd bsxfun""",
+    "octave",
+)
 
 MESSAGES = error_messages(
     r"""

@@ -31,7 +31,7 @@ from ..wire.shapes import Number
 from ..wire.wording import axis_count
 from . import families
 from .aliases import aliases
-from .base import Op
+from .base import Op, declare
 from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, summed
 from .framework import Framework, NamedSize
@@ -93,7 +93,6 @@ class Expand(Op, name="onnx.Expand"):
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
     )
-    example_attributes = {"shape": (2, 1, 6)}
     example_shapes = ((3, 1),)
     shape: Dimensions = Field(
         description="The shape to broadcast with the input. The input and this shape can both expand.",
@@ -115,28 +114,17 @@ class Add(Elementwise, name="onnx.Add"):
 
 
 class _Variadic(Elementwise):
+    """Broadcast any number of tensors against each other, since opset 8."""
+
     min_inputs = 1
     max_inputs = None
 
 
-class Sum(_Variadic, name="onnx.Sum"):
-    """Broadcast any number of tensors against each other, since opset 8."""
-
-
-class Max(_Variadic, name="onnx.Max"):
-    """Broadcast any number of tensors against each other, as Sum does."""
-
-
-class Min(_Variadic, name="onnx.Min"):
-    """Broadcast any number of tensors against each other, as Sum does."""
-
-
-class Mean(_Variadic, name="onnx.Mean"):
-    """Broadcast any number of tensors against each other, as Sum does."""
-
-
-class Where(Choice, name="onnx.Where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
+Sum = declare(_Variadic, "onnx.Sum")
+Max = declare(_Variadic, "onnx.Max")
+Min = declare(_Variadic, "onnx.Min")
+Mean = declare(_Variadic, "onnx.Mean")
+Where = declare(Choice, "onnx.Where")
 
 
 class PRelu(Elementwise, name="onnx.PRelu"):
@@ -149,9 +137,7 @@ class PRelu(Elementwise, name="onnx.PRelu"):
         check_rank(slope, x, 1)
         return align_second_to_first(shapes, len(x) - len(slope))
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None:
-            return None
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         try:
             resolve(align_right(shapes))
         except ShapeMismatch:
@@ -159,8 +145,7 @@ class PRelu(Elementwise, name="onnx.PRelu"):
         return "onnxruntime 1.32 also expands PRelu's X, to a shape that onnx does not infer."
 
 
-class MatMul(MatrixProduct, name="onnx.MatMul"):
-    """Broadcast two stacks of matrices, then multiply them."""
+MatMul = declare(MatrixProduct, "onnx.MatMul")
 
 
 class Gemm(Op, name="onnx.Gemm"):

@@ -21,14 +21,17 @@ from ..plan.alignment import (
     Axis,
     Conflict,
     Input,
-    Output,
     ShapeMismatch,
     Target,
     Term,
+    align_axes,
     align_mapped,
     align_right,
     align_second_to_first,
     align_to_target,
+    check_ascending,
+    check_entries,
+    check_equal_ranks,
     check_mapping,
     check_rank,
     check_sizes,
@@ -36,8 +39,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integer, Integers, shorten
-from ..wire.wording import axis_count
+from ..wire.shapes import Integer, Integers
 from .aliases import aliases
 from .base import Op
 from .error_messages import ErrorMessage, error_messages
@@ -116,12 +118,9 @@ class _Broadcast(Op):
             return cls.model_validate({"mode": "numpy", "target_shape": target})
         return cls.model_validate({"mode": "explicit", "target_shape": target, "axes_mapping": axes})
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        (shape,) = shapes
-        return self._run_deviation(shape) if conflict is None else self._inference_deviation(shape)
-
-    def _run_deviation(self, shape: Shape) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         """Return a sentence that describes how the CPU plugin fails to run a valid broadcast, or None if it runs."""
+        (shape,) = shapes
         inferred = "OpenVINO 2026.4 infers this shape, but its CPU plugin"
         if 0 in shape:
             return f"{inferred} crashes, hangs or fails on an input with a size 0."
@@ -132,45 +131,18 @@ class _Broadcast(Op):
             return f"{inferred} returns size 1 if a size of the input is 1 and the size of a constant target is 0."
         return None
 
-    def _inference_deviation(self, shape: Shape) -> str | None:
-        """Return a sentence if shape inference accepts shapes that the rule refuses. Otherwise, return None."""
-        pairs = self._compared(shape)
-        if pairs is None or not all(self._infers(have, want) for have, want in pairs):
-            return None
-        if -1 in self.target_shape:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        """Return a warning if shape inference may accept a target or a mapping that the rule refuses."""
+        if conflict.code == "axis-repeated":
+            return "OpenVINO 2026.4 may accept a repeated axes_mapping in shape inference; the values are undefined."
+        if conflict.code == "rank-mismatch" and self.mode == "pdpd":
+            return "OpenVINO 2026.4 may accept this in shape inference, and fail when it runs."
+        if min(self.target_shape, default=0) < 0:
             return (
-                "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension: it accepts this in shape "
-                "inference, and fails or returns an empty tensor when it runs."
+                "OpenVINO 2026.4 may accept a negative size in a constant target: it reads -1 as a dynamic dimension, "
+                "and other negative sizes as 0."
             )
-        if self.axes_mapping is not None and len(set(self.axes_mapping)) < len(self.axes_mapping):
-            return "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference; the values are undefined."
-        if min(self.target_shape, default=0) < -1:
-            return "OpenVINO 2026.4 reads a size below -1 in a constant target as 0."
-        return "OpenVINO 2026.4 accepts this in shape inference, and fails or returns undefined values when it runs."
-
-    def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """Return the (input size, target size) pairs that shape inference compares.
-
-        Return None if shape inference refuses the ranks or the axes.
-        """
-        target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
-        if self.mode != "explicit":
-            new = len(target) - len(shape)
-            is_refused = new < 0 and self.mode == "numpy"
-            return None if is_refused else list(zip(reversed(shape), reversed(target), strict=False))
-        mapping = tuple(self.axes_mapping or ())
-        own = (1,) if shape == () and len(mapping) == 1 else shape
-        is_ascending = list(mapping) == sorted(mapping) and all(0 <= axis < len(target) for axis in mapping)
-        if len(mapping) != len(own) or not is_ascending:
-            return None
-        if own != shape:  # a scalar that only gains a mapped axis does not count as expanded
-            return [(size, 1) for size in (target[mapping[0]],) if size != -1]
-        return list(zip(shape, (target[axis] for axis in mapping), strict=True))
-
-    def _infers(self, have: int, want: int) -> bool:
-        """Return whether shape inference accepts an input size `have` for a target size `want`."""
-        both_ways = self.mode in ("bidirectional", "pdpd")
-        return have == 1 or want in (have, -1) or (want == 1 and both_ways)
+        return None
 
 
 class Broadcast1(_Broadcast, name="openvino.Broadcast-1"):
@@ -200,16 +172,6 @@ class Broadcast1(_Broadcast, name="openvino.Broadcast-1"):
             return _pdpd(shapes[0], tuple(self.target_shape), self.axis or 0)
         return super().align(shapes)
 
-    def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """Return the pairs of sizes that are compared. The pdpd mode compares only the target's axes from `axis` on."""
-        if self.mode != "pdpd":
-            return super()._compared(shape)
-        target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
-        start = len(target) - len(shape) if self.axis == -1 else self.axis or 0
-        if start < 0 or len(shape) < len(target) - start:
-            return None
-        return list(zip(shape, target[start:], strict=False))
-
 
 class Broadcast3(_Broadcast, name="openvino.Broadcast-3"):
     """Broadcast to `target_shape`: right-aligned (numpy), by mapped axes (explicit) or two-sided (bidirectional)."""
@@ -236,10 +198,12 @@ class Tile1(Tile, name="openvino.Tile-1"):
         op = super().from_plan(plan)
         return op if op is not None and op.repeats else None  # the release does not compute a Tile without repeats
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict and conflict.code == "invalid-dimension" and min(self.repeats) < 0:
-            return "OpenVINO 2026.4 reads a negative number of copies as 0."
-        if conflict is None and not self.repeats and 0 not in shapes[0]:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        is_negative = conflict.code == "invalid-dimension" and min(self.repeats) < 0
+        return "OpenVINO 2026.4 reads a negative number of copies as 0." if is_negative else None
+
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        if not self.repeats and 0 not in shapes[0]:
             return "OpenVINO 2026.4 may return undefined values if repeats is empty."
         return None
 
@@ -274,23 +238,15 @@ class Add1(Elementwise, name="openvino.Add-1"):
         if self.auto_broadcast == "numpy":
             return align_right(shapes)
         if self.auto_broadcast == "none":
-            if len(one) != len(other):
-                raise ShapeMismatch(
-                    "rank-mismatch",
-                    Input(0, one),
-                    f" has {axis_count(one)} and ",
-                    Input(1, other),
-                    f" has {len(other)}: auto_broadcast none requires equal shapes.",
-                )
-            every = tuple(range(len(one)))
-            axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, one[axis]), Term(1, axis, other[axis]))) for axis in every)
-            return Alignment(shapes, None, axes, (Output(0, every, every), Output(1, every, every)))
+            check_equal_ranks(Input(0, one), Input(1, other), ": auto_broadcast none requires equal shapes.")
+            every = range(len(one))
+            return align_axes(shapes, Relation.EQUAL, (every, every), len(one))
         if self.axis is not None and self.axis < -1:
             raise ShapeMismatch(
                 "axis-out-of-range",
                 f"axis {self.axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned.",
             )
-        start = len(one) - len(other) if self.axis == -1 else self.axis or 0
+        start = self._start(shapes)
         if start < 0 or start + len(other) > len(one):
             raise ShapeMismatch(
                 "rank-mismatch",
@@ -301,39 +257,39 @@ class Add1(Elementwise, name="openvino.Add-1"):
             )
         return align_second_to_first(shapes, start)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if self.auto_broadcast != "pdpd" or (self.axis is not None and self.axis < -1):
-            return None
-        one, other = shapes
-        start = len(one) - len(other) if self.axis == -1 else self.axis or 0
-        pairs = list(zip(one[max(start, 0) :], other, strict=False))
-        if conflict is None and (0, 1) in pairs:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        if (0, 1) in self._overlaid(shapes):
             return (
                 "OpenVINO 2026.4 refuses this, because its pdpd mode does not expand a size 1 of input 1 to a size 0."
             )
-        is_inside = 0 <= start <= len(one) - len(other)
+        return None
+
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        start, pairs = self._start(shapes), self._overlaid(shapes)
+        is_inside = 0 <= start <= len(shapes[0]) - len(shapes[1])
         taken = (own in (have, 1) and (have, own) != (0, 1) for have, own in pairs if (have, own) != (1, 0))
-        if conflict and is_inside and all(taken):
+        if self.auto_broadcast == "pdpd" and is_inside and all(taken):
             return "OpenVINO 2026.4 accepts this: its pdpd mode combines a size 0 of input 1 with a size 1 of input 0."
         return None
+
+    def _overlaid(self, shapes: tuple[Shape, ...]) -> list[tuple[int, int]]:
+        """Return the (size of input 0, size of input 1) pairs that the pdpd mode compares, or [] in other modes."""
+        one, other = shapes
+        return (
+            list(zip(one[max(self._start(shapes), 0) :], other, strict=False)) if self.auto_broadcast == "pdpd" else []
+        )
+
+    def _start(self, shapes: tuple[Shape, ...]) -> int:
+        """Return the axis of input 0 at which the pdpd mode places axis 0 of input 1."""
+        return len(shapes[0]) - len(shapes[1]) if self.axis == -1 else self.axis or 0
 
 
 def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:
     """Align input axis `i` with output axis `mapping[i]`, in ascending order. A scalar may name one axis of size 1."""
-    named = f"axes_mapping {shorten(mapping)}"
-    if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
-        raise ShapeMismatch(
-            "axes-count",
-            f"{named} has {len(mapping)} entries for {len(shape)} axes of ",
-            Input(0, shape),
-            ": explicit mode maps each input axis to one output axis.",
-        )
+    if shape or len(mapping) != 1:
+        check_entries(mapping, Input(0, shape), "axes_mapping", "explicit mode maps each input axis to one output axis")
     check_mapping(mapping, target, "axes_mapping")
-    if list(mapping) != sorted(mapping):
-        raise ShapeMismatch(
-            "axes-not-sorted",
-            f"{named} is not ascending, but explicit mode does not transpose. Transpose the input first.",
-        )
+    check_ascending(mapping, "axes_mapping", ", but explicit mode does not transpose. Transpose the input first.")
     check_sizes(target, "target_shape")
     if shape == () and mapping:
         # The release requires the mapped axis of a scalar to have size 1, and then ignores this axis.

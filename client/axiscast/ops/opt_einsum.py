@@ -27,12 +27,13 @@ class contract(Einsum, name="opt_einsum.contract"):
     dialect = Dialect(letters_only=False, repeats_empty_ellipsis=True)
     link = "https://optimized-einsum.readthedocs.io/en/stable/api_reference/#opt_einsumcontract"
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is not None:
-            return skipped_zeros(self, shapes, conflict, _without_zeros_before_ones)
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         if len(shapes) > 2 and any({0, 1} <= sizes for sizes, _ in self.sizes_by_label(shapes)):
             return "opt_einsum 3.4 may fail here: it can plan a size 1 for a letter of sizes 0 and 1."
         return None
+
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        return skipped_zeros(self, shapes, _without_zeros_before_ones)
 
 
 def _without_zeros_before_ones(sizes: Shape) -> Shape:

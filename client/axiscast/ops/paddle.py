@@ -14,7 +14,8 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve, try_resolve
 from ..wire.dimensions import DimensionOrDimensions
 from ..wire.shapes import as_list
-from .aliases import aliases
+from .aliases import BITWISE, LOGICAL, SHIFTS, aliases
+from .base import declare
 from .einsum import Einsum
 from .equation import ELLIPSIS, Dialect, OutputEllipsis, ParsedEquation
 from .error_messages import error_messages
@@ -42,10 +43,11 @@ FRAMEWORK = Framework(
 )
 MAX_RANK = 8
 """The maximum number of sizes in `shape` that Paddle accepts."""
+_UNEXPANDED_STACKS = "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it uses the stack with more axes."
 
 
 class _Expand(LenientUnidirectionalKeeping):
-    """The base class that expand and broadcast_to share. These ops differ only in their names."""
+    """Broadcast a tensor to a shape, in which -1 keeps the input's size. An empty shape keeps the tensor unchanged."""
 
     max_rank = MAX_RANK
 
@@ -61,7 +63,7 @@ class _Expand(LenientUnidirectionalKeeping):
         shape = plan.outputs[0].output_shape
         return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         (shape,), target = shapes, as_list(self.shape)
         new = len(target) - len(shape)
         if not 0 <= new <= MAX_RANK - len(shape) or min(target[:new], default=0) < 0:
@@ -75,47 +77,24 @@ class _Expand(LenientUnidirectionalKeeping):
         return None
 
 
-class expand(_Expand, name="paddle.expand"):
-    """Broadcast a tensor to a shape, in which -1 keeps the input's size. An empty shape keeps the tensor unchanged."""
-
-    snippets = ("{y} = paddle.expand({x}, {shape})",)
-
-
-class broadcast_to(_Expand, name="paddle.broadcast_to"):
-    """Broadcast a tensor to a shape, as expand does."""
-
-    snippets = ("{y} = paddle.broadcast_to({x}, {shape})",)
+expand = declare(_Expand, "paddle.expand", "{y} = paddle.expand({x}, {shape})")
+broadcast_to = declare(_Expand, "paddle.broadcast_to", "{y} = paddle.broadcast_to({x}, {shape})")
 
 
 class expand_as(UnidirectionalLike, name="paddle.expand_as"):
-    """Broadcast a tensor to the shape of another tensor."""
-
     max_rank = MAX_RANK
     snippets = ("{y} = paddle.expand_as({x0}, {x1})",)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict and conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
             return "Paddle 3.3 does not compare sizes if a tensor is empty, and returns the shape of the second tensor."
         return None
 
 
-class broadcast_tensors(Multidirectional, name="paddle.broadcast_tensors"):
-    """Broadcast any number of tensors against each other. Shapes are right-aligned, and size 1 expands."""
-
-    max_rank = 6
-    snippets = ("[{ys}] = paddle.broadcast_tensors([{xs}])",)
-
-
-class add(Elementwise, name="paddle.add"):
-    """Broadcast two tensors against each other, as every binary operation does before it computes."""
-
-    max_rank = 9
-
-
-class where(Choice, name="paddle.where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
-    max_rank = 8
+_EACH = "[{ys}] = paddle.broadcast_tensors([{xs}])"
+broadcast_tensors = declare(Multidirectional, "paddle.broadcast_tensors", _EACH, max_rank=6)
+add = declare(Elementwise, "paddle.add", max_rank=9)
+where = declare(Choice, "paddle.where", max_rank=8)
 
 
 class tile(Tile, name="paddle.tile"):
@@ -128,21 +107,28 @@ class tile(Tile, name="paddle.tile"):
 
 
 class matmul(MatrixProduct, name="paddle.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
     max_rank = 9
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         left, right = shapes
-        summed_fit = left and right and left[-1] == right[-2:][0]
-        if 0 not in (*left, *right) or not summed_fit or max(len(left), len(right)) > self.max_rank:
+        if len(left) == len(right) or not self._is_unchecked(shapes):
             return None
-        if len(left) == len(right):
-            return "Paddle 3.3 does not compare the stacks of matrices if a tensor is empty." if conflict else None
         longer = max(shapes, key=len)[:-2]
-        if conflict or resolve(align_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
-            return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it uses the stack with more axes."
-        return None
+        common = resolve(align_right((left[:-2], right[:-2]))).outputs[0].shape
+        return None if common == longer else _UNEXPANDED_STACKS
+
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if not self._is_unchecked(shapes):
+            return None
+        if len(shapes[0]) == len(shapes[1]):
+            return "Paddle 3.3 does not compare the stacks of matrices if a tensor is empty."
+        return _UNEXPANDED_STACKS
+
+    def _is_unchecked(self, shapes: tuple[Shape, ...]) -> bool:
+        """Return whether Paddle multiplies empty operands without a check of their stacks of matrices."""
+        left, right = shapes
+        fits = left and right and left[-1] == right[-2:][0]
+        return bool(fits) and 0 in (*left, *right) and max(len(left), len(right)) <= self.max_rank
 
 
 class einsum(Einsum, name="paddle.einsum"):
@@ -157,12 +143,7 @@ class einsum(Einsum, name="paddle.einsum"):
     dialect = Dialect(ignores_case=True, repeats_output=True)
     output_ellipsis = OutputEllipsis.REQUIRED
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is not None:
-            try:
-                return self._unchecked_output(shapes)
-            except ShapeMismatch:  # Paddle refuses other faults of the equation too
-                return None
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         own, wanted = self.axis_labels(shapes)[:2]
         if len(shapes) > 2 and any(len(labels) < len(every) for labels, every in zip(own, wanted, strict=True)):
             return "Paddle 3.3 fails when it runs this: with three or more operands, each ... must have as many axes."
@@ -172,24 +153,27 @@ class einsum(Einsum, name="paddle.einsum"):
         fails = f"Paddle 3.3 {'may fail' if is_empty else 'fails'} when it runs this"
         return f"{fails}: in a term, each letter must occur once before one occurs twice."
 
-    def _unchecked_output(self, shapes: tuple[Shape, ...]) -> str | None:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         """Return a warning if Paddle does not refuse a wrong letter or another character in the output."""
         output = self.equation.partition("->")[2].replace(" ", "").replace(ELLIPSIS, "")
         if output and not (output.isascii() and output.isalpha()):
             return "Paddle 3.3 may end the process or return undefined sizes if the output has other characters."
-        operands, result = self.split()
-        known = tuple(label for label in result if any(label in labels for labels in operands))
-        if len(known) == len(result) or len(shapes) != 2 or not any(0 in shape for shape in shapes):
+        if len(shapes) != 2 or not any(0 in shape for shape in shapes):
             return None
-        if try_resolve(self.with_labels(ParsedEquation(operands, known)).align(shapes)) is None:
+        try:
+            operands, result = self.split()
+            known = tuple(label for label in result if any(label in labels for labels in operands))
+            known_plan = try_resolve(self.with_labels(ParsedEquation(operands, known)).align(shapes))
+        except ShapeMismatch:  # Paddle refuses other faults of the equation too
+            return None
+        if len(known) == len(result) or known_plan is None:
             return None
         return "Paddle 3.3 may accept an unknown letter in the output if a tensor is empty, and return a negative size."
 
 
-_OPERATIONS = """subtract multiply divide floor_divide remainder mod floor_mod pow maximum minimum fmax fmin hypot
-    copysign heaviside nextafter ldexp logaddexp equal not_equal less_than less less_equal greater_than greater_equal
-    logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift sub
-    mul div"""
+_OPERATIONS = f"""subtract multiply divide maximum minimum equal not_equal less less_equal less_than greater_than
+    greater_equal {LOGICAL} {BITWISE} {SHIFTS} sub mul div floor_divide remainder mod floor_mod pow fmax fmin hypot
+    copysign heaviside nextafter ldexp logaddexp"""
 ALIASES = {
     **aliases(add, _OPERATIONS, "paddle", "paddle.Tensor"),
     **aliases(add, "add", "paddle.Tensor"),

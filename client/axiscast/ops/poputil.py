@@ -119,8 +119,8 @@ class canBroadcastToMatch(Op, name="poputil.canBroadcastToMatch"):
     def compares_sizes(self) -> bool:
         return True
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict and all(map(_passes, align_right(shapes).axes)):
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if all(map(_passes, align_right(shapes).axes)):
             return (
                 "poplibs returns true here, because it tests a * b < a + b, which is true for a size 0 or an "
                 "overflow. Its broadcastToMatch throws. This result follows the documented rule."

@@ -6,11 +6,11 @@ from typing import Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, check_mapping, check_sizes
+from ..plan.alignment import Alignment, Input, align_mapped, check_entries, check_mapping, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integers, shorten
+from ..wire.shapes import Integers
 from .base import Op
 from .framework import MLIR, Framework, NamedSize
 
@@ -74,22 +74,16 @@ class broadcast_in_dim(Op, name="stablehlo.broadcast_in_dim"):
     target = "shape"
     link = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
     snippets = ("%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",)
-    example_attributes = {"shape": (2, 3, 2), "broadcast_dimensions": (2, 1)}
     example_shapes = ((1, 3),)
-    shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
+    shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3, 2]])
     broadcast_dimensions: Integers = Field(
-        description="The output axis of each operand axis, without repetition.", examples=[[1]]
+        description="The output axis of each operand axis, without repetition.", examples=[[2, 1]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target, mapping = shapes, tuple(self.shape), tuple(self.broadcast_dimensions)
-        if len(mapping) != len(shape):
-            raise ShapeMismatch(
-                "axes-count",
-                f"broadcast_dimensions {shorten(mapping)} has {len(mapping)} entries for the {len(shape)} axes of ",
-                Input(0, shape),
-                ": each operand axis needs an output axis.",
-            )
+        advice = "each operand axis needs an output axis"
+        check_entries(mapping, Input(0, shape), "broadcast_dimensions", advice)
         check_mapping(mapping, target, "broadcast_dimensions")
         check_sizes(target, "shape")
         return align_mapped(shapes, target, mapping, Relation.BROADCAST_TO)

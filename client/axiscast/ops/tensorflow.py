@@ -7,7 +7,7 @@ merged.
 import re
 from collections.abc import Sequence
 from itertools import groupby
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, StrictBool
 
@@ -15,11 +15,12 @@ from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from .aliases import aliases
+from .aliases import BITWISE, ORDERINGS, aliases
+from .base import declare
 from .einsum import Einsum, without_leading_zeros
 from .equation import ELLIPSIS, Dialect, OutputEllipsis
 from .error_messages import ErrorMessage, error_messages
-from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Tile, Unidirectional
+from .families import Choice, CommonShape, Elementwise, MatrixProduct, Tile, Unidirectional
 from .framework import Framework, NamedSize
 
 
@@ -49,81 +50,6 @@ FRAMEWORK = Framework(
 _MAX_AXES = 5
 _MAX_CHOICE_RANK = 8
 _MAX_PRODUCT_RANK = 12
-
-
-class broadcast_to(Unidirectional, name="tensorflow.broadcast_to"):
-    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
-    snippets = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
-
-
-class broadcast_static_shape(Multidirectional, name="tensorflow.broadcast_static_shape"):
-    """Broadcast two shapes against each other."""
-
-    outputs = "1"
-    min_inputs = 2
-    max_inputs = 2
-
-
-class add(Elementwise, name="tensorflow.add"):
-    """Broadcast two tensors against each other, as every binary operation does before it computes."""
-
-    link = "https://www.tensorflow.org/api_docs/python/tf/math/add"
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_kernel(shapes)
-
-
-class matmul(MatrixProduct, name="tensorflow.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. Vectors are not accepted."""
-
-    min_rank: ClassVar[int] = 2
-    transposes = ("transpose_a", "transpose_b")
-    link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
-    transpose_a: StrictBool = Field(
-        default=False, description="Whether input 0 is transposed: its shape is then (..., K, M)."
-    )
-    transpose_b: StrictBool = Field(
-        default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
-    )
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_product(shapes)
-
-
-class einsum(Einsum, name="tensorflow.einsum"):
-    """Combine axes that have the same letter, whose sizes must be equal. Only the axes of an ellipsis expand.
-
-    TensorFlow does not sum the axes of an ellipsis. If several operands have an ellipsis, write the output explicitly.
-    """
-
-    relation = Relation.EQUAL
-    dialect = Dialect(implies_shared_ellipsis=False)
-    output_ellipsis = OutputEllipsis.FOR_AXES
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        is_pairwise = len(shapes) > 2  # in an order of its own
-        if conflict is not None and self.fits_with(shapes, _nonzero if is_pairwise else without_leading_zeros, True):
-            return "TensorFlow 2.21 may accept this: it does not compare a size 0 with the other sizes of its letter."
-        operands, _, result = self.equation.partition("->")
-        if conflict is None and is_pairwise and ELLIPSIS in result and ELLIPSIS not in operands:
-            return "TensorFlow 2.21 fails when it runs this: none of three or more operands has the ... of the output."
-        return None
-
-
-def _nonzero(sizes: Shape) -> Shape:
-    known = next(filter(None, sizes), 0)
-    return tuple(size or known for size in sizes)
-
-
-class where(Choice, name="tensorflow.where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_choice(shapes)
 
 
 def missing_product(shapes: tuple[Shape, ...]) -> str | None:
@@ -162,6 +88,70 @@ def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
     )
 
 
+class broadcast_to(Unidirectional, name="tensorflow.broadcast_to"):
+    snippets = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
+
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        return missing_kernel((*shapes, tuple(self.shape)))
+
+
+class broadcast_static_shape(CommonShape, name="tensorflow.broadcast_static_shape"):
+    """Broadcast two shapes against each other."""
+
+    min_inputs = 2
+    max_inputs = 2
+
+
+_LINK = "https://www.tensorflow.org/api_docs/python/tf"
+add = declare(Elementwise, "tensorflow.add", link=f"{_LINK}/math/add", accepted_deviation=staticmethod(missing_kernel))
+
+
+class matmul(MatrixProduct, name="tensorflow.matmul"):
+    """Broadcast two stacks of matrices, then multiply them. Vectors are not accepted."""
+
+    min_rank: ClassVar[int] = 2
+    transposes = ("transpose_a", "transpose_b")
+    accepted_deviation: ClassVar[Any] = staticmethod(missing_product)
+    link = f"{_LINK}/linalg/matmul"
+    transpose_a: StrictBool = Field(
+        default=False, description="Whether input 0 is transposed: its shape is then (..., K, M)."
+    )
+    transpose_b: StrictBool = Field(
+        default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
+    )
+
+
+class einsum(Einsum, name="tensorflow.einsum"):
+    """Combine axes that have the same letter, whose sizes must be equal. Only the axes of an ellipsis expand.
+
+    TensorFlow does not sum the axes of an ellipsis. If several operands have an ellipsis, write the output explicitly.
+    """
+
+    relation = Relation.EQUAL
+    dialect = Dialect(implies_shared_ellipsis=False)
+    output_ellipsis = OutputEllipsis.FOR_AXES
+
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        operands, _, result = self.equation.partition("->")
+        if len(shapes) > 2 and ELLIPSIS in result and ELLIPSIS not in operands:
+            return "TensorFlow 2.21 fails when it runs this: none of three or more operands has the ... of the output."
+        return None
+
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        is_pairwise = len(shapes) > 2  # in an order of its own
+        if self.fits_with(shapes, _nonzero if is_pairwise else without_leading_zeros, True):
+            return "TensorFlow 2.21 may accept this: it does not compare a size 0 with the other sizes of its letter."
+        return None
+
+
+def _nonzero(sizes: Shape) -> Shape:
+    known = next(filter(None, sizes), 0)
+    return tuple(size or known for size in sizes)
+
+
+where = declare(Choice, "tensorflow.where", accepted_deviation=staticmethod(missing_choice))
+
+
 class tile(Tile, name="tensorflow.tile"):
     """Repeat a tensor along its axes. `multiples` has an entry for each axis."""
 
@@ -172,8 +162,7 @@ class tile(Tile, name="tensorflow.tile"):
     multiples: Dimensions = Field(description="The number of copies along each axis.", examples=[[2, 1]])
 
 
-_OPERATIONS = """subtract multiply divide truediv pow maximum minimum equal not_equal less less_equal greater
-    greater_equal logical_and logical_or atan2"""
+_OPERATIONS = f"subtract multiply divide maximum minimum equal {ORDERINGS} truediv pow logical_and logical_or atan2"
 ALIASES = {
     **aliases(add, _OPERATIONS, "tensorflow", "tensorflow.math"),
     **aliases(add, "complex truncatediv truncatemod realdiv", "tensorflow"),
@@ -183,7 +172,7 @@ ALIASES = {
         nextafter zeta igamma igammac polygamma""",
         "tensorflow.math",
     ),
-    **aliases(add, "bitwise_and bitwise_or bitwise_xor left_shift right_shift", "tensorflow.bitwise"),
+    **aliases(add, f"{BITWISE} left_shift right_shift", "tensorflow.bitwise"),
     **aliases(matmul, "matmul", "tensorflow.linalg"),
 }
 

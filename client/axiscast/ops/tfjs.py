@@ -11,10 +11,11 @@ from typing import ClassVar
 
 from pydantic import Field, StrictBool
 
-from ..plan.alignment import Conflict, align_right
+from ..plan.alignment import align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
+from .base import declare
 from .error_messages import ErrorMessage, error_messages
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework, Language
@@ -33,23 +34,27 @@ FRAMEWORK = Framework(
 
 
 class broadcastTo(Unidirectional, name="tfjs.broadcastTo"):
-    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
-
     snippets = ("const {y} = tf.broadcastTo({x}, {shape});",)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _unexpanded(shapes[0], tuple(self.shape))
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        return _unexpanded(shapes[0], tuple(self.shape))
 
 
-class add(Elementwise, name="tfjs.add"):
-    """Broadcast two tensors against each other, as every binary operation does."""
+add = declare(Elementwise, "tfjs.add")
 
 
 class where(Choice, name="tfjs.where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        return _unexpanded(shapes[1], resolve(align_right(shapes)).outputs[1].shape)
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else _unexpanded(shapes[1], resolve(align_right(shapes)).outputs[1].shape)
+
+def _unexpanded(shape: Shape, target: Shape) -> str | None:
+    """Return a sentence if the release returns size 1 on an axis where the target has size 0, or None if not."""
+    new = len(target) - len(shape)
+    expanded = [size for axis, size in enumerate(target) if axis < new or shape[axis - new] != size]
+    if 0 in expanded and max(expanded) <= 1:
+        return "TensorFlow.js 4.22 returns size 1 instead of 0 here, unless another axis expands to more than 1."
+    return None
 
 
 class matMul(MatrixProduct, name="tfjs.matMul"):
@@ -64,9 +69,7 @@ class matMul(MatrixProduct, name="tfjs.matMul"):
         default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
     )
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict:
-            return None
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         left, right = shapes
         rows, inner = left[-2:][:: -1 if self.transposeA else 1]
         columns = right[-2 if self.transposeB else -1]
@@ -87,15 +90,6 @@ def _ends(shape: Shape, stack: Shape) -> bool:
     while stack[:1] == (1,):
         stack = stack[1:]
     return not stack or shape[-len(stack) :] == stack
-
-
-def _unexpanded(shape: Shape, target: Shape) -> str | None:
-    """Return a sentence if the release returns size 1 on an axis where the target has size 0, or None if not."""
-    new = len(target) - len(shape)
-    expanded = [size for axis, size in enumerate(target) if axis < new or shape[axis - new] != size]
-    if 0 in expanded and max(expanded) <= 1:
-        return "TensorFlow.js 4.22 returns size 1 instead of 0 here, unless another axis expands to more than 1."
-    return None
 
 
 ALIASES = {

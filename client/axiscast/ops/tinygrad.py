@@ -7,7 +7,8 @@ The input's additional axes must then have size 1, and are kept. On a new axis, 
 from ..plan.alignment import Alignment, Conflict, align_padding, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.shapes import as_list
-from .aliases import aliases
+from .aliases import BITWISE, aliases
+from .base import declare
 from .error_messages import error_messages
 from .families import Choice, Elementwise, LenientUnidirectionalKeeping, MatrixProduct
 from .framework import Framework
@@ -34,7 +35,7 @@ class expand(LenientUnidirectionalKeeping, name="tinygrad.expand"):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_padding(shapes[0], tuple(as_list(self.shape)), "shape")
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         shape, sizes = shapes[0], tuple(as_list(self.shape))
         rank = max(len(shape), len(sizes))
         padded = (1,) * (rank - len(shape)) + shape
@@ -44,25 +45,14 @@ class expand(LenientUnidirectionalKeeping, name="tinygrad.expand"):
         return None
 
 
-class add(Elementwise, name="tinygrad.add"):
-    """Broadcast two tensors against each other, as every binary operation does."""
-
-
-class where(Choice, name="tinygrad.where"):
-    """Broadcast three tensors against each other: a condition, and two tensors from which it selects elements."""
-
-
-class matmul(MatrixProduct, name="tinygrad.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
-
-    link = f"{_LINK}/ops/#tinygrad.Tensor.matmul"
-
+add = declare(Elementwise, "tinygrad.add")
+where = declare(Choice, "tinygrad.where")
+matmul = declare(MatrixProduct, "tinygrad.matmul", link=f"{_LINK}/ops/#tinygrad.Tensor.matmul")
 
 ALIASES = {
     **aliases(
         add,
-        """sub mul div pow maximum minimum eq ne bitwise_and bitwise_or bitwise_xor lshift rshift mod fmod copysign
-        logaddexp isclose""",
+        f"sub mul div pow maximum minimum eq ne {BITWISE} lshift rshift mod fmod copysign logaddexp isclose",
         "tinygrad",
         "tinygrad.Tensor",
     ),

@@ -3,22 +3,28 @@
 `tile` and `repeat` repeat a tensor along its axes. `repeat` needs a number of copies for each axis of the tensor.
 """
 
-import operator
-from collections.abc import Sequence
-from itertools import accumulate
-from typing import Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
 from ..plan.alignment import Alignment, Conflict, Input, ShapeMismatch, align_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
-from .aliases import aliases
-from .base import Op
+from .aliases import BITWISE, FLOAT_FUNCTIONS, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases
+from .base import Op, declare
 from .einsum import Einsum
 from .equation import Dialect
 from .error_messages import error_messages
-from .families import COPIES, Elementwise, LenientTile, MatrixProduct, Multidirectional, UnidirectionalLike
+from .families import (
+    COPIES,
+    CommonShape,
+    Elementwise,
+    MatrixProduct,
+    Multidirectional,
+    Tile,
+    UnidirectionalLike,
+    takes_negative_copies,
+)
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -33,20 +39,10 @@ FRAMEWORK = Framework(
 )
 
 
-def is_unchecked(sizes: Sequence[int]) -> bool:
-    """Return whether PyTorch accepts these sizes even if some of them are negative.
-
-    PyTorch accepts the sizes if their product is 0 and does not overflow before it becomes 0.
-    """
-    elements = list(accumulate((size % 2**64 for size in sizes), operator.mul))
-    return bool(elements[-1] == 0 and max(elements) < 2**64)
-
-
 class _Expand(Op):
-    """The base class that expand and broadcast_to share. These ops differ only in their names."""
+    """Broadcast a tensor to a size, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
     target = "size"
-    example_attributes = {"size": (3, -1)}
     example_shapes = ((4,),)
     size: Dimensions = Field(description="The size of the output. -1 keeps the input's size.", examples=[[3, -1]])
 
@@ -57,58 +53,21 @@ class _Expand(Op):
     def from_plan(cls, plan: Plan) -> Self:
         return cls.model_validate({"size": plan.outputs[0].output_shape})
 
-    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        (shape,) = shapes
-        sizes = unchecked_sizes(shape, tuple(self.size))
-        is_checked = bool(shape) and -1 in sizes  # PyTorch refuses -1 on a new axis
-        if min(sizes, default=0) < 0 and not is_checked and is_unchecked(sizes):
-            return (
-                "PyTorch 2.13 does not check this negative size. If another size is 0, it returns a tensor with a "
-                "negative size."
-            )
+    def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
+        if conflict.code == "invalid-dimension" and 0 in unchecked_sizes(shapes[0], tuple(self.size)):
+            return "PyTorch 2.13 may return a tensor with a negative size here, because another size is 0."
         return None
 
 
-class expand(_Expand, name="torch.expand"):
-    """Broadcast a tensor to a size, in which -1 keeps the input's size. The size of a new axis must not be -1."""
-
-    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
-    snippets = ("{y} = {x}.expand({size})",)
-
-
-class expand_as(UnidirectionalLike, name="torch.expand_as"):
-    """Broadcast a tensor to the size of another tensor."""
-
-    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html"
-    snippets = ("{y} = {x0}.expand_as({x1})",)
-
-
-class broadcast_to(_Expand, name="torch.broadcast_to"):
-    """Broadcast a tensor to a shape, as expand does."""
-
-    snippets = ("{y} = torch.broadcast_to({x}, {size})",)
-
-
-class broadcast_tensors(Multidirectional, name="torch.broadcast_tensors"):
-    """Broadcast any number of tensors against each other. Shapes are right-aligned, and size 1 expands."""
-
-    snippets = ("[{ys}] = torch.broadcast_tensors({xs})",)
-
-
-class broadcast_shapes(Multidirectional, name="torch.broadcast_shapes"):
-    """Broadcast any number of shapes against each other, as broadcast_tensors broadcasts tensors of these shapes."""
-
-    outputs = "1"
-
-
-class add(Elementwise, name="torch.add"):
-    """Broadcast two tensors against each other, as every pointwise operation does before it computes."""
-
-    link = "https://pytorch.org/docs/stable/notes/broadcasting.html"
-
-
-class matmul(MatrixProduct, name="torch.matmul"):
-    """Broadcast two stacks of matrices, then multiply them. A vector is a row on the left and a column on the right."""
+_LINK = "https://pytorch.org/docs/stable/generated/torch.Tensor"
+expand = declare(_Expand, "torch.expand", "{y} = {x}.expand({size})", link=f"{_LINK}.expand.html")
+_AS = "{y} = {x0}.expand_as({x1})"
+expand_as = declare(UnidirectionalLike, "torch.expand_as", _AS, link=f"{_LINK}.expand_as.html")
+broadcast_to = declare(_Expand, "torch.broadcast_to", "{y} = torch.broadcast_to({x}, {size})")
+broadcast_tensors = declare(Multidirectional, "torch.broadcast_tensors", "[{ys}] = torch.broadcast_tensors({xs})")
+broadcast_shapes = declare(CommonShape, "torch.broadcast_shapes")
+add = declare(Elementwise, "torch.add", link="https://pytorch.org/docs/stable/notes/broadcasting.html")
+matmul = declare(MatrixProduct, "torch.matmul")
 
 
 class einsum(Einsum, name="torch.einsum"):
@@ -122,7 +81,7 @@ class masked_fill(Elementwise, name="torch.masked_fill"):
     """Broadcast a tensor and a mask against each other. The value (input 2, optional) must be a scalar."""
 
     max_inputs = 3
-    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html"
+    link = f"{_LINK}.masked_fill.html"
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if any(shapes[2:]):
@@ -135,33 +94,33 @@ class masked_fill(Elementwise, name="torch.masked_fill"):
         return super().align(shapes)
 
 
-class tile(LenientTile, name="torch.tile"):
-    """Repeat a tensor along its axes. The shorter of `dims` and the tensor's shape gets leading entries of 1."""
+_takes_negative_copies = takes_negative_copies("PyTorch 2.13")
 
+
+class tile(Tile, name="torch.tile"):
     counts = "dims"
     snippets = ("{y} = torch.tile({x}, {dims})",)
-    release = "PyTorch 2.13"
+    refused_deviation: ClassVar[Any] = _takes_negative_copies
     dims: Dimensions = Field(description=COPIES, examples=[[2, 1]])
 
 
-class repeat(LenientTile, name="torch.repeat"):
+class repeat(Tile, name="torch.repeat"):
     """Repeat a tensor along its axes. `repeats` needs an entry for each axis, and further entries add leading axes."""
 
     counts = "repeats"
-    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html"
+    link = f"{_LINK}.repeat.html"
     snippets = ("{y} = {x}.repeat({repeats})",)
     takes_fewer_counts = False
-    release = "PyTorch 2.13"
+    refused_deviation: ClassVar[Any] = _takes_negative_copies
     repeats: Dimensions = Field(
         description="The number of copies along each axis. Additional entries at the front add leading axes.",
         examples=[[2, 1]],
     )
 
 
-_OPERATIONS = """sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power maximum
-    minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy logaddexp logaddexp2 nextafter gcd lcm igamma
-    igammac heaviside eq ne not_equal lt less le less_equal gt greater ge greater_equal logical_and logical_or
-    logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift isclose"""
+_OPERATIONS = f"""sub mul div {SHORT_COMPARISONS} subtract multiply divide maximum minimum {ORDERINGS} {LOGICAL}
+    {BITWISE} {SHIFTS} atan2 {FLOAT_FUNCTIONS} true_divide floor_divide remainder pow float_power max min xlogy gcd lcm
+    igamma igammac heaviside isclose"""
 _TERNARY = "where clamp clip lerp addcmul addcdiv"
 ALIASES = {
     **aliases(add, _OPERATIONS, "torch", "torch.Tensor"),

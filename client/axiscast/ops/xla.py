@@ -7,10 +7,18 @@ scalar needs no axes. After this mapping, both operands expand on axes of size 1
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Output, ShapeMismatch, Term, check_mapping
+from ..plan.alignment import (
+    Alignment,
+    Input,
+    align_axes,
+    check_ascending,
+    check_entries,
+    check_equal_ranks,
+    check_mapping,
+)
 from ..plan.plan import Shape
 from ..plan.relations import Relation
-from ..wire.shapes import Integers, format_shape, shorten
+from ..wire.shapes import Integers
 from .aliases import aliases
 from .families import Elementwise
 from .framework import CPP, Framework
@@ -36,36 +44,20 @@ class Add(Elementwise, name="xla.Add"):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         low, high = sorted((0, 1), key=lambda number: len(shapes[number]))
         maps = [tuple(range(len(shape))) for shape in shapes]
-        maps[low] = self._mapping(shapes[low], shapes[high])
-        terms: list[list[Term]] = [[] for _ in shapes[high]]
-        for number, (shape, mapping) in enumerate(zip(shapes, maps, strict=True)):
-            for axis, place in enumerate(mapping):
-                terms[place].append(Term(number, axis, shape[axis]))
-        axes = tuple(Axis(Relation.BROADCAST, tuple(meeting)) for meeting in terms)
-        outputs = tuple(Output(number, mapping, range(len(axes))) for number, mapping in enumerate(maps))
-        return Alignment(shapes, None, axes, outputs)
+        maps[low] = self._mapping(Input(low, shapes[low]), Input(high, shapes[high]))
+        return align_axes(shapes, Relation.BROADCAST, maps, len(shapes[high]))
 
-    def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
+    def _mapping(self, smaller: Input, larger: Input) -> tuple[int, ...]:
         """Return the axis of the larger operand for each axis of the smaller operand."""
         mapping = tuple(self.broadcast_dimensions)
-        words = f"broadcast_dimensions {shorten(mapping)}"
-        if not mapping and len(smaller) == len(larger):
-            return tuple(range(len(larger)))
-        if not mapping and smaller:
-            raise ShapeMismatch(
-                "rank-mismatch",
-                f"The operands {format_shape(smaller)} and {format_shape(larger)} have {len(smaller)} and "
-                f"{len(larger)} axes, but the op does not align ranks. Name the axes in broadcast_dimensions.",
-            )
-        if len(mapping) != len(smaller):
-            raise ShapeMismatch(
-                "axes-count",
-                f"{words} has {len(mapping)} entries for the {len(smaller)} axes of {format_shape(smaller)}: each "
-                f"axis needs a matching axis of the larger operand.",
-            )
-        check_mapping(mapping, larger, "broadcast_dimensions")
-        if list(mapping) != sorted(mapping):
-            raise ShapeMismatch("axes-not-sorted", f"{words} is not ascending: the op does not transpose.")
+        if not mapping and smaller.shape:
+            advice = ", but the op does not align ranks. Name the axes in broadcast_dimensions."
+            check_equal_ranks(smaller, larger, advice)
+            return tuple(range(len(larger.shape)))
+        advice = "each axis needs a matching axis of the larger operand"
+        check_entries(mapping, smaller, "broadcast_dimensions", advice)
+        check_mapping(mapping, larger.shape, "broadcast_dimensions")
+        check_ascending(mapping, "broadcast_dimensions", ": the op does not transpose.")
         return mapping
 
 

@@ -218,17 +218,22 @@ def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Align
     return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
+def align_axes(
+    shapes: tuple[Shape, ...], relation: Relation, output_axes: Sequence[Sequence[int]], rank: int
+) -> Alignment:
+    """Align axis `i` of input `number` with output axis `output_axes[number][i]`. Every input is an output."""
+    terms: list[list[Term]] = [[] for _ in range(rank)]
+    for number, (shape, mapping) in enumerate(zip(shapes, output_axes, strict=True)):
+        for axis, place in enumerate(mapping):
+            terms[place].append(Term(number, axis, shape[axis]))
+    outputs = tuple(Output(number, tuple(mapping), range(rank)) for number, mapping in enumerate(output_axes))
+    return Alignment(shapes, None, tuple(Axis(relation, tuple(meeting)) for meeting in terms), outputs)
+
+
 def align_left(shapes: tuple[Shape, ...], min_rank: int = 0) -> Alignment:
     """Align shapes on their first axes, to at least `min_rank` axes. All shapes broadcast against each other."""
-    axes = tuple(
-        Axis(
-            Relation.BROADCAST,
-            tuple(Term(number, axis, shape[axis]) for number, shape in enumerate(shapes) if axis < len(shape)),
-        )
-        for axis in range(max(min_rank, *map(len, shapes)))
-    )
-    outputs = tuple(Output(number, tuple(range(len(shape))), range(len(axes))) for number, shape in enumerate(shapes))
-    return Alignment(shapes, None, axes, outputs)
+    ranks = [len(shape) for shape in shapes]
+    return align_axes(shapes, Relation.BROADCAST, [range(rank) for rank in ranks], max(min_rank, *ranks))
 
 
 def align_to_target(shape: Shape, target: Shape) -> Alignment:
@@ -349,6 +354,13 @@ def check_rank(shape: Shape, target: Shape, number: int = 0) -> None:
         )
 
 
+def check_equal_ranks(one: Input, other: Input | Target, advice: str) -> None:
+    """Raise ShapeMismatch (rank-mismatch) if two shapes have different ranks. `advice` ends the sentence."""
+    if len(one.shape) != len(other.shape or ()):
+        counts = f" has {axis_count(one.shape)} and ", other, f" has {len(other.shape or ())}{advice}"
+        raise ShapeMismatch("rank-mismatch", one, *counts)
+
+
 def check_sizes(target: Shape, attribute: str) -> None:
     """Raise ShapeMismatch (invalid-dimension) if a shape attribute has a negative size."""
     for axis, size in enumerate(target):
@@ -361,6 +373,19 @@ def check_sizes(target: Shape, attribute: str) -> None:
                 inputs=(None,),
                 sizes=(size,),
             )
+
+
+def check_entries(entries: Sequence[object], owner: Input, attribute: str, advice: str) -> None:
+    """Raise ShapeMismatch (axes-count) if an attribute does not have an entry for each axis of an input."""
+    if len(entries) != len(owner.shape):
+        counts = f"has {len(entries)} entries for the {len(owner.shape)} axes of "
+        raise ShapeMismatch("axes-count", f"{attribute} {shorten(entries)} {counts}", owner, f": {advice}.")
+
+
+def check_ascending(mapping: Sequence[int], attribute: str, advice: str) -> None:
+    """Raise ShapeMismatch (axes-not-sorted) if the axes in a mapping are not in ascending order."""
+    if list(mapping) != sorted(mapping):
+        raise ShapeMismatch("axes-not-sorted", f"{attribute} {shorten(mapping)} is not ascending{advice}")
 
 
 def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None:

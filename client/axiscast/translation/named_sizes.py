@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, islice
 from math import isqrt
 from typing import Any
 
@@ -25,12 +25,32 @@ _INTEGER = re.compile(r"(?<![\w.])\d{5,}(?![\w.])|(?<=[<x])\d{5,}(?=[x>])")
 """An integer in code, or in an MLIR type such as tensor<10007x16xf32>."""
 
 
-def named_sizes(request: TranslateRequest) -> NumberedSizes | None:
-    """Return the named sizes of a request, or None if all sizes are integers.
+Translate = Callable[[TranslateRequest], TranslateAnswer]
+FoundSizes = dict[str, tuple[int | None, int]]
+"""The named sizes of a request, each with the input and the axis from which code can read it."""
 
-    Raises Problem (invalid-request) for a size without a name, such as 2.. or ?.
+
+def translate_by_name(request: TranslateRequest, translate: Translate) -> TranslateAnswer:
+    """Return the answer of `translate`, which accepts only integers, with the names of the request's sizes.
+
+    Raises Problem (invalid-request) for a size without a name, such as 2.. or ?, and Problem (untranslatable) if no
+    steps exist for every size.
     """
-    found: dict[str, tuple[int | None, int]] = {}
+    found = _find_names(request)
+    if not found:
+        return translate(request)
+    answers = [_named(request, found, numbers, translate) for numbers in _numbers(request, found)]
+    if answers[0] != answers[1]:
+        raise Problem("untranslatable", "the steps depend on the sizes: translate with integers", pointer="/to")
+    try:
+        return TranslateAnswer.model_validate(answers[0])
+    except ValidationError:
+        detail = f"{request.to} takes only integers instead of {', '.join(found)}"
+        raise Problem("untranslatable", detail, pointer="/to") from None
+
+
+def _find_names(request: TranslateRequest) -> FoundSizes:
+    found: FoundSizes = {}
     places: list[tuple[int | str, int, Any]] = [
         (number, axis, size) for number, shape in enumerate(request.inputs) for axis, size in enumerate(shape)
     ]
@@ -42,89 +62,67 @@ def named_sizes(request: TranslateRequest) -> NumberedSizes | None:
                     "invalid-request", detail, pointer=f"/{'op' if isinstance(number, str) else 'inputs'}/{number}"
                 )
             found.setdefault(size.name, (None if isinstance(number, str) else number, axis))
-    return NumberedSizes(request, found) if found else None
+    return found
 
 
-class NumberedSizes:
-    """The named sizes of a request, each with the input and the axis from which code can read it."""
+def _numbers(request: TranslateRequest, found: FoundSizes) -> Iterator[dict[str, int]]:
+    """Yield two different numbers for each name. No integer of the request is a multiple of such a number."""
+    others = [int(text) for text in re.findall(r"\d{5,}", request.model_dump_json())]
+    odd = count(_FIRST_NUMBER, 2)
+    primes = (number for number in odd if all(number % divisor for divisor in range(3, isqrt(number) + 1, 2)))
+    chosen = [*islice((prime for prime in primes if all(other % prime for other in others)), 2 * len(found))]
+    yield dict(zip(found, chosen, strict=False))
+    yield dict(zip(found, reversed(chosen), strict=False))
 
-    def __init__(self, request: TranslateRequest, found: Mapping[str, tuple[int | None, int]]) -> None:
-        self._request, self._found = request, found
 
-    def translated(self, translate: Callable[[TranslateRequest], TranslateAnswer]) -> TranslateAnswer:
-        """Return the answer of `translate` with names. Raises Problem if no steps exist for every size."""
-        answers = [self._named(numbers, translate) for numbers in self._numbers()]
-        if answers[0] != answers[1]:
-            raise Problem("untranslatable", "the steps depend on the sizes: translate with integers", pointer="/to")
-        try:
-            return TranslateAnswer.model_validate(answers[0])
-        except ValidationError:
-            detail = f"{self._request.to} takes only integers instead of {', '.join(self._found)}"
-            raise Problem("untranslatable", detail, pointer="/to") from None
+def _named(
+    request: TranslateRequest, found: FoundSizes, numbers: Mapping[str, int], translate: Translate
+) -> dict[str, Any]:
+    """Return the translation with these numbers as plain values, in which names replace the numbers."""
+    names = {number: name for name, number in numbers.items()}
+    try:
+        answer = translate(_numbered(request, numbers))
+    except Problem as problem:
+        raise _in_names(problem, names) from None
+    plain: dict[str, Any] = answer.model_dump(exclude_none=True)
+    named: dict[str, Any] = _replaced(plain, names)
+    named["code"]["text"] = _code(request, found, plain["code"]["text"], numbers)
+    return named
 
-    def _numbers(self) -> Iterator[dict[str, int]]:
-        """Yield two different numbers for each name. No integer of the request is a multiple of such a number."""
-        others = [int(text) for text in re.findall(r"\d{5,}", self._request.model_dump_json())]
-        primes: list[int] = []
-        for number in count(_FIRST_NUMBER, 2):
-            if len(primes) == 2 * len(self._found):
-                break
-            if all(number % divisor for divisor in range(3, isqrt(number) + 1, 2)):
-                primes += [number] if all(other % number for other in others) else []
-        yield dict(zip(self._found, primes, strict=False))
-        yield dict(zip(self._found, reversed(primes), strict=False))
 
-    def _named(
-        self, numbers: Mapping[str, int], translate: Callable[[TranslateRequest], TranslateAnswer]
-    ) -> dict[str, Any]:
-        """Return the translation with these numbers as plain values, in which names replace the numbers."""
-        names = {number: name for name, number in numbers.items()}
-        try:
-            answer = translate(self._numbered(numbers))
-        except Problem as problem:
-            raise _in_names(problem, names) from None
-        plain: dict[str, Any] = answer.model_dump(exclude_none=True)
-        code = plain["code"]["text"]
-        named: dict[str, Any] = _replaced(plain, names)
-        named["code"]["text"] = self._code(code, numbers)
-        return named
+def _numbered(request: TranslateRequest, numbers: Mapping[str, int]) -> TranslateRequest:
+    def numbered(shape: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(numbers[size.name or ""] if isinstance(size, Symbol) else size for size in shape)
 
-    def _numbered(self, numbers: Mapping[str, int]) -> TranslateRequest:
-        def numbered(shape: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(numbers[size.name or ""] if isinstance(size, Symbol) else size for size in shape)
+    changed = {attribute: numbered(getattr(request.op, attribute)) for attribute, _, _ in request.op.symbols()}
+    op = type(request.op).model_validate(request.op.__dict__ | changed)
+    return request.model_copy(update={"op": op, "inputs": [*map(numbered, request.inputs)]})
 
-        op = self._request.op
-        changed = {name: numbered(getattr(op, name)) for name in {attribute for attribute, _, _ in op.symbols()}}
-        op = type(op).model_validate(op.__dict__ | changed)
-        return self._request.model_copy(update={"op": op, "inputs": [*map(numbered, self._request.inputs)]})
 
-    def _code(self, text: str, numbers: Mapping[str, int]) -> str:
-        """Return the code with an expression for each size. Its first line shows the names of the sizes."""
-        head, body = text.split("\n", 1)
-        names = {number: name for name, number in numbers.items()}
-        words = FRAMEWORKS[self._request.to.partition(".")[0]]
-        several = len(self._request.inputs) > 1
-        sizes = [
-            NamedSize(name, numbers[name], None if number is None else f"x{number}" if several else "x", axis)
-            for name, (number, axis) in self._found.items()
-        ]
-        if callable(words.size):
-            body = words.size(body, sizes)
-        elif words.size is not None:
-            expressions = {
-                size.number: size.name
-                if size.tensor is None
-                else words.size.format(x=size.tensor, axis=size.axis, axis1=size.axis + 1)
-                for size in sizes
-            }
-            body = _with_names(body, expressions)
-        if _with_names(body, names) != body:
-            sized = ", ".join(numbers)
-            detail = f"code for {self._request.to} needs integers instead of {sized}"
-            raise Problem("untranslatable", detail, pointer="/to")
-        chosen = [size.name for size in sizes if size.tensor is None]
-        note = f", and you choose {', '.join(chosen)}" if chosen else ""
-        return f"{_with_names(head, names)}{note}\n{body}"
+def _code(request: TranslateRequest, found: FoundSizes, text: str, numbers: Mapping[str, int]) -> str:
+    """Return the code with an expression for each size. Its first line shows the names of the sizes."""
+    head, body = text.split("\n", 1)
+    names = {number: name for name, number in numbers.items()}
+    template = FRAMEWORKS[request.to.partition(".")[0]].size
+    inputs = ["x"] if len(request.inputs) == 1 else [f"x{number}" for number in range(len(request.inputs))]
+    sizes = [
+        NamedSize(name, numbers[name], None if number is None else inputs[number], axis)
+        for name, (number, axis) in found.items()
+    ]
+    if callable(template):
+        body = template(body, sizes)
+    elif template is not None:
+        body = _with_names(body, {size.number: _expression(template, size) for size in sizes})
+    if _with_names(body, names) != body:
+        detail = f"code for {request.to} needs integers instead of {', '.join(numbers)}"
+        raise Problem("untranslatable", detail, pointer="/to")
+    chosen = [size.name for size in sizes if size.tensor is None]
+    note = f", and you choose {', '.join(chosen)}" if chosen else ""
+    return f"{_with_names(head, names)}{note}\n{body}"
+
+
+def _expression(template: str, size: NamedSize) -> str:
+    return size.name if size.tensor is None else template.format(x=size.tensor, axis=size.axis, axis1=size.axis + 1)
 
 
 def _with_names(text: str, names: Mapping[int, str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
 from string import Formatter
+from typing import NamedTuple
 
 from ..messages import Code, Reshape, Step, Transpose
 from ..ops import FRAMEWORKS, Framework, Op, lower
@@ -52,44 +53,52 @@ def _is_empty(shape: Shape) -> bool:
     return not shape or 0 in shape
 
 
-def _lines(words: Framework, plan: Plan, steps: Sequence[Step], outputs: dict[int, str]) -> Iterator[str]:
-    """Yield the code of each step. Intermediate tensors are named t1, t2 and so on."""
-    names, shapes = _numbered("x", len(plan.input_shapes)), list(plan.input_shapes)
-    last = {tensor: number for number, step in enumerate(steps) for tensor in _taken(step, len(shapes))}
-    temporaries = count(1)
-    for number, step in enumerate(steps):
-        taken = _taken(step, len(shapes))
+class _Move(NamedTuple):
+    """A step of a translation, with the tensors that it reads and their shapes, and the shapes of its results."""
+
+    step: Step
+    taken: Sequence[int]
+    before: list[Shape]
+    after: list[Shape]
+
+
+def _performed(plan: Plan, steps: Sequence[Step]) -> Iterator[_Move]:
+    shapes = list(plan.input_shapes)
+    for step in steps:
+        taken = range(len(shapes)) if step.input is None else [step.input]
         before = [shapes[tensor] for tensor in taken]
         after = _shapes_after(step.op, before)
+        yield _Move(step, taken, before, after)
+        if step.input is None:
+            shapes = after
+        else:
+            shapes[step.input] = after[0]
+
+
+def _lines(words: Framework, plan: Plan, steps: Sequence[Step], outputs: dict[int, str]) -> Iterator[str]:
+    """Yield the code of each step. Intermediate tensors are named t1, t2 and so on."""
+    names, moves = _numbered("x", len(plan.input_shapes)), [*_performed(plan, steps)]
+    last = {tensor: number for number, move in enumerate(moves) for tensor in move.taken}
+    temporaries = count(1)
+    for number, (step, taken, before, after) in enumerate(moves):
         results = [
             outputs[tensor] if last[tensor] == number and tensor in outputs else f"t{next(temporaries)}"
             for tensor in taken[: len(after)]
         ]
         yield _filled_in(words, step.op, [names[tensor] for tensor in taken], before, results, after)
         if step.input is None:
-            names, shapes = results, after
+            names = results
         else:
-            names[taken[0]], shapes[taken[0]] = results[0], after[0]
+            names[step.input] = results[0]
 
 
 def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
     """Return a sentence for each known deviation of a framework's release that affects these steps."""
-    shapes, found = list(plan.input_shapes), {}
-    for step in steps:
-        taken = _taken(step, len(shapes))
-        before = [shapes[tensor] for tensor in taken]
-        if isinstance(step.op, Op) and (differs := step.op.known_deviation(tuple(before), None)):
+    found = {}
+    for step, _, before, _ in _performed(plan, steps):
+        if isinstance(step.op, Op) and (differs := step.op.accepted_deviation(tuple(before))):
             found[differs] = True
-        after = _shapes_after(step.op, before)
-        if step.input is None:
-            shapes = after
-        else:
-            shapes[taken[0]] = after[0]
     return [*found]
-
-
-def _taken(step: Step, tensors: int) -> Sequence[int]:
-    return range(tensors) if step.input is None else [step.input]
 
 
 def _shapes_after(op: Op | Transpose | Reshape, shapes: Sequence[Shape]) -> list[Shape]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from ..checks.check import plan_or_problem
 from ..checks.limits import MAX_TRANSLATED_INPUTS, validate_request
@@ -16,10 +15,10 @@ from ..ops import OPS, Op, op_class
 from ..plan.plan import Plan
 from ..wire.cancellation import checkpoint
 from ..wire.problems import Problem
-from ..wire.shapes import MAX_SIZE, format_shape
+from ..wire.shapes import format_shape
 from .arrangements import nonunit_axes
 from .functions import call_template, same_function, same_functions, steps_with_function
-from .named_sizes import named_sizes
+from .named_sizes import translate_by_name
 from .snippets import release_differences, write_code
 from .translation_steps import steps_with_one_op, with_fewest_axes
 
@@ -35,9 +34,7 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
     """
     kinds = target_ops(request.to, notation)
     MAX_TRANSLATED_INPUTS.check(len(request.inputs))
-    if (named := named_sizes(request)) is not None:
-        return named.translated(lambda numbered: _answer(numbered, kinds))
-    return _answer(request, kinds)
+    return translate_by_name(request, lambda numbered: _answer(numbered, kinds))
 
 
 def _answer(request: TranslateRequest, kinds: Sequence[type[Op]]) -> TranslateAnswer:
@@ -151,9 +148,6 @@ def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
         others = [name for name, op in OPS.items() if op.snippets and name.startswith(f"{framework}.")]
         advice = f"translate to {' or '.join(others)}" if others else f"no other op of {framework} returns them either"
         return f"{to} does not return its broadcast inputs: {advice}"
-    longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
-    if longest > MAX_SIZE:
-        return f"an output has a merged axis of size {longest}, but the size of a tensor's axis is at most 2^63-1"
     for output in plan.outputs:
         rank = len(nonunit_axes(output))
         if kind.max_rank is not None and rank > kind.max_rank:
