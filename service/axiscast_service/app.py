@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
@@ -15,7 +15,6 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from axiscast import __version__
-from axiscast.messages.catalogue import Catalogue
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
@@ -27,7 +26,6 @@ from .endpoints.api_route import ApiRoute
 from .middleware.caching import StaticContent
 from .middleware.problems import response_of
 from .middleware.telemetry import MONITORING_PATHS
-from .openapi import DESCRIPTION, describe
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -58,7 +56,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="axiscast",
         version=__version__,
         summary="Tensor broadcasting as a service, with the exact rules of all frameworks.",
-        description=DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -77,10 +74,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state = State({**vars(components), **own, "document": document})
     for resource in (*_API_RESOURCES, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
+    app.openapi = cache(partial(_openapi, app, components))  # type: ignore[method-assign]
+    for route in _API_ROUTES:
+        if route.model is not None:
+            route.model.model_rebuild()  # otherwise the first request would be slow
+    return app
+
+
+def _openapi(app: FastAPI, components: Components) -> dict[str, Any]:
+    """Return the OpenAPI document. The first call loads all ops and takes 0.5 s."""
+    from .openapi import openapi_document
+
     described = [route for route in _API_ROUTES if route.include_in_schema]
     models = [model for route in described for model in (route.model, route.response_model) if model is not None]
-    describe(app, [*models, Catalogue], components.keys is not None, bool(components.host_names))
-    return app
+    return openapi_document(app, models, components.keys is not None, bool(components.host_names))
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -7,26 +7,33 @@ import re
 import warnings
 from collections.abc import Iterable
 from copy import deepcopy
-from functools import cache
 from importlib.resources import files
 from itertools import chain
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from fastapi import FastAPI
-from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from axiscast.catalogue import example_request
-from axiscast.messages import ProblemDetails
+from axiscast.messages import CheckRequest, ProblemDetails
+from axiscast.messages.catalogue import Catalogue
 from axiscast.messages.check_request import WarningKind
 from axiscast.ops import OPS
 from axiscast.wire.codec import Encoding
 from axiscast.wire.problems import PROBLEM_KINDS
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 _REF = "#/components/schemas/{model}"
 _ANY_OP = _REF.format(model="Op")
-PARSED = (
+_PROBLEMS = {
+    "/v1/ops": ("invalid-request", "not-acceptable", "overloaded"),
+    "/v1/ops/{name}": ("not-found", "not-acceptable", "overloaded"),
+}
+"""The problems of each resource that reads no message."""
+_PROBLEMS_OF_MESSAGES = (
     "malformed-body",
     "not-acceptable",
     "request-timeout",
@@ -38,70 +45,70 @@ PARSED = (
 """The problems of every resource that reads a message."""
 
 _PACKAGE = files(__package__)
-DESCRIPTION = _PACKAGE.joinpath("openapi.md").read_text("utf-8")
 EXAMPLES: dict[str, dict[str, Any]] = json.loads(_PACKAGE.joinpath("example_requests.json").read_bytes())
 EXAMPLES["CheckRequest"] |= {name: example_request(name) for name in OPS}
 """The examples in /docs, keyed by the name of the request model and a name. The examples of checks include every op."""
 
 
-def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of the responses for these problem codes."""
+def _refusals(codes: Iterable[str]) -> dict[str, Any]:
+    """Return the description of the responses for these problem codes."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
     content = {"application/problem+json": problem, Encoding.MSGPACK.value: problem}
-    return {PROBLEM_KINDS[code][0]: {"description": PROBLEM_KINDS[code][1], "content": content} for code in codes}
+    return {str(PROBLEM_KINDS[code][0]): {"description": PROBLEM_KINDS[code][1], "content": content} for code in codes}
 
 
-def example_queries() -> dict[str, Any]:
-    """Return the OpenAPI description of the query parameters of GET /v1/check, including the attributes of all ops."""
-    text = {"type": "string"}
-    parameters: dict[str, dict[str, Any]] = {
-        "input": {
-            "schema": {"type": "array", "items": text},
-            "required": True,
-            "description": "The shape of an input. Repeat this parameter for each input.",
-            "example": ["8,1,6,1", "7,1,5"],
-        },
-        "op": {
-            "schema": text | {"enum": list(OPS)},
-            "description": "The op, or one of the aliases in GET /v1/ops, such as torch.mul. The default is "
+def _query_parameters() -> dict[str, list[dict[str, Any]]]:
+    """Return the query parameters of each operation. The handlers read the query themselves."""
+    text, fields = {"type": "string"}, CheckRequest.model_fields
+
+    def parameter(name: str, schema: dict[str, Any] = text, **facts: Any) -> dict[str, Any]:
+        described = {"description": fields[name].description} if name in fields else {}
+        return {"name": name, "in": "query", "schema": schema, **described, **facts}
+
+    attributes = {"title": "Attributes", "type": "object", "properties": dict(sorted(_attribute_texts().items()))}
+    check = [
+        parameter(
+            "input",
+            {"type": "array", "items": text},
+            required=True,
+            description="The shape of an input. Repeat this parameter for each input.",
+            example=["8,1,6,1", "7,1,5"],
+        ),
+        parameter(
+            "op",
+            text | {"enum": list(OPS)},
+            description="The op, or one of the aliases in GET /v1/ops, such as torch.mul. The default is "
             "numpy.broadcast_to with a shape, otherwise numpy.broadcast_arrays.",
-        },
-        "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
-        "assume": {"description": "The values or ranges of the named sizes, as JSON.", "example": '{"N":"2.."}'},
-        "warn": {
-            "schema": {"type": "array", "items": text | {"enum": list(get_args(WarningKind))}},
-            "description": "A warning to enable in addition to the default warnings. Repeat this parameter for each "
-            "warning.",
-            "example": ["mutual-stretch"],
-        },
-        "explain": {
-            "schema": {"type": "boolean"},
-            "description": "Whether the response has `diagram`, a drawing of the aligned axes.",
-        },
-        "format": {
-            "schema": text | {"enum": ["json", "text", "svg"]},
-            "description": "The form of the response. text: a drawing as text. svg: a picture. The default is the "
+        ),
+        parameter("dtype", example="float32"),
+        parameter("assume", example='{"N":"2.."}'),
+        parameter(
+            "warn", {"type": "array", "items": text | {"enum": list(get_args(WarningKind))}}, example=["mutual-stretch"]
+        ),
+        parameter("explain", {"type": "boolean"}),
+        parameter(
+            "format",
+            text | {"enum": ["json", "text", "svg"]},
+            description="The form of the response. text: a drawing as text. svg: a picture. The default is the "
             "type in Accept, or json.",
-        },
+        ),
+        parameter(
+            "attributes",
+            attributes | {"additionalProperties": False},
+            style="form",
+            explode=True,
+            description="The attributes of the op. Each attribute is a query parameter of its own, with the "
+            "framework's name: `mode=explicit&target_shape=2,3`. Write a shape as 2,3.",
+        ),
+    ]
+    picture = parameter("format", {"const": "svg"}, description="svg: the response is a picture.")
+    framework = text | {"examples": ["ngraph"]}
+    described = "List only the ops of this framework, such as torch."
+    return {
+        "get /v1/check": check,
+        "post /v1/check": [picture],
+        "get /v1/ops": [parameter("framework", framework, description=described)],
     }
-    parameters["attributes"] = {
-        "schema": {
-            "title": "Attributes",
-            "type": "object",
-            "properties": dict(sorted(_attribute_texts().items())),
-            "additionalProperties": False,
-        },
-        "style": "form",
-        "explode": True,
-        "description": "The attributes of the op. Each attribute is a query parameter of its own, with the framework's "
-        "name: `mode=explicit&target_shape=2,3`. Write a shape as 2,3.",
-    }
-    return {"parameters": [{"name": name, "in": "query", "schema": text} | facts for name, facts in parameters.items()]}
-
-
-def query_parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
-    """Return the OpenAPI description of a query parameter."""
-    return {"name": name, "in": "query", "schema": schema, "description": description}
 
 
 def _attribute_texts() -> dict[str, Any]:
@@ -245,46 +252,43 @@ def _share(schemas: dict[str, Any], parameters: list[dict[str, Any]]) -> None:
                 value["$ref"] = _REF.format(model=title)
 
 
-def describe(app: FastAPI, models: Iterable[type[BaseModel]], asks_for_keys: bool, asks_for_names: bool) -> None:
-    """Extend the OpenAPI document of an application by what FastAPI does not derive from the signatures of handlers.
+def openapi_document(
+    app: FastAPI, models: Iterable[type[BaseModel]], asks_for_keys: bool, asks_for_names: bool
+) -> dict[str, Any]:
+    """Return the OpenAPI document, with what FastAPI does not derive from the signatures of handlers.
 
-    `models` are the models of all requests and responses.
+    `models` are the models of all requests and answers.
     """
-    generate = app.openapi
-    models = (*models, ProblemDetails)
-    for model in (*models, *OPS.values()):
-        model.model_rebuild()  # the models are built now, because otherwise the first request would be slow
-
-    @cache
-    def openapi() -> dict[str, Any]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)  # as FastAPI does for models built early
-            document = deepcopy(generate())  # the routes of other applications share its parts
-        # FastAPI writes the bounds of integers as floats, so the schemas are generated again.
-        _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
-        components = document["components"]
-        schemas = components["schemas"] = _simplified(definitions["$defs"])
-        operations = [operation for path in document["paths"].values() for operation in path.values()]
-        _share(schemas, [parameter for operation in operations for parameter in operation.get("parameters", [])])
-        if asks_for_keys:
-            components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-            document["security"] = [{"key": []}]
-        codes = ["unauthenticated"] * asks_for_keys + ["misdirected-request"] * asks_for_names
-        examples = json.loads(_PACKAGE.joinpath("openapi_examples.json").read_bytes())
-        for path, methods in document["paths"].items():
-            for method, operation in methods.items():
-                _describe_operation(operation, examples.get(f"{method} {path}"))
-                operation["responses"] |= refusals(*codes)
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)  # as FastAPI does for models built early
+        document = deepcopy(FastAPI.openapi(app))  # the routes of other applications share its parts
+    document["info"]["description"] = _PACKAGE.joinpath("openapi.md").read_text("utf-8")
+    # FastAPI writes the bounds of integers as floats, so the schemas are generated again.
+    models = (*models, Catalogue, ProblemDetails)
+    _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
+    schemas = document["components"]["schemas"] = _simplified(definitions["$defs"])
+    parameters = _query_parameters()
+    _share(schemas, [parameter for found in parameters.values() for parameter in found])
+    codes = ["misdirected-request"] if asks_for_names else []
+    if asks_for_keys:
+        codes.append("unauthenticated")
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"key": []}]
+    examples = json.loads(_PACKAGE.joinpath("openapi_examples.json").read_bytes())
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            name = f"{method} {path}"
+            if name in parameters:
+                operation["parameters"] = parameters[name]
+            _describe_operation(operation, examples.get(name))
+            operation["responses"] |= _refusals((*_PROBLEMS.get(path, _PROBLEMS_OF_MESSAGES), *codes))
+    return document
 
 
 def _describe_operation(operation: dict[str, Any], example: Any) -> None:
     """Add MessagePack, the examples and the names that the tests and the clients use."""
     responses = operation["responses"]
-    if "HTTPValidationError" in json.dumps(responses.get("422", "")):
-        del responses["422"]
+    responses.pop("422", None)  # FastAPI describes its own form of an invalid request
     responses["200"]["description"] = "The answer."
     content = responses["200"]["content"]
     content[Encoding.JSON.value].pop("title", None)

@@ -36,7 +36,7 @@ from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import parse_shape
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
-from axiscast_service.endpoints.parameters import check_in_query
+from axiscast_service.endpoints.parameters import QueryNotation, check_fields
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
 
@@ -98,7 +98,8 @@ def _broadcast(message: BroadcastRequest) -> None:
 def query(data: bytes) -> str:
     """Send the query string of a GET."""
     try:
-        answer_check(check_in_query(QueryParams(data.decode("latin-1")).multi_items(), with_drawing=False))
+        fields = check_fields(QueryParams(data.decode("latin-1")).multi_items(), with_drawing=False)
+        answer_check(validate(CheckRequest, fields, QueryNotation()))
     except Problem as problem:
         return _refused(problem)
     return "answered"

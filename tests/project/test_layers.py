@@ -61,6 +61,51 @@ UPWARD = {
     ("axiscast.client.in_process", "axiscast_service.app"),
 }
 """The imports of later layers, each inside the function that needs it."""
+BESIDE = ("comparison", "translation", "explanation", "drawing", "models", "training", "cli")
+"""The packages of the library that the core and the service load only when a request needs them."""
+CORE = ("axiscast.wire", "axiscast.plan", "axiscast.ops", "axiscast.engine", "axiscast.messages", "axiscast.words")
+CORE += ("axiscast.checks", "axiscast.catalogue", "axiscast_service")
+DOORS = {
+    ("axiscast.checks.check", "axiscast.drawing"),
+    ("axiscast_service.endpoints.check", "axiscast.drawing"),
+    ("axiscast_service.endpoints.compare", "axiscast.comparison"),
+    ("axiscast_service.endpoints.pages", "axiscast.drawing"),
+    ("axiscast_service.endpoints.reference", "axiscast.comparison"),
+    ("axiscast_service.endpoints.translate", "axiscast.translation"),
+    ("axiscast_service.endpoints.why", "axiscast.explanation"),
+}
+"""The modules of the core and the service that import one of these packages inside a function."""
+SERVER = """
+import json
+from threading import Thread
+from urllib.request import Request, urlopen
+import uvicorn
+from axiscast_service.app import create_app
+from axiscast_service.http.listener import Loop
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.settings import Settings
+
+config = uvicorn.Config(create_app(Settings()), port=0, http=HTTPProtocol, loop="axiscast_service.http.listener:Loop")
+server = uvicorn.Server(config)
+Thread(target=server.run, daemon=True).start()
+while not server.started:
+    pass
+url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/v1/"
+for path, body in BODIES.items():
+    request = Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    assert urlopen(request).status == 200, path
+server.should_exit = True
+import sys
+print(*[name for name in sys.modules if name.startswith("axiscast")])
+"""
+TENSOR = {"dtype": "int8", "shape": [3], "data": [1, 2, 3]}
+INTO = {"name": "numpy.broadcast_to", "shape": [2, 3]}
+GRADIENT = {"dtype": "float32", "shape": [2, 3], "data": [1, 2, 3, 4, 5, 6]}
+BODIES = {
+    "check": {"inputs": [[3, 1], [1, 4]]},
+    "broadcast": {"op": INTO, "inputs": [TENSOR]},
+    "backprop": {"op": INTO, "inputs": [[3]], "gradients": [GRADIENT]},
+}
 WEB = {"fastapi", "starlette", "uvicorn"}
 CASES = {
     "the package": ("import axiscast", WEB | {"numpy", "httpx", "pydantic", "axiscast_service"}),
@@ -129,10 +174,11 @@ def modules() -> dict[str, Path]:
     return {name: path for name, path in found.items() if name not in ("axiscast", "axiscast.__main__")}
 
 
-def imports(name: str, path: Path, everyone: set[str]) -> Iterator[str]:
-    """Yield the modules of the product that a module imports."""
+def imports(name: str, path: Path, everyone: set[str], *, inside_functions: bool = True) -> Iterator[str]:
+    """Yield the modules of the product that a module imports, for type checkers too."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree) if inside_functions else tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in everyone)
         elif isinstance(node, ast.ImportFrom):
@@ -194,10 +240,38 @@ def test_a_first_check_loads_few_frameworks_and_no_other_part_of_the_library(fra
         *("cli", "comparison", "translation", "explanation", "training", "drawing.pictures", "checks.symbolic"),
     )
     assert not [name for name in loaded if f"{name}.".startswith(tuple(f"axiscast.{other}." for other in others))]
-    paths = modules()
-    sources = [paths[name] for name in loaded if name in paths]
+    assert code_lines(loaded) <= 6_000
+
+
+def code_lines(names: set[str]) -> int:
+    """Return the number of lines of code in modules of the product."""
     lines_of = run_path(str(ROOT / "benchmarks/lines.py"))["lines_of"]
-    assert sum(lines_of(path, path.read_text())["code"] for path in sources) <= 6_000
+    paths = modules()
+    return sum(lines_of(paths[name], paths[name].read_text())["code"] for name in names if name in paths)
+
+
+def test_a_server_loads_only_the_core_for_a_check_a_broadcast_and_a_gradient() -> None:
+    done = run([sys.executable, "-c", f"BODIES = {BODIES}\n{SERVER}"])
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert {"axiscast.engine.sums", "axiscast_service.endpoints.backprop", "axiscast.ops.numpy"} <= loaded
+    assert not [name for name in loaded if f"{name}.".startswith(tuple(f"axiscast.{other}." for other in BESIDE))]
+    assert "axiscast.ops.torch" not in loaded
+    assert code_lines(loaded) <= 11_000
+
+
+def test_the_core_and_the_service_import_the_other_packages_only_inside_functions() -> None:
+    doors = set()
+    everyone = modules()
+    for name, path in everyone.items():
+        if f"{name}.".startswith(tuple(f"{package}." for package in CORE)):
+            for found in imports(name, path, {*everyone}):
+                package = ".".join(found.split(".")[:2])
+                if package in {f"axiscast.{other}" for other in BESIDE}:
+                    doors.add((name, package))
+                    top = {*imports(name, path, {*everyone}, inside_functions=False)}
+                    assert found not in top, f"{name} imports {found} at the top of the file"
+    assert doors == DOORS
 
 
 def test_every_exported_name_is_there_and_documented() -> None:

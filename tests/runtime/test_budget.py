@@ -187,7 +187,7 @@ def test_a_client_that_disconnects_while_it_waits_for_its_turn_holds_nothing(mon
         go_on.wait(PATIENCE)
         raise Problem("invalid-request", "enough")
 
-    monkeypatch.setattr(api_route, "parse_message", parse)
+    monkeypatch.setattr(api_route, "decode", parse)
     with app_served(request_seconds=10 * PATIENCE) as (url, budget):
         callers = [connect(url) for _ in range(2)]
         for number, caller in enumerate(callers):

@@ -9,11 +9,12 @@ tests/runtime/test_memory_estimates.py fails if a request needs more memory than
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from ..ops import OPS
+from ..ops import OPS, are_all_loaded
 from ..plan.plan import Shape
 from ..wire.codec import Encoding
 from ..wire.dimensions import Symbol
@@ -25,6 +26,8 @@ from .limits import MAX_COLUMN_SIZES, MAX_CONDITIONS, MAX_LISTED_AXES, MAX_RANK,
 if TYPE_CHECKING:  # this module imports NumPy
     from ..wire.tensors import Tensor
 
+LOADING_MS = 300.0
+"""The estimated time, in milliseconds, of the first request that needs all ops."""
 REQUEST_MS = 0.05
 """The estimated time, in milliseconds, that every request needs."""
 AXIS_MS = 0.005
@@ -97,6 +100,11 @@ BLOCK_ROWS = 2**14
 
 For a block, the sizes of two axes and the intermediate results fit into the cache of one CPU core.
 """
+
+
+def loading_time_estimate(module: str) -> float:
+    """Return the estimated time, in milliseconds, for loading a module and all ops. It is 0 if they are loaded."""
+    return 0.0 if module in sys.modules and are_all_loaded() else LOADING_MS
 
 
 def count_conditions(shapes: Sequence[Sequence[object]]) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from ..wire.errors import InvalidRequest, InvalidType, UnknownOp
 from ..wire.shapes import StopAtFirstError, in_order
 from ..wire.validation_errors import is_type_error, merge_renamed_fields
-from .validation import problem_from_errors
 
 T = TypeVar("T")
 ListOf = Annotated[list[T], StopAtFirstError(), BeforeValidator(in_order)]
@@ -29,6 +28,8 @@ class RequestModel(BaseModel):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
+                from .validation import problem_from_errors  # few requests are invalid
+
                 problem = problem_from_errors(error, type(self), fields)
                 first = merge_renamed_fields(error.errors(include_url=False))[0]
                 invalid = InvalidType if is_type_error(first) else InvalidRequest

@@ -100,9 +100,9 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
     try:
         return msgpack.unpackb(
             rest,
-            object_pairs_hook=_unique_keys,
+            object_pairs_hook=unique_keys,
             ext_hook=lambda code, data: next(next_view),
-            strict_map_key=False,  # _unique_keys refuses keys that are not strings
+            strict_map_key=False,  # unique_keys refuses keys that are not strings
         )
     except Problem:
         raise
@@ -134,7 +134,7 @@ def _reason(error: Exception) -> str:
     return str(error)[:120] or type(error).__name__
 
 
-def _unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
+def unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
     """Return a dict of the key-value pairs. Raises Problem if a key is not a string or occurs twice."""
     if len(items) > MAX_FIELDS:
         raise malformed_body(f"a map has {len(items)} keys, but the limit is {MAX_FIELDS}")
@@ -222,7 +222,7 @@ def _real(text: str) -> float:
     return float(text)
 
 
-_HOOKS: dict[str, Any] = {"object_pairs_hook": _unique_keys, "parse_constant": _refuse_constant}
+_HOOKS: dict[str, Any] = {"object_pairs_hook": unique_keys, "parse_constant": _refuse_constant}
 _FROM_JSON = json.JSONDecoder(**_HOOKS)
 _FROM_LONG_JSON = json.JSONDecoder(**_HOOKS, parse_int=_integer, parse_float=_real)
 """The decoder for long JSON strings, which calls a Python function for each number.

@@ -2,80 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from axiscast.checks.estimates import body_time_estimate
-from axiscast.wire.codec import ENCODINGS, Encoding, map_of_lists
-from axiscast.wire.prescan import Buffer
+from axiscast.messages import CheckRequest
+from axiscast.wire.codec import ENCODINGS, Encoding, decode, map_of_lists
 from axiscast.wire.problems import Problem
 
 from ..middleware.answer import Answer
 from ..middleware.caching import cacheable
-from ..middleware.negotiation import best_offer, encoding_of_type
+from ..middleware.negotiation import SVG, best_offer, encoding_of_type
 from ..middleware.problems import problem_answer
-from ..openapi import PARSED, refusals
-from .parameters import read_parameters
-from .plain_checks import encode_check
-from .request_context import RequestContext, parse_message
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Form(NamedTuple):
-    """A further form of an answer, such as a picture."""
-
-    media_type: str
-    write: Callable[[Any, Any], Answer]
-    """A function that returns the response to a message with this answer."""
-    milliseconds: float = 0.0
-    """The estimated time for writing, in addition to the time that the answer itself takes."""
-
-
-Quick = Callable[[Buffer, Encoding, str], bytes | None]
-"""A function that returns the response to a frequent body, or None. The arguments are the body, its encoding and the
-media type of the response."""
-
-
-@dataclass(frozen=True)
-class OneStep:
-    """A decorator for a handler that computes its answer in one step. It tells the route what this step takes."""
-
-    milliseconds: Callable[[Any], float]
-    """A function that returns the estimated time for a message."""
-    nbytes: Callable[[Any], int]
-    """A function that returns the estimated memory for a message."""
-    forms: Mapping[str, Form] = field(default_factory=dict)
-    """Further forms of the answer, by the value of the query parameter `format`."""
-    quick: Quick = lambda body, media, media_type: None
-
-    def __call__(self, handler: F) -> F:
-        handler.__dict__["step"] = self
-        return handler
+from .plain_checks import answer_fields, encode_check, short_fields
+from .request_context import RequestContext, read_parameters
 
 
 class ApiRoute(APIRoute):
-    """A route whose handler takes a message and returns an answer.
+    """A route whose handler takes a message and the context of the request, or only the context.
 
-    The message is the body, or it comes from a dependency that reads the query. A handler `def` computes the answer in
-    one step (see OneStep), on the event loop or on a thread, depending on the estimated time. A handler `async def`
-    also takes the context, runs its steps itself, and returns an Answer or a response that streams.
+    The message is the body. The handler reads a query itself, runs its steps with the context, and returns an Answer or
+    a response that streams. The estimated time of a step decides whether it runs on the event loop or on a thread.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        options["responses"] = {**refusals(*PARSED), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **options)
-        bodies, queries = self.dependant.body_params, self.dependant.dependencies
+        bodies = self.dependant.body_params
         self.model: Any = bodies[0].field_info.annotation if bodies else None
-        self._read_query: Any = None if bodies else queries[0].call
-        self._offers = tuple(options["responses"].get(200, {}).get("content", ()))
-        self._step: OneStep | None = getattr(endpoint, "step", None)
-        self._forms: Mapping[str, Form] = {} if self._step is None else self._step.forms
+        self._offers = tuple(self.responses.get(200, {}).get("content", ()))
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def handle(request: Request) -> Response:
@@ -88,56 +46,46 @@ class ApiRoute(APIRoute):
         """Return the response to a request on the fast path or on the normal path."""
         is_query = self.model is None
         try:
-            found = await (self._read_query(context) if is_query else self._read_body(context))
-            answer: Answer = found if isinstance(found, Answer) else await self._answer(found, context)
-            return cacheable(answer, context.fields, "key_name" in context.state) if is_query else answer
+            if is_query:
+                return cacheable(await self.endpoint(context), context.fields, "key_name" in context.state)
+            message = await self._read_body(context)
+            answer: Answer = message if isinstance(message, Answer) else await self.endpoint(message, context)
+            return answer
         except Problem as problem:
             context.state["problem"] = problem.code
             return problem_answer(problem, context.fields, is_query)
-
-    async def _answer(self, message: Any, context: RequestContext) -> Any:
-        if self._step is None:
-            return await self.endpoint(message, context)
-        milliseconds = self._step.milliseconds(message)
-        form = next((form for form in self._forms.values() if form.media_type == context.media_type), None)
-        if form is not None:
-            milliseconds = 2 * milliseconds + form.milliseconds
-        return await context.run(milliseconds, self._written, context, message, self._step, form)
 
     async def _read_body(self, context: RequestContext) -> Any:
         """Return the message in the body, or already the answer to it."""
         fields = context.fields
         coding, accept = fields.get(b"content-encoding", b""), fields.get(b"accept", b"")
         media = encoding_of_type(fields.get(b"content-type", b"").decode("latin-1"), coding.decode("latin-1"))
-        context.media_type = self._form(context) or best_offer(accept.decode("latin-1"), media, self._offers)
+        context.media_type = self._format(context) or best_offer(accept.decode("latin-1"), media, self._offers)
         body = await context.body(media)
-        if self._step is not None and (content := self._step.quick(body, media, context.media_type)) is not None:
+        value: Any = short_fields(body, media)
+        if value is None:
+            context.milliseconds = body_time_estimate(body, media)
+            value = await context.respond(context.milliseconds, decode, body, media, context.reserve_values)
+        elif (
+            self.model is CheckRequest
+            and (content := answer_fields(value, ENCODINGS.get(context.media_type))) is not None
+        ):
             return Answer(content, context.media_type)
-        context.milliseconds = body_time_estimate(body, media)
-        message = await context.respond(
-            context.milliseconds, parse_message, body, media, self.model, context.reserve_values
-        )
         if media is Encoding.JSON:  # values decoded from MessagePack may refer to the body's memory
             nbytes = len(body)
             del body
             context.release(nbytes)
-        return message
+        return await context.validated(self.model, value)
 
-    def _form(self, context: RequestContext) -> str | None:
+    def _format(self, context: RequestContext) -> str | None:
         """Return the media type that the query parameter `format` requests, or None if Accept decides."""
         if not context.query:
             return None
-        allowed = ("format",) if self._forms else ()
-        wanted = read_parameters(context.query, allowed, self.path).get("format", "json")
-        if wanted != "json" and wanted not in self._forms:
-            names = " or ".join(("json", *self._forms))
-            raise Problem("invalid-request", f"format: must be {names}, not {wanted[:60]!r}", parameter="format")
-        return None if wanted == "json" else self._forms[wanted].media_type
-
-    def _written(self, context: RequestContext, message: Any, step: OneStep, form: Form | None) -> Answer:
-        context.reserve(step.nbytes(message))
-        answer = self.endpoint(message)
-        return encoded(answer, context.media_type) if form is None else form.write(message, answer)
+        formats = ("json", "svg") if SVG in self._offers else ()
+        wanted = read_parameters(context.query, ("format",) if formats else (), self.path).get("format", "json")
+        if formats and wanted not in formats:
+            raise Problem("invalid-request", f"format: must be json or svg, not {wanted[:60]!r}", parameter="format")
+        return SVG if wanted == "svg" else None
 
 
 def encoded(answer: Any, media_type: str) -> Answer:

@@ -8,7 +8,6 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from axiscast.checks.batch_rows import check_rows
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from axiscast.wire.codec import map_of_lists
 
@@ -40,6 +39,8 @@ async def post_check_batch(message: CheckBatchRequest, context: Context) -> Answ
 
     if context.milliseconds <= LOOP_MILLISECONDS:
         answers += takewhile(bool, map(plain, requests))  # type: ignore[arg-type]  # no content is empty
+    from axiscast.checks.batch_rows import check_rows
+
     rows = check_rows(requests, context.reserve, lambda: spent, plain, len(answers))
 
     def turn() -> None:

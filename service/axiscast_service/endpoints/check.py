@@ -4,51 +4,71 @@ from __future__ import annotations
 
 from functools import partial
 from gzip import compress
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from axiscast.checks.check import check_to_dict
 from axiscast.checks.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.checks.limits import validate_request
-from axiscast.drawing.answer_picture import Picture
-from axiscast.drawing.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.wire.codec import ENCODINGS, Encoding
 
 from ..middleware.answer import Answer
 from ..middleware.negotiation import SVG, TEXT, best_offer
-from ..openapi import example_queries, query_parameter
-from .api_route import ApiRoute, Form, OneStep
-from .parameters import check_in_query
-from .plain_checks import answer_body, answer_fields, encode_check, fields_in_query
+from .api_route import ApiRoute
+from .plain_checks import answer_fields, encode_check, fields_in_query
 from .request_context import Context
 
 router = APIRouter(route_class=ApiRoute)
 
-
-def _milliseconds(message: CheckRequest) -> float:
-    return time_estimate(validate_request(message.op, tuple(message.inputs)))
-
-
-def _nbytes(message: CheckRequest) -> int:
-    return memory_estimate(validate_request(message.op, tuple(message.inputs)))
-
-
-def _as_text(message: CheckRequest, answer: dict[str, Any]) -> Answer:
-    return Answer(check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n", TEXT)
+PICTURE_MS = 10.0
+"""The estimated time, in milliseconds, for drawing a picture, whose number of inputs and cells is limited."""
+DRAWING = "application/vnd.axiscast.drawing+json"
+"""The media type of a check response with its drawing, for the web page. Its fields may change at any time."""
+_FORMATS = {"text": TEXT, "svg": SVG, "drawing": DRAWING}
+"""The media type for each value of the query parameter `format`, except json."""
 
 
-def _as_picture(message: CheckRequest, answer: dict[str, Any]) -> Answer:
-    from axiscast.drawing.svg_document import CONTENT_SECURITY_POLICY
+@router.post(
+    "/v1/check",
+    summary="Check shapes",
+    response_model=CheckAnswer,
+    responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
+)
+async def post_check(message: CheckRequest, context: Context) -> Answer:
+    """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent.
 
-    picture = Picture(message).svg(CheckAnswer.model_validate(answer)).encode()
-    # The header prevents a picture from loading or executing anything.
-    return Answer(picture, SVG, {"Vary": "Accept", "Content-Security-Policy": CONTENT_SECURITY_POLICY})
+    With `Accept: image/svg+xml` or the query `format=svg`, the response is a picture.
+    """
+    size = validate_request(message.op, tuple(message.inputs))
+    milliseconds = time_estimate(size)
+    if context.media_type not in ENCODINGS:
+        milliseconds = 2 * milliseconds + (0 if context.media_type == TEXT else PICTURE_MS)
+
+    def work() -> Answer:
+        context.reserve(memory_estimate(size))
+        return _written(message, check_to_dict(message, size), context.media_type)
+
+    return await context.run(milliseconds, work)
 
 
-def _with_drawing(message: CheckRequest, answer: dict[str, Any]) -> Answer:
+def _written(message: CheckRequest, answer: dict[str, Any], media_type: str) -> Answer:
+    """Return the response with an answer, which is plain values, text, a picture or the description of a drawing."""
+    if (encoding := ENCODINGS.get(media_type)) is not None:
+        return Answer(encode_check(answer, encoding), media_type)
+    if media_type == TEXT:
+        from axiscast.drawing.terminal_text import check_as_text
+
+        return Answer(check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n", TEXT)
+    if media_type == SVG:
+        from axiscast.drawing.pictures import answer_as_svg
+        from axiscast.drawing.svg_document import CONTENT_SECURITY_POLICY
+
+        picture = answer_as_svg(message, CheckAnswer.model_validate(answer)).encode()
+        # The header prevents a picture from loading or executing anything.
+        return Answer(picture, SVG, {"Vary": "Accept", "Content-Security-Policy": CONTENT_SECURITY_POLICY})
     from axiscast.drawing.pictures import drawing_for_page
 
     drawing = drawing_for_page(message, CheckAnswer.model_validate(answer))
@@ -56,53 +76,14 @@ def _with_drawing(message: CheckRequest, answer: dict[str, Any]) -> Answer:
     return Answer(compress(content, 6, mtime=0), DRAWING, {"Content-Encoding": "gzip"})  # every browser accepts gzip
 
 
-DRAWING = "application/vnd.axiscast.drawing+json"
-"""The media type of a check response with its drawing, for the web page. Its fields may change at any time."""
-_PICTURE = Form(SVG, _as_picture, milliseconds=10.0)  # pictures have a limited number of inputs and cells
-_FORMS = {"text": Form(TEXT, _as_text), "svg": _PICTURE, "drawing": Form(DRAWING, _with_drawing, milliseconds=10.0)}
-
-
-@router.post(
-    "/v1/check",
-    summary="Check shapes",
-    response_model=CheckAnswer,
-    openapi_extra={"parameters": [query_parameter("format", {"const": "svg"}, "svg: the response is a picture.")]},
-    responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
-)
-@OneStep(_milliseconds, _nbytes, {"svg": _PICTURE}, answer_body)
-def post_check(message: CheckRequest) -> dict[str, Any]:
-    """Return the shapes of the outputs, or the reason why the inputs do not broadcast. No tensor data is sent.
-
-    With `Accept: image/svg+xml` or the query `format=svg`, the response is a picture.
-    """
-    return check_to_dict(message)
-
-
-async def _check_in_query(context: Context) -> CheckRequest | Answer:
-    """Return the check that the query describes, or already the response to a plain check."""
-    negotiated = partial(best_offer, context.fields.get(b"accept", b"").decode("latin-1"), Encoding.JSON, (TEXT, SVG))
-    if (fields := fields_in_query(context.query)) is not None:
-        context.media_type = negotiated()
-        if (content := answer_fields(fields, ENCODINGS.get(context.media_type))) is not None:
-            return Answer(content, context.media_type)
-    text = context.query.decode("latin-1")
-    context.milliseconds = parse_time_estimate(len(text), Encoding.JSON)
-    query = await context.respond(context.milliseconds, partial(parse_qsl, text, keep_blank_values=True))
-    wanted = next((form.media_type for name, form in _FORMS.items() if ("format", name) in query), None)
-    context.media_type = wanted or negotiated()
-    return await context.run(0, check_in_query, query, context.media_type in (TEXT, DRAWING))
-
-
 @router.get(
     "/v1/check",
     summary="Check shapes, in a URL",
     response_model=CheckAnswer,
-    openapi_extra=example_queries(),
     responses={200: {"content": {TEXT: {"schema": {"type": "string"}}, SVG: {"schema": {"type": "string"}}}}},
 )
-@router.head("/v1/check", include_in_schema=False)
-@OneStep(_milliseconds, _nbytes, _FORMS)
-def check_in_url(message: Annotated[CheckRequest, Depends(_check_in_query)]) -> dict[str, Any]:
+@router.head("/v1/check", include_in_schema=False, response_model=None)
+async def check_in_url(context: Context) -> Answer:
     """Check shapes that are written in a URL. Repeat `input` for each shape, and write each attribute as a parameter.
 
     Write a shape as `8,1,6,1`, as `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`. Write a scalar as an
@@ -111,4 +92,17 @@ def check_in_url(message: Annotated[CheckRequest, Depends(_check_in_query)]) -> 
     With `Accept: text/plain` or `format=text`, the response is a drawing and a sentence. With `Accept: image/svg+xml`
     or `format=svg`, it is a picture.
     """
-    return check_to_dict(message)
+    offer = partial(best_offer, context.fields.get(b"accept", b"").decode("latin-1"), Encoding.JSON, (TEXT, SVG))
+    if (fields := fields_in_query(context.query)) is not None:
+        context.media_type = offer()
+        if (content := answer_fields(fields, ENCODINGS.get(context.media_type))) is not None:
+            return Answer(content, context.media_type)
+    from .parameters import QueryNotation, check_fields
+
+    text = context.query.decode("latin-1")
+    context.milliseconds = parse_time_estimate(len(text), Encoding.JSON)
+    query = await context.respond(context.milliseconds, partial(parse_qsl, text, keep_blank_values=True))
+    wanted = next((media_type for name, media_type in _FORMATS.items() if ("format", name) in query), None)
+    context.media_type = wanted or offer()
+    fields = await context.run(0, check_fields, query, context.media_type in (TEXT, DRAWING))
+    return await post_check(await context.validated(CheckRequest, fields, QueryNotation()), context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from axiscast.checks.batch_columns import answer_columns
 from axiscast.checks.estimates import columns_time_estimate
 from axiscast.messages.tensors import CheckColumnsAnswer, CheckColumnsRequest
 
@@ -22,6 +21,8 @@ async def post_check_columns(message: CheckColumnsRequest, context: Context) -> 
 
     A million checks take a few hundredths of a second.
     """
+    from axiscast.checks.batch_columns import answer_columns
+
     checked = await context.run(columns_time_estimate(message.inputs), answer_columns, message, context.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {}
     for name, arrays in zip(CheckColumnsAnswer.model_fields, checked, strict=True):  # `shape` is None without an output

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
-from axiscast.checks.estimates import compare_memory_estimate, compare_time_estimate
-from axiscast.comparison.compare import compare_to_dict
+from axiscast.checks.estimates import compare_memory_estimate, compare_time_estimate, loading_time_estimate
 from axiscast.messages import CompareAnswer, CompareRequest
 
-from .api_route import ApiRoute, OneStep
+from ..middleware.answer import Answer
+from .api_route import ApiRoute, encoded
+from .request_context import Context
 
 router = APIRouter(route_class=ApiRoute)
 
 
 @router.post("/v1/compare", summary="Compare frameworks", response_model=CompareAnswer)
-@OneStep(lambda message: compare_time_estimate(message.shapes), lambda message: compare_memory_estimate(message.shapes))
-def post_compare(message: CompareRequest) -> dict[str, Any]:
+async def post_compare(message: CompareRequest, context: Context) -> Answer:
     """Return the result of every framework for these shapes, to show whether code can be ported between frameworks."""
-    return compare_to_dict(message)
+
+    def work() -> Answer:
+        from axiscast.comparison.compare import compare_to_dict
+
+        context.reserve(compare_memory_estimate(message.shapes))
+        return encoded(compare_to_dict(message), context.media_type)
+
+    loading = loading_time_estimate("axiscast.comparison.compare")
+    return await context.run(loading or compare_time_estimate(message.shapes), work)

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
-from axiscast.drawing.svg_document import STYLE
 from axiscast.ops import op_class
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import format_shape, parse_shape
@@ -22,8 +21,6 @@ from ..runtime.threads import threads_of
 from ..settings import NO_PROMETHEUS
 from ..static_files import PARTS, POLICY
 from .html_page import html_page
-from .problem_page import problem_page
-from .reference import reference
 
 router = APIRouter(include_in_schema=False)
 
@@ -96,6 +93,8 @@ def _check_docs_enabled(request: Request) -> None:
 
 @cache
 def _reference() -> StaticContent:
+    from .reference import reference
+
     return StaticContent(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
 
 
@@ -137,6 +136,8 @@ def _part(path: str, docs: bool) -> StaticContent:
     """Return a page or file. If `docs` is true, the web page links to the documentation."""
     package, name, media_type, headers = PARTS[path]
     if name == "picture.css":  # the style sheet of all pictures is defined where they are drawn
+        from axiscast.drawing.svg_document import STYLE
+
         return StaticContent(STYLE.encode(), media_type, headers)
     content = (files(package) / "static" / name).read_bytes()
     if path in _TITLES:
@@ -170,6 +171,8 @@ async def get_problem(request: Request, code: str) -> Response:
         )
     status, title, remedy = PROBLEM_KINDS[code]
     if "text/html" in request.headers.get("accept", ""):
+        from .problem_page import problem_page
+
         headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY}
         return HTMLResponse(problem_page(code, request.app.state.settings.docs), headers=headers)
     return PlainTextResponse(f"{status} {code}: {title}.\n{remedy}\n", headers={"Cache-Control": "no-cache"})

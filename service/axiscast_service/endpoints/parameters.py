@@ -7,13 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
 
-from axiscast.messages import CheckRequest
 from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
 from axiscast.messages.notation import ArgumentNotation
 from axiscast.messages.repairs import is_short, op_in
-from axiscast.messages.validation import validate
 from axiscast.ops import OPS, Op, op_class
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
@@ -36,16 +33,8 @@ class QueryNotation(ArgumentNotation):
         return f"{steps[-1]}={format_attribute(value)}"
 
 
-def check_in_query(query: Sequence[tuple[str, str]], with_drawing: bool) -> CheckRequest:
-    """Return the check that query parameters describe. Raises Problem if the check is not valid."""
-    request = _plain_check(query)
-    if with_drawing:
-        request["explain"] = True
-    return validate(CheckRequest, request, QueryNotation())
-
-
-def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the check that query parameters describe, as a map with the fields of CheckRequest."""
+def check_fields(query: Sequence[tuple[str, str]], with_drawing: bool) -> dict[str, Any]:
+    """Return the fields of the check that query parameters describe. Raises Problem if a parameter is not valid."""
     validate_names(query)
     given = {name: text for name, text in query if name not in ("input", "warn")}
     texts = [text for name, text in query if name == "input"]
@@ -54,7 +43,7 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
     op = _plain_op(given)
     if given.get("format", "text") not in ("text", "json", "svg", "drawing"):
         raise _problem("format", f": must be text, json or svg, not {given['format'][:_SHOWN]!r}")
-    request: dict[str, Any] = {"inputs": inputs}
+    request: dict[str, Any] = {"inputs": inputs} | ({"explain": True} if with_drawing else {})
     if "op" in given or "shape" in given:
         request["op"] = op
     if warn:
@@ -66,7 +55,7 @@ def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
     if "explain" in given:
         if given["explain"].lower() not in ("", "1", "true", "0", "false"):
             raise _problem("explain", f": must be true or false, not {given['explain'][:_SHOWN]!r}")
-        request["explain"] = given["explain"].lower() in ("", "1", "true")
+        request["explain"] = with_drawing or given["explain"].lower() in ("", "1", "true")
     return request
 
 
@@ -95,25 +84,6 @@ def _from_text(parse: Callable[[str], Any], text: str, name: str, parameter: str
 def _problem(name: str, detail: str, parameter: str | None = None) -> Problem:
     """Return the problem that reports an invalid parameter. `name` is how the message begins."""
     return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", parameter=(parameter or name)[:_SHOWN])
-
-
-def read_parameters(query: bytes, allowed: Sequence[str], path: str) -> dict[str, str]:
-    """Return the query parameters of a request to `path`. Raises Problem if one is not `allowed`, or is repeated."""
-    given: dict[str, str] = {}
-    for name, text in parse_qsl(query[:_MAX_QUERY].decode("latin-1"), keep_blank_values=True):
-        if name not in allowed:
-            known = f"{path} takes {' and '.join(allowed) or 'no parameters'}"
-            raise _problem(
-                name, f": this parameter does not exist{did_you_mean(close_matches(name, allowed))}. {known}"
-            )
-        if name in given:
-            raise _problem(name, " is given twice")
-        given[name] = text
-    return given
-
-
-_MAX_QUERY = 2000
-"""The number of bytes of a query that are searched for an unknown or repeated parameter. Valid queries are shorter."""
 
 
 def validate_names(query: Sequence[tuple[str, str]]) -> None:

@@ -10,48 +10,53 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgpack
+from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from axiscast.checks.check import check_to_dict, input_to_dict
 from axiscast.checks.two_sided import find_outer_product
 from axiscast.messages import CheckRequest
-from axiscast.messages.validation import validate
 from axiscast.ops import op_class
 from axiscast.plan.alignment import RightAlignment, ShapeMismatch
 from axiscast.plan.relations import Relation
-from axiscast.wire.codec import ENCODINGS, Encoding, encode
+from axiscast.wire.codec import MAX_KEY, Encoding, encode, unique_keys
 from axiscast.wire.prescan import Buffer
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SIZE
 
-_MAX_BYTES = 2000
-"""The maximum length, in bytes, of a body or a query that is read as a plain check."""
+_MAX_BYTES = MAX_KEY
+"""The maximum length, in bytes, of a short body or query. No key of a map in it exceeds the limit of `decode`."""
 _MAX_INPUTS, _MAX_RANK = 8, 16
 """The maximum number of inputs and axes in a plain check, which limits the size of the caches."""
 _DEFAULT_OP: str = CheckRequest.model_fields["op"].default.name
 _ERRORS = (TypeError, ValueError, OverflowError, RecursionError, msgpack.UnpackException)
 
 
-def answer_body(body: Buffer, media: Encoding, media_type: str) -> bytes | None:
-    """Return the response to the check in a body, or None if the check is not plain or a field may be repeated."""
+def short_fields(body: Buffer, media: Encoding) -> dict[str, Any] | None:
+    """Return the fields of a short body, or None if `decode` must read it, for example to explain an error."""
     if len(body) > _MAX_BYTES:
         return None
     whole = bytes(body)
     try:
-        fields = from_json(whole) if media is Encoding.JSON else msgpack.unpackb(whole)
+        if media is not Encoding.JSON:
+            fields = msgpack.unpackb(
+                whole, object_pairs_hook=unique_keys, ext_hook=_refuse_extension, strict_map_key=False
+            )
+            return fields if type(fields) is dict else None
+        fields = from_json(whole, allow_inf_nan=False)
         op = fields.get("op")
-        # If a field is repeated, these decoders keep only the last value. In JSON, each field has one colon. A map in
-        # MessagePack begins with the number of its fields, and the encoder also writes the shortest form.
-        if media is Encoding.JSON:
-            is_whole = whole.count(b":") == len(fields) + (len(op) if type(op) is dict else 0)
-        else:
-            is_whole = len(encode(fields, media)) == len(whole) if type(op) is dict else whole[0] == 0x80 + len(fields)
-    except (AttributeError, *_ERRORS):
+        # If a field is repeated, this decoder keeps only the last value. Each field has one colon.
+        is_whole = whole.count(b":") == len(fields) + (len(op) if type(op) is dict else 0)
+        return fields if is_whole else None
+    except (AttributeError, Problem, *_ERRORS):
         return None
-    return answer_fields(fields, ENCODINGS.get(media_type)) if is_whole else None
+
+
+def _refuse_extension(code: int, data: bytes) -> NoReturn:
+    raise ValueError("an extension type")
 
 
 def fields_in_query(query: bytes) -> dict[str, Any] | None:
@@ -152,10 +157,10 @@ def _template(name: str, ranks: tuple[int, ...], has_target: bool, encoding: Enc
     if has_target:
         written[str(kind.target)] = inputs.pop()
     try:
-        request = validate(CheckRequest, {"op": written, "inputs": inputs})
+        request = CheckRequest.model_validate({"op": written, "inputs": inputs})
         answer = check_to_dict(request)
         op, alignment = request.op, request.op.align(tuple(request.inputs))
-    except (Problem, ShapeMismatch):
+    except (ValidationError, Problem, ShapeMismatch):
         return None
     relation = Relation.BROADCAST_TO if has_target else Relation.BROADCAST
     if not isinstance(alignment, RightAlignment) or alignment.relation is not relation or op.needs_integers():

@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 
 from axiscast.catalogue import list_ops
 from axiscast.checks.check import answer_check
-from axiscast.comparison.compare import answer_compare
 from axiscast.messages import CheckRequest, CompareRequest, Comparison, OpEntry
 from axiscast.messages.attribute_text import format_attribute
 from axiscast.ops import OPS
@@ -44,6 +43,8 @@ target."""
 @cache
 def reference() -> str:
     """Return the page /ops as HTML. All text is escaped, even though no text comes from clients."""
+    from axiscast.comparison.compare import answer_compare
+
     answers: dict[str, list[str]] = defaultdict(list)
     for inputs, target in _DIFFERENCES:
         for result in answer_compare(CompareRequest(inputs=inputs, shape=target)).results:

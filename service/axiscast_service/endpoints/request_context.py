@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from axiscast.messages.validation import validate
-from axiscast.wire.codec import ENCODINGS, Encoding, decode
-from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, no_limit
+from axiscast.checks.estimates import loading_time_estimate
+from axiscast.wire.codec import ENCODINGS, Encoding
+from axiscast.wire.prescan import Buffer, check_json_bytes
+from axiscast.wire.problems import Problem
+from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.client_facts import joined_fields
 from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads, threads_of
 from ..settings import Settings
 from .request_body import read_body
+
+if TYPE_CHECKING:
+    from axiscast.messages.notation import JsonNotation
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -95,6 +101,15 @@ class RequestContext:
         """Like `respond`, for work that processes the values of the body."""
         return await self.respond(milliseconds + self.milliseconds, work, *arguments)
 
+    async def validated(self, model: type[M], value: Any, notation: JsonNotation | None = None) -> M:
+        """Return the message with these fields. Raises Problem if they are not valid."""
+        found: M | ValidationError = await self.run(0, _validated, model, value)
+        if not isinstance(found, ValidationError):
+            return found
+        # The explanation may suggest any op, and the first one loads them all.
+        loading = loading_time_estimate("axiscast.messages.validation")
+        raise await self.run(loading, _explained, found, model, value, notation)
+
     async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work(*arguments)` on a thread and return its result. Most of its time must be spent in NumPy."""
         return await self.threads.run_numpy(self.request.receive, work, *arguments)
@@ -149,6 +164,32 @@ Context = Annotated[RequestContext, Depends(_context_of)]
 """The context as a parameter of a handler that streams, or whose work has several steps."""
 
 
-def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = no_limit) -> M:
-    """Return the message that a body contains. Raises Problem if the body is not valid."""
-    return validate(model, decode(body, media, reserve))
+def _validated(model: type[M], value: Any) -> M | ValidationError:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        return error
+
+
+def _explained(error: ValidationError, model: type[BaseModel], value: Any, notation: JsonNotation | None) -> Problem:
+    from axiscast.messages.validation import problem_from_errors
+
+    return problem_from_errors(error, model, value, notation)
+
+
+def read_parameters(query: bytes, allowed: Sequence[str], path: str) -> dict[str, str]:
+    """Return the query parameters of a request to `path`. Raises Problem if one is not `allowed`, or is repeated."""
+    given: dict[str, str] = {}
+    for name, text in parse_qsl(query[:_MAX_QUERY].decode("latin-1"), keep_blank_values=True):
+        fault = " is given twice" if name in given else ""
+        if name not in allowed:
+            known = f"{path} takes {' and '.join(allowed) or 'no parameters'}"
+            fault = f": this parameter does not exist{did_you_mean(close_matches(name, allowed))}. {known}"
+        if fault:
+            raise Problem("invalid-request", f"{name[:60]}{fault}", parameter=name[:60])
+        given[name] = text
+    return given
+
+
+_MAX_QUERY = 2000
+"""The number of bytes of a query that are searched for an unknown or repeated parameter. Valid queries are shorter."""

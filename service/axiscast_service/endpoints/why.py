@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 
-from axiscast.checks.estimates import REQUEST_MS, memory_estimate, time_estimate, why_time_estimate
+from axiscast.checks.estimates import (
+    REQUEST_MS,
+    loading_time_estimate,
+    memory_estimate,
+    time_estimate,
+    why_time_estimate,
+)
 from axiscast.checks.limits import RequestSize, validate_request
-from axiscast.explanation.diagnosis import Diagnosis, diagnose, why_as_text, why_to_dict
 from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
 
@@ -16,6 +21,9 @@ from ..middleware.answer import Answer
 from ..middleware.negotiation import TEXT
 from .api_route import ApiRoute, encoded
 from .request_context import Context
+
+if TYPE_CHECKING:
+    from axiscast.explanation.diagnosis import Diagnosis
 
 router = APIRouter(route_class=ApiRoute)
 
@@ -26,15 +34,18 @@ router = APIRouter(route_class=ApiRoute)
     response_model=WhyAnswer,
     responses={200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
 )
-async def post_why(message: WhyRequest, context: Context) -> Any:
+async def post_why(message: WhyRequest, context: Context) -> Answer:
     """Return the op and shapes in an error message and the check of these shapes, or explain the error.
 
     With `Accept: text/plain`, the response is the explanation as text.
     """
-    diagnosis = await context.run(why_time_estimate(len(message.text)), diagnose, message.text)
+    loading = loading_time_estimate("axiscast.explanation.diagnosis")
+    diagnosis = await context.run(loading or why_time_estimate(len(message.text)), _diagnosed, message.text)
     size = _size_of_check(diagnosis)
 
     def work() -> Answer:
+        from axiscast.explanation.diagnosis import why_as_text, why_to_dict
+
         if size is not None:
             context.reserve(memory_estimate(size))
         answer = why_to_dict(diagnosis)
@@ -43,6 +54,12 @@ async def post_why(message: WhyRequest, context: Context) -> Any:
         return encoded(answer, context.media_type)
 
     return await context.run(REQUEST_MS if size is None else time_estimate(size), work)
+
+
+def _diagnosed(text: str) -> Diagnosis:
+    from axiscast.explanation.diagnosis import diagnose
+
+    return diagnose(text)
 
 
 def _size_of_check(diagnosis: Diagnosis) -> RequestSize | None:

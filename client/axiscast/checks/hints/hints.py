@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from pydantic import ValidationError
 
-from ...ops import OPS, Op, align, from_plan
+from ...ops import Op, align, from_plan, own_ops
 from ...ops import lower as lower_integers
 from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
@@ -342,7 +342,7 @@ def _own_ops(op: Op, shape: Shape, target: Shape) -> Iterator[Op]:
     if mode is not None and op.__dict__["mode"] == "explicit":
         for plan in plans:
             yield type(op).model_validate(op.__dict__ | {"axes_mapping": plan.outputs[0].output_axes})
-    kinds = [OPS[name] for name in OPS if framework_of(name) == framework_of(op.name) and OPS[name].target]
+    kinds = [kind for kind in own_ops(framework_of(op.name)) if kind.target]
     for kind in sorted(kinds, key=lambda kind: kind is not type(op)):
         yield from filter(None, [from_plan(kind, plan) for plan in plans])
     if mode is not None and "bidirectional" in get_args(mode.annotation):
