@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from conftest import Served
 
 from axiscast.cli import main
-from axiscast.ops import OPS
+from axiscast.ops import FRAMEWORKS, OPS
 
 
 def run(*arguments: str, folder: Path | None = None) -> CompletedProcess[str]:
@@ -173,7 +173,7 @@ def test_a_large_broadcast_shows_a_progress_bar_on_a_terminal(tmp_path: Path) ->
     shown = os.read(ours, 65536).decode()
     os.close(ours)
     assert done.returncode == 0
-    assert re.search(r"128 MiB  \[#+-+\]  +\d\d%", shown)
+    assert re.search(r"128 MiB  \[#+-+\]  +\d\d%.*  \d+ MiB/s", shown)
 
 
 def test_a_table_is_wrapped_on_a_terminal_and_tab_separated_elsewhere() -> None:
@@ -307,7 +307,63 @@ def test_a_big_endian_file_can_be_sent_to_a_service(url: list[str], tmp_path: Pa
     assert np.load(tmp_path / "out.npy").tolist() == [[1, 256], [1, 256]]
 
 
-def test_no_summary_of_a_command_is_cut_off() -> None:
-    summaries = run("--help").stdout.partition("Commands:\n")[2].splitlines()
-    assert len(summaries) == len(main.list_commands(click.Context(main))) == 8
-    assert [line for line in summaries if not line.endswith(".") or line.endswith("...")] == []
+def test_the_help_lists_each_command_with_the_summary_of_its_own_help() -> None:
+    lines = run("--help").stdout.splitlines()
+    names = main.list_commands(context := click.Context(main))
+    assert len(names) == 8
+    for name in names:
+        command = main.get_command(context, name)
+        assert command is not None
+        assert f"  {name:9}  {command.get_short_help_str(100)}" in lines
+
+
+def loaded_modules(*arguments: str) -> set[str]:
+    done = conftest.run([sys.executable, "-X", "importtime", "-m", "axiscast", *arguments])
+    return set(re.findall(r"(?m)^import time:.*\| +(\S+)$", done.stderr))
+
+
+def test_a_check_loads_only_what_a_check_needs() -> None:
+    loaded = loaded_modules("check", "3,1", "1,4")
+    assert not loaded & {"numpy", "httpx", "onnx", "asyncio", "ssl", "rich", "fastapi", "axiscast_service"}
+    of_ops = {name for name in loaded if name.startswith("axiscast.ops.")}
+    assert of_ops & {f"axiscast.ops.{name}" for name in FRAMEWORKS} == {"axiscast.ops.numpy"}
+    own = {name.split(".")[1] for name in loaded if name.startswith("axiscast.")}
+    assert not own & {"client", "arrays", "engine", "explanation", "translation", "comparison", "training"}
+    assert {name for name in loaded if name.startswith("axiscast.cli.")} == {
+        f"axiscast.cli.{name}"
+        for name in ("arguments", "backend", "exit_statuses", "failures", "model_report", "terminal")
+    }
+
+
+def test_the_help_loads_no_command() -> None:
+    loaded = loaded_modules("--help")
+    own = {name for name in loaded if name.startswith("axiscast.cli")}
+    assert own == {"axiscast.cli", "axiscast.cli.exit_statuses", "axiscast.cli.failures"}
+    assert not loaded & {"pydantic", "numpy", "axiscast.messages", "axiscast.ops"}
+
+
+@pytest.mark.parametrize(("variables", "colored"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_the_conflict_and_the_fix_are_colored_on_a_terminal(variables: dict[str, str], colored: bool) -> None:
+    ours, theirs = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | variables
+    process("check", "2,64,7,7", "64", stdout=theirs, env=environment)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert ("\x1b[31mincompatible (size-mismatch)" in shown, "\x1b[36mhint: reshape" in shown) == (colored, colored)
+    assert ("\x1b" in shown) is colored
+
+
+def test_an_interrupt_during_the_imports_leaves_no_traceback() -> None:
+    program = """
+import sys
+class Interrupted:
+    def find_spec(self, name, path, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from axiscast.__main__ import run
+run()
+"""
+    done = conftest.run([sys.executable, "-c", program])
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Error: interrupted\n")

@@ -210,9 +210,12 @@ def test_control_characters_in_names_do_not_reach_the_terminal(check: Check) -> 
     assert max(map(len, done.output.splitlines())) < 300
 
 
-def test_without_onnx_the_command_says_what_to_install() -> None:
+def test_without_onnx_the_command_first_looks_for_the_file(tmp_path: Path) -> None:
     program = "import sys; sys.modules['onnx'] = None; from axiscast.cli import main; main(['check', 'model.onnx'])"
-    done = run([sys.executable, "-c", program])
+    done = run([sys.executable, "-c", program], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "model.onnx: does not exist\n")
+    (tmp_path / "model.onnx").write_bytes(b"")
+    done = run([sys.executable, "-c", program], cwd=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
         "Error: the check of an ONNX model needs onnx 1.23 or later: pip install 'onnx>=1.23'",

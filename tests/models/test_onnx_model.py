@@ -352,6 +352,7 @@ def test_a_source_line_is_the_innermost_outside_of_packages(check: Check) -> Non
 def test_a_missing_or_old_onnx_is_reported_with_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "model.onnx").touch()
     monkeypatch.setattr(onnx, "__version__", "1.9.0")
     with pytest.raises(ImportError, match=r"needs onnx 1.23 or later, but 1.9.0 is installed: pip install"):
         axiscast.check_model(tmp_path / "model.onnx")

@@ -6,6 +6,7 @@ a fraction of a second. If a request is invalid, the command prints one line on 
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,18 +19,39 @@ import click
 from .exit_statuses import OUTPUT_FAILED, CommandFailure
 from .failures import report_failures
 
-COMMANDS = ("why", "run", "check", "compare", "translate", "broadcast", "ops", "serve")
-"""The names of the commands, in the order of tasks. The module of a command has its name, and is imported when used."""
+COMMANDS = {
+    "Explain an error": {
+        "run": "Run a Python script, and explain an error about shapes.",
+        "why": "Explain the text of an error.",
+    },
+    "Check shapes": {
+        "check": "Check whether shapes broadcast, and print the output shapes.",
+        "compare": "Show what every framework does with these shapes.",
+    },
+    "Write or run an operation": {
+        "translate": "Translate an operation to another framework.",
+        "broadcast": "Broadcast .npy files to .npy files, or print small outputs.",
+        "ops": "List the ops, or show one op.",
+    },
+    "Serve others": {"serve": "Run the service."},
+}
+"""The commands with their summaries, grouped by tasks. The module of a command has its name."""
 
 
 class CommandGroup(click.Group):
     """The group of all commands. Unlike in click, interrupts and write errors have their own exit statuses."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for group in COMMANDS.values() for name in group]
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the summaries of the commands, without importing their modules."""
+        for title, group in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(9), summary) for name, summary in group.items()])
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.list_commands(context):
             return None
         command: click.Command = getattr(import_module(f".{name}", __name__), f"{name}_command")
         assert command.callback is not None
@@ -42,6 +64,8 @@ class CommandGroup(click.Group):
             return super().make_context(*arguments, **options)
 
     def invoke(self, context: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):
+            context.color = False
         with _exit_statuses():
             return super().invoke(context)
 

@@ -145,8 +145,8 @@ def _write_outputs(
     try:
         with _raised_signals(), _temporary_files(destinations) as files:
             outputs = [
-                _create_npy(file, arrays[output.input].dtype, tuple(map(int, output.shape)))
-                for file, output in zip(files, answer.broadcast_inputs, strict=True)
+                _create_npy(file, destination, arrays[output.input].dtype, tuple(map(int, output.shape)))
+                for file, destination, output in zip(files, destinations, answer.broadcast_inputs, strict=True)
             ]
             total = sum(array.nbytes for array in outputs)
             with byte_progress(total, MIN_PROGRESS_BYTES, f"{total / 2**20:.0f} MiB") as add_bytes:
@@ -156,7 +156,6 @@ def _write_outputs(
                     _fill_remotely(op, arrays, outputs, url, add_bytes)
             for array, file, destination in zip(outputs, files, destinations, strict=True):
                 array.flush()  # type: ignore[attr-defined]  # this array is a np.memmap
-                _copy_owner_and_mode(destination, file)
                 os.replace(file, destination)
             return outputs
     except (OSError, ValueError, OverflowError) as error:
@@ -211,35 +210,23 @@ def _temporary_files(destinations: Sequence[Path]) -> Iterator[list[Path]]:
             file.unlink(missing_ok=True)
 
 
-def _create_npy(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """Create a .npy file, and return an array that is mapped to the file."""
+def _create_npy(path: Path, destination: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
+    """Create a .npy file with the owner and the mode of the file that it replaces, and return an array mapped to it."""
     import numpy as np
 
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    replaced = destination.stat() if destination.exists() else None
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if replaced is None else 0o600)
     try:
+        if replaced is not None:
+            with suppress(PermissionError):
+                os.fchown(handle, replaced.st_uid, replaced.st_gid)
+            os.fchmod(handle, S_IMODE(replaced.st_mode))
         # Reserve the disk space now. If the disk became full later, writing to mapped memory would kill the process.
         os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + MAX_NPY_HEADER_BYTES)
     finally:
         os.close(handle)
     array: Array = np.lib.format.open_memmap(path, "w+", dtype, shape)
     return array
-
-
-def _copy_owner_and_mode(source: Path, file: Path) -> None:
-    """Copy the owner and the mode of the source file to another file.
-
-    If the source does not exist, give the file the default mode of new files.
-    """
-    try:
-        status = source.stat()
-    except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        file.chmod(0o666 & ~umask)
-        return
-    with suppress(PermissionError):
-        os.chown(file, status.st_uid, status.st_gid)
-    file.chmod(S_IMODE(status.st_mode))
 
 
 def _fill_locally(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add_bytes: Callable[[int], None]) -> None:

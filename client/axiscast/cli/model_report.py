@@ -141,7 +141,7 @@ def _print_documents(reports: Sequence[Report], output_format: str | None) -> No
 
 
 class _CheckProgress:
-    """A progress bar on stderr for many checks. If the total number of checks changes, the bar restarts."""
+    """A progress bar on stderr for many checks."""
 
     def __init__(self, path: str) -> None:
         self._label = path[-40:]
@@ -153,11 +153,9 @@ class _CheckProgress:
     def __call__(self, done: int, total: int) -> None:
         if total < MIN_PROGRESS_CHECKS or not sys.stderr.isatty():
             return
-        if self._bar is not None and self._bar.length != total:
-            self._bar.render_finish()
-            self._bar = None
         if self._bar is None:
             self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr).__enter__()
+        self._bar.length = total
         self._bar.update(done - self._bar.pos)
 
     def __exit__(self, *_: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,5 +79,13 @@ def byte_progress(total: int, min_total: int, label: str) -> Iterator[Callable[[
     if total < min_total or not sys.stderr.isatty():
         yield lambda nbytes: None
         return
-    with click.progressbar(length=total, label=label, file=sys.stderr, update_min_steps=total // 100) as bar:
+    start = time.monotonic()
+
+    def speed(_: object) -> str:
+        return f"{bar.pos / (time.monotonic() - start) / 2**20:.0f} MiB/s"
+
+    bar = click.progressbar(
+        length=total, label=label, file=sys.stderr, update_min_steps=total // 100, item_show_func=speed
+    )
+    with bar:
         yield bar.update

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +58,9 @@ def translate_command(
     The exit status is 1 if the shapes do not broadcast, or if the other op can't express the operation.
     """
     if to is None:
-        raise click.UsageError("--to is missing: name the other op or its framework, for example --to torch")
+        words = [*map(shlex.quote, shapes), *([] if op_name is None else [f"--op {op_name} ..."])]
+        example = f"axiscast translate {' '.join(words)} --to torch"
+        raise click.UsageError(f"--to is missing: name the other op or its framework, as in `{example}`")
     fields = {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "to": to}
     from ..translation.translate import target_ops
 

@@ -12,6 +12,7 @@ from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..wire.problems import Problem
+from ..wire.wording import close_matches, did_you_mean
 from .intent import FindingKind
 from .node_checks import CheckBatch, Progress
 from .packages import import_package
@@ -58,6 +59,7 @@ def check_model(
     >>> axiscast.check_model("model.onnx").exit_status()         # doctest: +SKIP
     0
     """
+    _verify_file(Path(path))
     import_package("onnx", OLDEST_ONNX, "the check of an ONNX model")
     from .onnx.model_report import report_model
 
@@ -71,3 +73,14 @@ def check_model(
         return report_model(Path(path), known_sizes, example_sizes, probe, check_batch, progress, validate_kinds(kinds))
     except UnusableModel as error:
         raise UnusableModel(error.reason, fspath(path)) from None
+
+
+def _verify_file(path: Path) -> None:
+    """Raise UnusableModel if the file is missing. No package is needed for this answer."""
+    if path.is_file():
+        return
+    if path.exists():
+        raise UnusableModel("is not a file", fspath(path))
+    stems = close_matches(path.stem, [file.stem for file in path.parent.glob("*.onnx")])
+    similar = did_you_mean([str(path.with_name(f"{stem}.onnx")) for stem in stems])
+    raise UnusableModel(f"does not exist{similar}", fspath(path))

@@ -17,7 +17,6 @@ from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 from onnx.inliner import inline_local_functions
 
 from ...errors import UnusableModel
-from ...wire.wording import close_matches, did_you_mean
 from ..display import printable
 from .graph import all_nodes, decoded, subgraphs
 
@@ -40,13 +39,8 @@ FunctionKey = tuple[str, str, str]
 def load_model(path: Path) -> ModelProto:
     """Read a model from a file. Functions are inlined, and the values of weights are removed.
 
-    Raises UnusableModel if the file is missing or is not a model.
+    Raises UnusableModel if the file is not a model.
     """
-    if not path.is_file():
-        if path.exists():
-            raise UnusableModel("is not a file")
-        stems = close_matches(path.stem, [file.stem for file in path.parent.glob("*.onnx")])
-        raise UnusableModel(f"does not exist{did_you_mean([str(path.with_name(f'{stem}.onnx')) for stem in stems])}")
     if (size := path.stat().st_size) > MAX_BYTES:
         raise UnusableModel(f"has {size} bytes, more than {MAX_BYTES}: save its weights as external data")
     try:
