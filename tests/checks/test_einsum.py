@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from facts import formulas
 from hypothesis import given
 from hypothesis import strategies as st
 from test_batch import columns_of
@@ -41,13 +42,8 @@ def refused(equation: str, *shapes: Shape, name: str = "numpy.einsum") -> Any:
 
 
 @pytest.mark.parametrize("name", EINSUMS)
-def test_a_conflict_names_the_letter_both_operands_and_both_sizes(name: str) -> None:
+def test_a_conflict_has_both_operands_their_axes_and_both_sizes(name: str) -> None:
     conflict = refused("ij,jk->ik", (2, 3), (4, 5), name=name)
-    needed = "equal" if name == "tensorflow.einsum" else "equal or 1"
-    assert conflict.message == (
-        "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: "
-        f"letter 'j' names these axes, so their sizes must be {needed}."
-    )
     assert (conflict.code, conflict.axis, conflict.axes) == ("size-mismatch", None, (1, 0))
     assert (conflict.inputs, conflict.sizes) == ((0, 1), (3, 4))
 
@@ -55,43 +51,35 @@ def test_a_conflict_names_the_letter_both_operands_and_both_sizes(name: str) -> 
 def test_a_conflict_on_a_diagonal_names_both_axes_of_the_operand() -> None:
     conflict = refused("iji->j", (2, 3, 4))
     assert (conflict.inputs, conflict.sizes, conflict.axes) == ((0, 0), (2, 4), (0, 2))
-    assert "letter 'i' names these axes, so their sizes must be equal" in conflict.message
 
 
-def test_a_conflict_in_the_axes_of_an_ellipsis_says_so() -> None:
+def test_the_axes_of_an_ellipsis_can_conflict() -> None:
     conflict = refused("...ij,...jk->...ik", (5, 2, 3), (6, 3, 4))
     assert (conflict.inputs, conflict.sizes, conflict.axes) == ((0, 1), (5, 6), (0, 0))
-    assert "the ellipsis broadcasts these axes" in conflict.message
 
 
-def test_a_conflict_of_many_operands_names_the_first_ones() -> None:
+def test_a_conflict_lists_up_to_20_operands() -> None:
     conflict = refused(",".join("i" * 20), *[(size,) for size in range(2, 22)])
-    assert "has size 5 (and 16 more sizes): letter 'i'" in conflict.message
     assert len(conflict.sizes) == 20
 
 
 @pytest.mark.parametrize(
-    ("equation", "shapes", "code", "words"),
+    ("equation", "shapes", "code"),
     [
-        ("ij,jk->ik", [(2, 3, 4), (3, 4)], "rank-mismatch", "its term 'ij' in the equation 'ij,jk->ik' names 2"),
-        ("...ij->ij", [(2,)], "rank-mismatch", "its term '...ij' in the equation '...ij->ij' names at least 2"),
-        ("ij->ik", [(2, 3)], "invalid-attribute", "has the letter 'k' in its output, but no operand has this letter"),
-        ("ij->ii", [(2, 3)], "invalid-attribute", "has the letter 'i' twice in its output: write each letter once"),
-        ("i->i->i", [(2,)], "invalid-attribute", "has -> more than once"),
-        ("...i...", [(2, 3)], "invalid-attribute", "has ... twice in one operand"),
-        ("...i->...i...", [(2, 3)], "invalid-attribute", "has ... twice in its output"),
-        ("i1->i", [(2, 3)], "invalid-attribute", "has '1', but it must consist of letters from a to z and A to Z"),
-        ("i\n->i", [(2,)], "invalid-attribute", r"The equation 'i\n->i' has '\n'"),
-        ("...i->i", [(2, 3)], "invalid-attribute", "has no ... in its output, but the op does not sum these axes"),
+        ("ij,jk->ik", [(2, 3, 4), (3, 4)], "rank-mismatch"),
+        ("...ij->ij", [(2,)], "rank-mismatch"),
+        ("ij->ik", [(2, 3)], "invalid-attribute"),
+        ("ij->ii", [(2, 3)], "invalid-attribute"),
+        ("i->i->i", [(2,)], "invalid-attribute"),
+        ("...i...", [(2, 3)], "invalid-attribute"),
+        ("...i->...i...", [(2, 3)], "invalid-attribute"),
+        ("i1->i", [(2, 3)], "invalid-attribute"),
+        ("i\n->i", [(2,)], "invalid-attribute"),
+        ("...i->i", [(2, 3)], "invalid-attribute"),
     ],
 )
-def test_a_refused_equation_has_a_message_that_quotes_it(
-    equation: str, shapes: list[Shape], code: str, words: str
-) -> None:
-    conflict = refused(equation, *shapes)
-    assert conflict.code == code
-    assert words in conflict.message
-    assert conflict.message.endswith(".")
+def test_an_invalid_equation_is_refused(equation: str, shapes: list[Shape], code: str) -> None:
+    assert refused(equation, *shapes).code == code
 
 
 def test_a_wrong_number_of_inputs_is_an_invalid_request() -> None:
@@ -115,7 +103,7 @@ def test_only_paddle_has_one_letter_for_both_cases_and_repeats_letters_in_the_ou
 def test_jax_and_opt_einsum_take_an_ellipsis_of_no_axes_twice_in_the_output() -> None:
     for name in ("jax.numpy.einsum", "opt_einsum.contract"):
         assert ask("...i->...i...", (3,), name=name).shape == (3,)
-        assert "has ... twice in its output" in refused("...i->...i...", (2, 3), name=name).message
+        assert refused("...i->...i...", (2, 3), name=name).code == "invalid-attribute"
 
 
 def test_paddle_takes_any_ellipsis_twice_in_the_output() -> None:
@@ -174,7 +162,7 @@ def test_hints_of_symbolic_sizes_fit_for_all_sizes() -> None:
 def test_letters_of_symbolic_sizes_give_conditions_and_a_result() -> None:
     def of(equation: str, *shapes: Shape, name: str = "numpy.einsum") -> tuple[Any, list[str]]:
         answer = ask(equation, *shapes, name=name)
-        return list(answer.shape), [condition.message for condition in answer.conditions]
+        return list(answer.shape), formulas(answer.conditions)
 
     assert of("ij,jk->ik", ("N", "K"), ("K", "M")) == (["N", "M"], [])
     assert of("ij,jk->ik", ("N", "K"), ("L", "M")) == (["N", "M"], ["K == L or K == 1 or L == 1"])
@@ -312,22 +300,20 @@ def test_any_equation_gives_an_answer_or_an_invalid_request(name: str, equation:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "shapes", "code", "words"),
+    ("pattern", "shapes", "code"),
     [
-        ("i j, j k -> i k", [(2, 3), (4, 5)], "size-mismatch", "label 'j' names these axes, so their sizes must be"),
-        ("i j -> i k", [(2, 3)], "invalid-attribute", "The pattern 'i j -> i k' has the label 'k' in its output"),
-        ("i j", [(2, 3)], "invalid-attribute", "The pattern 'i j' must have one ->"),
-        ("(i j) -> i", [(2,)], "invalid-attribute", "has '(i', but einsum takes only names"),
-        ("i 1 -> i", [(2, 1)], "invalid-attribute", "has '1', but einsum takes only names"),
-        ("i j -> j", [(2,)], "rank-mismatch", "its term 'i j' in the pattern 'i j -> j' names 2"),
+        ("i j, j k -> i k", [(2, 3), (4, 5)], "size-mismatch"),
+        ("i j -> i k", [(2, 3)], "invalid-attribute"),
+        ("i j", [(2, 3)], "invalid-attribute"),
+        ("(i j) -> i", [(2,)], "invalid-attribute"),
+        ("i 1 -> i", [(2, 1)], "invalid-attribute"),
+        ("i j -> j", [(2,)], "rank-mismatch"),
     ],
 )
-def test_a_refused_pattern_of_einops_einsum_has_a_message_that_quotes_it(
-    pattern: str, shapes: list[Shape], code: str, words: str
-) -> None:
+def test_an_invalid_pattern_of_einops_einsum_is_refused(pattern: str, shapes: list[Shape], code: str) -> None:
     conflict = axiscast.check(einops.einsum(pattern=pattern), *shapes).conflict
     assert conflict is not None
-    assert (conflict.code, words in conflict.message) == (code, True), conflict.message
+    assert conflict.code == code
 
 
 def test_a_hint_for_einops_einsum_has_a_pattern_of_names() -> None:
@@ -339,11 +325,10 @@ def test_a_hint_for_einops_einsum_has_a_pattern_of_names() -> None:
 
 
 def test_rearrange_refuses_to_add_or_to_remove_an_axis() -> None:
-    for pattern, words in (("h -> h w", "'w' is only on the right"), ("h w -> h", "'w' is only on the left")):
-        shape = (2,) * (1 + ("h w ->" in pattern))
+    for pattern, shape in (("h -> h w", (2,)), ("h w -> h", (2, 2))):
         conflict = axiscast.check(einops.rearrange(pattern=pattern, axes_lengths={"w": 2}), shape).conflict
         assert conflict is not None
-        assert words in conflict.message
+        assert conflict.code == "invalid-attribute"
 
 
 # --- why
@@ -359,7 +344,7 @@ def test_an_exception_names_the_operands_and_the_equation_of_its_source_line() -
     q, k = np.zeros((2, 3)), np.zeros((4, 3))
     answer = axiscast.why(fail(lambda: np.einsum("ij,jk->ik", q, k)))
     assert (answer.op, answer.inputs, answer.sizes) == (numpy.einsum(equation="ij,jk->ik"), [(2, 3), (4, 3)], (3, 4))
-    assert "q (2, 3) float64, k (4, 3) float64. Write" in answer.message
+    assert "q (2, 3) float64, k (4, 3) float64." in answer.message
 
 
 def test_an_equation_in_a_variable_is_not_printed() -> None:

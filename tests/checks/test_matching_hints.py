@@ -103,10 +103,11 @@ def test_other_sizes_are_not_explained(inputs: list[list[int | str]]) -> None:
 
 
 def test_the_command_prints_the_size_and_the_hint() -> None:
+    answer = axiscast.check("onnx.Add", ("N", "C", "H", "W"), ("C",))
     ended = run("check", "N,C,H,W", "C", "--op", "onnx.Add")
     assert ended.stdout.splitlines()[-3:] == [
-        "compatible if W == C or W == 1 or C == 1: (N, C, H, ?)",
+        f"compatible if {answer.conditions[0].message}: (N, C, H, ?)",
         "output axis 3 has size C if W == 1, else W",
-        f"hint: {axiscast.check('onnx.Add', ('N', 'C', 'H', 'W'), ('C',)).hints[0].message}",
+        f"hint: {answer.hints[0].message}",
     ]
     assert ended.returncode == 0

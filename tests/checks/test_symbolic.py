@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from facts import formulas
 from symbolic_truth import Request, Truth, holds, requests, truth
 from test_vectors import FOLDER, SYMBOLIC_FILES
 
@@ -173,12 +174,8 @@ def test_an_unknown_size_with_5_gives_5_and_a_name_with_1_gives_the_name() -> No
     assert one.shape == other.shape == (5, "N")
     assert (one.broadcast_axes, one.maybe_broadcast_axes) == ((), (0,))
     assert (other.broadcast_axes, other.maybe_broadcast_axes) == ((), (1,))
-    assert [condition.model_dump(exclude_unset=True) for condition in answer.conditions] == [
-        {
-            "code": "equal",
-            "any": [{"equal": ({"input": 0, "axis": 0}, 5)}, {"equal": ({"input": 0, "axis": 0}, 1)}],
-            "message": "inputs[0][0] == 5 or inputs[0][0] == 1",
-        }
+    assert [condition.model_dump(exclude_unset=True, exclude={"message"}) for condition in answer.conditions] == [
+        {"code": "equal", "any": [{"equal": ({"input": 0, "axis": 0}, 5)}, {"equal": ({"input": 0, "axis": 0}, 1)}]}
     ]
 
 
@@ -213,10 +210,10 @@ TEXTS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
 
 
 @pytest.mark.parametrize(("request_", "compatible", "texts", "shape"), TEXTS, ids=[str(case[0]) for case in TEXTS])
-def test_conditions_have_a_text(
+def test_conditions_are_exact(
     request_: Request, compatible: bool | None, texts: list[str], shape: list[int | str]
 ) -> None:
     answer = ask(request_)
     assert answer.compatible is compatible
-    assert [condition.message for condition in answer.conditions] == texts
+    assert formulas(answer.conditions) == texts
     assert answer.shape == tuple(shape)

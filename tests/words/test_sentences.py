@@ -48,7 +48,85 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Input 0 of shape (2, 3, 4) has 3 axes, but its term 'ij' in the equation 'ij,jk->ik' names 2."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i->i"},
      "The equation '...i->i' has no ... in its output, but the op does not sum these axes."),
+    ("numpy.einsum", [(2, 3), (4, 5)], {"equation": "ij,jk->ik"},
+     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: letter 'j' "
+     "names these axes, so their sizes must be equal or 1."),
+    ("numpy.einsum", [(2, 3, 4)], {"equation": "iji->j"},
+     "Axis 0 of input 0 of shape (2, 3, 4) has size 2 and axis 2 of input 0 of shape (2, 3, 4) has size 4: letter "
+     "'i' names these axes, so their sizes must be equal."),
+    ("numpy.einsum", [(5, 2, 3), (6, 3, 4)], {"equation": "...ij,...jk->...ik"},
+     "Axis 0 of input 0 of shape (5, 2, 3) has size 5 and axis 0 of input 1 of shape (6, 3, 4) has size 6: the "
+     "ellipsis broadcasts these axes, so their sizes must be equal or 1."),
+    ("numpy.einsum", [(2,)], {"equation": "...ij->ij"},
+     "Input 0 of shape (2,) has 1 axis, but its term '...ij' in the equation '...ij->ij' names at least 2."),
+    ("numpy.einsum", [(2, 3)], {"equation": "ij->ik"},
+     "The equation 'ij->ik' has the letter 'k' in its output, but no operand has this letter."),
+    ("numpy.einsum", [(2, 3)], {"equation": "ij->ii"},
+     "The equation 'ij->ii' has the letter 'i' twice in its output: write each letter once."),
+    ("numpy.einsum", [(2,)], {"equation": "i->i->i"},
+     "The equation 'i->i->i' has -> more than once."),
+    ("numpy.einsum", [(2, 3)], {"equation": "...i..."},
+     "The equation '...i...' has ... twice in one operand."),
+    ("numpy.einsum", [(2, 3)], {"equation": "...i->...i..."},
+     "The equation '...i->...i...' has ... twice in its output."),
+    ("numpy.einsum", [(2, 3)], {"equation": "i1->i"},
+     "The equation 'i1->i' has '1', but it must consist of letters from a to z and A to Z, commas, ... and one ->."),
+    ("numpy.einsum", [(2,)], {"equation": "i\n->i"},
+     "The equation 'i\\n->i' has '\\n', but it must consist of letters from a to z and A to Z, commas, ... and "
+     "one ->."),
+    ("tensorflow.einsum", [(2, 3), (4, 5)], {"equation": "ij,jk->ik"},
+     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: letter 'j' "
+     "names these axes, so their sizes must be equal."),
+    ("einops.einsum", [(2, 3), (4, 5)], {"pattern": "i j, j k -> i k"},
+     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: label 'j' names "
+     "these axes, so their sizes must be equal or 1."),
+    ("einops.einsum", [(2, 3)], {"pattern": "i j -> i k"},
+     "The pattern 'i j -> i k' has the label 'k' in its output, but no operand has this label."),
+    ("einops.einsum", [(2, 3)], {"pattern": "i j"},
+     "The pattern 'i j' must have one ->, such as 'b i j, b j k -> b i k'."),
+    ("einops.einsum", [(2,)], {"pattern": "(i j) -> i"},
+     "The pattern '(i j) -> i' has '(i', but einsum takes only names of letters, digits and inner underscores, and "
+     "...."),
+    ("einops.einsum", [(2, 1)], {"pattern": "i 1 -> i"},
+     "The pattern 'i 1 -> i' has '1', but einsum takes only names of letters, digits and inner underscores, and ...."),
+    ("einops.einsum", [(2,)], {"pattern": "i j -> j"},
+     "Input 0 of shape (2,) has 1 axis, but its term 'i j' in the pattern 'i j -> j' names 2."),
+    ("einops.rearrange", [(2,)], {"pattern": "h -> h w", "axes_lengths": {"w": 2}},
+     "pattern: 'w' is only on the right, but rearrange can't add axes: use einops.repeat."),
+    ("einops.rearrange", [(2, 2)], {"pattern": "h w -> h", "axes_lengths": {"w": 2}},
+     "pattern: 'w' is only on the left, but rearrange can't remove axes: use einops.reduce."),
+    ("einops.repeat", [("4..5", 4)], {"pattern": "(a b) c -> a b c", "axes_lengths": {"b": 3}},
+     "Axis 0 of input 0 of shape (4..5, 4) has size 4..5: the pattern splits (a b) by 3, which does not divide it."),
+    ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 3}, "assume": {"N": 7}},
+     "Axis 0 of input 0 of shape (N,) has size N, where N is 7: the pattern splits (a b) by 3, which does not divide "
+     "it."),
+    ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 2, "d": 3},
+      "assume": {"N": "1..5"}},
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 2..4, a multiple of 2: the pattern splits (c d) by 3, "
+     "which does not divide it."),
+    ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "d": 2},
+      "assume": {"N": "1..5"}},
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 3: the pattern splits (c d) by 2, which does not "
+     "divide it."),
+    ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "c": 2, "d": 2}},
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is a multiple of 3: the pattern needs c=2 * d=2."),
+    ("einops.repeat", [("N", "N")], {"pattern": "a (b c) -> a b c", "axes_lengths": {"a": 8, "b": 3}},
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 8: the pattern splits (b c) by 3, which does not "
+     "divide it."),
+    ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 0}},
+     "Axis 0 of input 0 of shape (N,) has size N: the pattern splits (a b) by 0, which does not divide it."),
+    ("einops.repeat", [("N",)], {"pattern": "(a b c) -> a b c", "axes_lengths": {"a": 2**62, "b": 2**62, "c": 2**62}},
+     "Axis 0 of input 0 of shape (N,) has size N: the pattern needs a=4611686018427387904 * b=4611686018427387904 * "
+     "c=4611686018427387904."),
+    ("einops.repeat", [("N",)], {"pattern": "a -> a b", "axes_lengths": {"a": 6, "b": 2}, "assume": {"N": "7.."}},
+     "Axis 0 of input 0 of shape (N,) has size N, where N is 7..: the pattern needs a=6."),
 ]  # fmt: skip
+CONDITIONS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
+    (ADD, [("N",), ("M",)], {"assume": {"N": "2.."}}, "N == M or M == 1"),
+    (ADD, [("?",), (5,)], {}, "inputs[0][0] == 5 or inputs[0][0] == 1"),
+    ("numpy.broadcast_to", [("2..4",)], {"shape": ("?",)}, "inputs[0][0] == shape[0]"),
+    ("ggml.repeat", [("N", 3), ("M", 6)], {}, "N divides M"),
+]
 HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [(2, 64, 7, 7), (64,)], {}, "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"),
     (ADD, [(8, 5, 3, 7), (8, 3)], {}, "reshape input 1 to (8, 1, 3, 1), x[:, None, :, None]: the shapes then fit"),
@@ -98,12 +176,13 @@ WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
 
 def sentences(answer: CheckAnswer[Any]) -> Iterator[str]:
     """Yield all sentences of an answer."""
-    facts = [*answer.hints, *answer.warnings, *(warning.hint for warning in answer.warnings)]
+    facts: list[Any] = [*answer.hints, *answer.warnings, *(warning.hint for warning in answer.warnings)]
+    facts += answer.conditions
     facts += [answer.conflict, *answer.conflict.hints] if answer.conflict else []
     yield from (fact.message for fact in facts if fact is not None)
 
 
-@pytest.mark.parametrize(("op", "shapes", "attributes", "sentence"), [*CONFLICTS, *HINTS], ids=str)
+@pytest.mark.parametrize(("op", "shapes", "attributes", "sentence"), [*CONFLICTS, *CONDITIONS, *HINTS], ids=str)
 def test_a_conflict_has_its_sentence_and_hints(
     op: str, shapes: list[tuple[Any, ...]], attributes: dict[str, Any], sentence: str
 ) -> None:
