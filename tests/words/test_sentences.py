@@ -9,6 +9,7 @@ import pytest
 
 import axiscast
 from axiscast.messages import CheckAnswer
+from axiscast.ops import FRAMEWORKS
 from axiscast.words.hints import reshape_code
 
 ADD = "numpy.add"
@@ -131,6 +132,10 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [(2, 64, 7, 7), (64,)], {}, "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"),
     (ADD, [(8, 5, 3, 7), (8, 3)], {}, "reshape input 1 to (8, 1, 3, 1), x[:, None, :, None]: the shapes then fit"),
     (ADD, [("N", "C", "W"), ("C",)], {}, "reshape input 1 to (C, 1), x[:, None]: the shapes then fit"),
+    ("tensorflow.add", [(2, 64, 7, 7), (64,)], {},
+     "reshape input 1 to (64, 1, 1), x[:, tf.newaxis, tf.newaxis]: the shapes then fit"),
+    ("tensorflow.broadcast_to", [(1, 3)], {"shape": (3,)}, "reshape input 0 to (3,), x[0]: the shapes then fit"),
+    ("litert.ADD", [(2, 64, 7, 7), (64,)], {}, "reshape input 1 to (64, 1, 1): the shapes then fit"),
     (ADD, [(2, 3), (3, 2)], {}, "swap axes 0 and 1 of input 0: the shapes then fit"),
     (ADD, [(1000, 3), (12, 3)], {},
      "to combine all pairs of rows, reshape input 0 to (1000, 1, 3), x[:, None]: the shapes then fit"),
@@ -162,6 +167,13 @@ WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
      "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of axis 2. To "
      "combine them element by element, write input 1 as `b.squeeze(-1)`. If you want all pairs, write input 0 as "
      "`a[None]`."),
+    ("tensorflow.subtract", [(5, 1), (5,)],
+     "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
+     "combine them element by element, write input 0 as `a[:, 0]`. If you want all pairs, write input 1 as "
+     "`b[tf.newaxis]`."),
+    ("julia.broadcast", [(1, 5), (5,)],
+     "(1, 5) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
+     "combine them element by element, reshape input 0 to (5,). If you want all pairs, reshape input 1 to (5, 1)."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
      "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 is combined with every index of "
      "axis 1. If only one of them should expand, the other input lacks an axis."),
@@ -218,4 +230,4 @@ def test_the_fix_of_an_outer_product_has_its_own_hint() -> None:
 )
 def test_a_change_of_shape_is_written_as_code(old: str, new: str, code: str) -> None:
     one, other = ([int(size) for size in shape.split()] for shape in (old, new))
-    assert reshape_code(one, other) == code
+    assert reshape_code(one, other, FRAMEWORKS["numpy"]) == code

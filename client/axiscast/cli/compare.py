@@ -76,11 +76,10 @@ def compare_command(
             if group.verdict == "-":
                 click.echo(f"{group.ops}: {group.details}", err=True)
         return
-    from ..drawing.terminal_text import warning_lines
+    from ..drawing.terminal_text import distinct_warnings, warning_lines
 
     for group in results.groups():
         text = group.as_text(terminal_width())
         click.echo(click.style(text[:5], fg=_COLORS[group.verdict]) + text[5:])
-    warnings = {warning.message: warning for result in results for warning in result.warnings}
-    if warnings:
-        click.echo("\n" + color_lines("\n".join(warning_lines(warnings.values()))))
+    if warnings := distinct_warnings(results):
+        click.echo("\n" + color_lines("\n".join(warning_lines(warnings))))

@@ -8,7 +8,7 @@ from typing import Any
 from ..messages import CheckAnswer, CompareAnswer, Comparison, SkippedOp
 from ..messages.base import drawn_by
 from .answer_picture import Picture
-from .terminal_text import ComparisonGroup, comparison_groups, result_line, warning_lines
+from .terminal_text import ComparisonGroup, comparison_groups, distinct_warnings, result_line, warning_lines
 
 _MAX_LISTED = 20
 """The maximum number of answers that are listed."""
@@ -36,8 +36,7 @@ class Comparisons(list[Comparison]):
 
     def __str__(self) -> str:
         lines = [group.as_text() for group in self.groups()]
-        warnings = {warning.message: warning for answer in self for warning in answer.warnings}
-        return "\n".join([*lines, *warning_lines(warnings.values())])
+        return "\n".join([*lines, *warning_lines(distinct_warnings(self))])
 
     def _repr_svg_(self) -> str:
         from .svg_document import Paragraph, svg_document  # only notebooks need it

@@ -165,6 +165,14 @@ def warning_lines(warnings: Iterable[Warned]) -> list[str]:
     return [f"warning ({warning.code}): {warning.message}" for warning in warnings]
 
 
+def distinct_warnings(results: Iterable[Comparison]) -> list[Warned]:
+    """Return the warnings of a comparison. Of warnings about the same inputs and axes, only the first is returned."""
+    found: dict[object, Warned] = {}
+    for warning in (warning for result in results for warning in result.warnings):
+        found.setdefault((warning.code, warning.inputs, warning.axes) if warning.inputs else warning.message, warning)
+    return [*found.values()]
+
+
 def join_conditions(conditions: Sequence[Condition]) -> str:
     """Return the conditions as one sentence. If there are several, alternatives are enclosed in parentheses."""
     texts = []

@@ -43,7 +43,8 @@ class Hint(AnswerModel):
     shape: TupleOf[int | str] | None = Field(default=None, description="The new shape of the input.")
     attributes: dict[str, Any] | None = Field(default=None, description="The new values of the attributes.")
     suffix: str | None = Field(
-        default=None, description="The code that makes the change if it is written after the input, as in NumPy."
+        default=None,
+        description="The code that makes the change if it is written after the input, in the framework of the op.",
     )
     output: TupleOf[int | str] | None = Field(
         default=None, description="The shape of the output of the changed request, or of the result of a product."

@@ -17,6 +17,7 @@ FRAMEWORK = Framework(
     preamble="import array_api_strict as xp  # or another library that follows the standard\n",
     transpose="{y} = xp.permute_dims({x}, {permutation})",
     reshape="{y} = xp.reshape({x}, {shape})",
+    has_array_methods=False,
     calls={"array_api": "{y} = xp.{function}({arguments})"},
     executed="array-api-strict 2.6.1",
 )

@@ -71,6 +71,10 @@ class Framework:
     transpose: str
     """The template for a transposition. It is empty if a broadcasting op in the framework can also reorder axes."""
     reshape: str
+    new_axis: str = "None"
+    """The index that adds an axis to an array in Python."""
+    has_array_methods: bool = True
+    """Whether arrays have NumPy's methods squeeze and swapaxes."""
     empty_preamble: str = ""
     """The source code that follows `preamble` if a tensor is a scalar or has a size 0."""
     empty_reshape: str | None = None

@@ -21,6 +21,7 @@ FRAMEWORK = Framework(
     preamble="import keras\n",
     transpose="{y} = keras.ops.transpose({x}, {permutation})",
     reshape="{y} = keras.ops.reshape({x}, {shape})",
+    has_array_methods=False,
     calls={"keras.ops": "{y} = keras.ops.{function}({arguments})"},
     size="keras.ops.shape({x})[{axis}]",
     executed="Keras 3.15.1 on TensorFlow 2.21.0",

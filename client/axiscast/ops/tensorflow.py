@@ -39,6 +39,8 @@ FRAMEWORK = Framework(
     preamble="import tensorflow as tf\n",
     transpose="{y} = tf.transpose({x}, {permutation})",
     reshape="{y} = tf.reshape({x}, {shape})",
+    new_axis="tf.newaxis",
+    has_array_methods=False,
     calls={
         "tensorflow": "{y} = tf.{function}({arguments})",
         "tensorflow.math": "{y} = tf.math.{function}({arguments})",

@@ -20,6 +20,7 @@ FRAMEWORK = Framework(
     preamble="from tinygrad import Tensor\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
+    has_array_methods=False,
     calls={"tinygrad": "{y} = Tensor.{function}({arguments})"},
     executed="tinygrad 0.14.0",
 )

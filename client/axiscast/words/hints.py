@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..ops import op_class
+from ..ops.framework import PYTHON, Framework
 from ..wire.shapes import format_shape
 from .names import UNNAMED, Names
 
@@ -26,24 +27,30 @@ def change_text(hint: HintFields, names: Names = UNNAMED) -> str:
     return _CHANGES[hint["code"]](hint, names)
 
 
-def reshape_code(old: Sequence[int | str], new: Sequence[int | str]) -> str:
+def reshape_code(old: Sequence[int | str], new: Sequence[int | str], framework: Framework) -> str:
     """Return the code that reshapes an array when appended to the array's name, or "" if no short code exists.
 
-    The code adds axes of size 1, removes leading axes of size 1, or swaps two axes.
+    The code adds axes of size 1, removes axes of size 1, or swaps two axes.
 
-    >>> reshape_code([64], [64, 1, 1]), reshape_code([3, 1], [3]), reshape_code(["N", 4], [4, "N"])
+    >>> from ..ops import FRAMEWORKS
+    >>> numpy, tensorflow = FRAMEWORKS["numpy"], FRAMEWORKS["tensorflow"]
+    >>> reshape_code([64], [64, 1, 1], numpy), reshape_code([3, 1], [3], numpy), reshape_code(["N", 4], [4, "N"], numpy)
     ('[:, None, None]', '.squeeze(-1)', '.swapaxes(0, 1)')
+    >>> reshape_code([64], [64, 1], tensorflow), reshape_code([3, 1], [3], tensorflow)
+    ('[:, tf.newaxis]', '[:, 0]')
     """
+    if framework.language is not PYTHON:
+        return ""
     if len(new) == len(old):
         changed = [axis for axis, sizes in enumerate(zip(old, new, strict=True)) if sizes[0] != sizes[1]]
         is_swap = len(changed) == 2 and [old[axis] for axis in changed] == [new[axis] for axis in reversed(changed)]
-        return f".swapaxes({changed[0]}, {changed[1]})" if is_swap else ""
-    if len(new) > len(old):
-        index = [":" if is_own else "None" for is_own in _own_axes(new, old)]
-        while index[-1:] == [":"]:
-            index.pop()
-        return f"[{', '.join(index)}]" if index else ""
-    removed = [axis for axis, is_own in enumerate(_own_axes(old, new)) if not is_own]
+        return f".swapaxes({changed[0]}, {changed[1]})" if is_swap and framework.has_array_methods else ""
+    is_wider = len(new) > len(old)
+    own_axes = _own_axes(new, old) if is_wider else _own_axes(old, new)
+    removed = [axis for axis, is_own in enumerate(own_axes) if not is_own]
+    if is_wider or not framework.has_array_methods:
+        index = [":" if is_own else framework.new_axis if is_wider else "0" for is_own in own_axes]
+        return f"[{', '.join(index[: removed[-1] + 1])}]" if removed else ""
     if len(removed) > 1:
         return f".squeeze({tuple(removed)})"
     return "".join(f".squeeze({axis and axis - len(old)})" for axis in removed)
@@ -67,7 +74,8 @@ def _own_axes(longer: Sequence[int | str], shorter: Sequence[int | str]) -> list
 
 def _reshape(hint: HintFields, names: Names) -> str:
     number, shape = hint["input"], hint["shape"]
-    return f"reshape {names.input(number)} to {format_shape(shape)}, {names.code(number)}{hint.get('suffix', '')}"
+    code = f", {names.code(number)}{hint['suffix']}" if hint.get("suffix") else ""
+    return f"reshape {names.input(number)} to {format_shape(shape)}{code}"
 
 
 def _all_pairs(hint: HintFields, names: Names) -> str:

@@ -26,15 +26,15 @@ class Meeting(NamedTuple):
 
 def square_text(meeting: Meeting, fix: HintFields | None, all_pairs: HintFields | None) -> str:
     """Return the warning about an accidental outer product, with the fix and the change that forms all pairs."""
-    remedy = "give all inputs the same axes" if fix is None else f"write {_changed_input(fix)}"
-    pairs = "" if all_pairs is None else f" If you want all pairs, write {_changed_input(all_pairs)}."
+    remedy = "give all inputs the same axes" if fix is None else _change(fix)
+    pairs = "" if all_pairs is None else f" If you want all pairs, {_change(all_pairs)}."
     return f"{_meeting_text(meeting)} To combine them element by element, {remedy}.{pairs}"
 
 
 def fix_text(fix: HintFields) -> str:
     """Return the hint that combines two inputs element by element, or forms all pairs without a warning."""
-    shape, output = format_shape(fix["shape"]), format_shape(fix["output"])
-    return f"write {_changed_input(fix)}, of shape {shape}: the output is {output}"
+    shape = f", of shape {format_shape(fix['shape'])}" if fix.get("suffix") else ""
+    return f"{_change(fix)}{shape}: the output is {format_shape(fix['output'])}"
 
 
 def mutual_stretch_text(meeting: Meeting) -> str:
@@ -80,5 +80,9 @@ def _meeting_text(meeting: Meeting) -> str:
     return f"{one} with {other} broadcasts to {format_shape(meeting.output)}: {pairs}."
 
 
-def _changed_input(change: HintFields) -> str:
-    return f"input {change['input']} as `{input_letter(change['input'])}{change['suffix']}`"
+def _change(change: HintFields) -> str:
+    """Return a change of one input as a clause, with its code if the framework has a short code."""
+    number = change["input"]
+    if not change.get("suffix"):
+        return f"reshape input {number} to {format_shape(change['shape'])}"
+    return f"write input {number} as `{input_letter(number)}{change['suffix']}`"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from pydantic import ValidationError
 
 from ...ops import Op, align, from_plan, own_ops
+from ...ops import FRAMEWORKS, Op, align, from_plan, own_ops
 from ...ops import lower as lower_integers
-from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
 from ...plan.plan import Placement, Plan, Shape
 from ...plan.resolution import has_integer_mismatch, try_resolve
@@ -182,8 +182,8 @@ def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[i
     if found.op.alias is not None:
         plain_op["name"] = found.op.alias
     request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
-    number = found.facts.get("input")
-    suffix = "" if number is None else reshape_code(shapes[number], found.inputs[number])
+    number, framework = found.facts.get("input"), FRAMEWORKS[framework_of(found.op.name)]
+    suffix = "" if number is None else reshape_code(shapes[number], found.inputs[number], framework)
     code = {"suffix": suffix} if suffix else {}
     hint = {"code": found.code, **found.facts, **code, "output": list(output), "request": request}
     return {**hint, "message": hint_text(hint)}
