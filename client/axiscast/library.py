@@ -301,7 +301,7 @@ def why(text: str | BaseException) -> WhyAnswer:
     >>> answer.op.name, answer.inputs, answer.check.conflict.hints[0].message
     ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit')
     """
-    from .explanation.diagnosis import answer_why
+    from .explanation.answers import answer_why
 
     if isinstance(text, BaseException):
         from .explanation.exceptions import answer_exception

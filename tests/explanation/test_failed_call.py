@@ -27,7 +27,7 @@ def traceback(*lines: str, error: str) -> str:
          "If `b` has one axis, for axis 1 of `x`, write `b[:, None, None]`."),
         (("np.einsum('ij,jk->ik', np.ones((4, 5)), np.ones((3, 5)))",),
          "ValueError: operands could not be broadcast together with remapped shapes [original->remapped]: "
-         "(4,5)->(4,newaxis,5) (3,5)->(5,3)", "np.ones((3, 5)) of shape (3, 5) has size 3: letter 'j'"),
+         "(4,5)->(4,newaxis,5) (3,5)->(5,3)", "np.ones((3, 5)) (3, 5). Write equation='ij,kj->ik'."),
     ],
 )  # fmt: skip
 def test_the_fix_is_in_the_words_of_the_failed_line(lines: tuple[str, ...], error: str, words: str) -> None:

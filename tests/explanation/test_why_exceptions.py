@@ -131,7 +131,8 @@ SIBLINGS: dict[str, tuple[Callable[[], object], str]] = {
 def test_other_operands_that_need_the_same_reshape_are_named(name: str) -> None:
     function, sentence = SIBLINGS[name]
     start = "wide - mean: wide (4, 3) float64, mean (4,) float64. Reshape mean to (4, 1), mean[:, None]."
-    assert answer_of(function) == start + sentence
+    other = " mean then has one value for each row of wide. For one value for each column, its size must be 3."
+    assert answer_of(function) == start + sentence + other
 
 
 def test_an_exception_gives_the_same_op_inputs_and_check_as_its_text() -> None:

@@ -25,7 +25,7 @@ from axiscast.client.tensor_reader import TensorReader
 from axiscast.comparison.compare import answer_compare
 from axiscast.engine.views import input_gradients
 from axiscast.errors import InvalidAnswer
-from axiscast.explanation.diagnosis import answer_why
+from axiscast.explanation.answers import answer_why
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckColumnsRequest
 from axiscast.messages.validation import validate

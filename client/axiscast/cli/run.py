@@ -15,7 +15,7 @@ import click
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--watch", is_flag=True, help="Also report suspicious broadcasts of torch, with axiscast.watch.")
-@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("script", type=click.Path(dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_command(script: str, arguments: tuple[str, ...], watch: bool) -> None:
     """Run a Python script, and explain an error about shapes.
@@ -27,9 +27,13 @@ def run_command(script: str, arguments: tuple[str, ...], watch: bool) -> None:
     axiscast run train.py --epochs 3
     axiscast run --watch train.py
 
-    The exit status is that of the script.
+    The exit status is that of the script. The word python before the script is skipped.
     """
+    if script in ("python", "python3") and arguments:
+        script, arguments = arguments[0], arguments[1:]
     path = Path(script).absolute()
+    if not path.is_file():
+        raise click.BadParameter(f"File {script!r} does not exist.", param_hint="SCRIPT")
     module = ModuleType("__main__")
     module.__dict__.update(
         __annotations__={},

@@ -12,7 +12,7 @@ from typing import IO
 
 import click
 
-from ..explanation.diagnosis import why_as_text
+from ..explanation.answers import why_as_text
 from ..explanation.error_log import ErrorLog
 from ..explanation.topic_search import with_names
 from ..messages.why import WhyAnswer

@@ -37,7 +37,7 @@ _MAX_CONDITION = 40
 def answer_as_text(request: Any, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
     """Return the drawing and the sentences of an answer as text for a terminal."""
     if isinstance(answer, WhyAnswer):
-        from ..explanation.diagnosis import why_as_text  # slow, because it loads tables of error messages
+        from ..explanation.answers import why_as_text  # slow, because it loads tables of error messages
 
         return why_as_text(answer)
     diagram = getattr(answer, "diagram", None)

@@ -1,35 +1,33 @@
-"""The code of the `why` function: it finds the check that an error message describes, and explains the error."""
+"""What is known about an error: the op, the shapes, the expression with the names of its operands, and the check."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from ..checks.check import check_to_dict, plan_or_conflict
-from ..checks.hints.hints import framework_of
-from ..checks.limits import validate_request
+from ..checks.check import check_to_dict
 from ..messages import CheckRequest
 from ..messages.validation import validate
-from ..messages.why import WhyAnswer
 from ..ops import Op, op_class, read_op
-from ..ops.einsum import Einsum
-from ..plan.alignment import Conflict
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from ..words.conflicts import conflict_text
-from ..words.hints import change_text
-from ..words.names import Names, as_primary, capitalized
-from .failed_call import failed_calls, is_assignment
-from .operands import MarkedOperands, Sizes, einsum_in, operands_in, printed_shapes, shape_pairs_in
-from .topic_search import topic_of, with_names
-from .wordings import Reading, readings, single_blanks
+from .error_topics import DATA_TYPES
+from .failing_expression import Expression, ExpressionOperand, expressions_in
+from .static_shapes import MATRIX_PRODUCTS, operation
+from .topic_search import topic_of
+from .wordings import Reading, Sizes, printed_shapes, readings, shape_pairs_in, single_blanks
 
-_UNKNOWN = (
+UNKNOWN = (
     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
     "check the shapes directly."
+)
+_UNREAD = "This error seems to be about sizes or axes, but axiscast does not know its wording."
+_SIZES = re.compile(
+    r"(?:Error|Exception): (?!.{0,99}(?:attribute|argument)).{0,300}?\b(?:same|equal|match|mismatch|different|expected|"
+    r"inconsistent)\b.{0,99}?\b(?:shapes?|n?dims?|dimensions?|axes|axis|columns|rows|sizes?|lengths?|\d-?[dD])\b"
 )
 _ANY_SHAPES = {"name": "torch.broadcast_tensors"}
 """The op whose rule PyTorch's message about two sizes on an axis has."""
@@ -38,34 +36,45 @@ LAYER_FILE = re.compile(r"(?:nn|layers?|keras)[/\\](?:[a-z_]+[/\\])*(?:linear|de
 _FILE = re.compile(r'File "([^"\n]{1,300})", line')
 _BESIDE = 500
 """The number of characters before and after a message in which shapes are searched."""
+_MAX_TEXT = 2**15
+"""The number of characters that are searched at the start and at the end of a text."""
 
 
 class Diagnosis(NamedTuple):
-    """The data that an error message contains: a complete check, parts of a check, or only the topic of the error."""
+    """What is known about an error: a complete check, parts of a check, or only the topic of the error."""
 
     op: Op | None = None
     inputs: list[Sizes] | None = None
     sizes: Sizes | None = None
+    """The conflicting sizes in the message."""
+    are_ordered: bool = False
+    """Whether the message states which operand has each of the sizes, so that they are in the operands' order."""
     about: str = ""
-    operands: tuple[str, ...] | None = None
-    """The source code of the operands, if the traceback shows it."""
-    owners: tuple[str, ...] = ()
-    """The source code of the operand that has each of the sizes, or an empty tuple if this is unknown."""
     node: str = ""
     """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
-    names: tuple[str, ...] = ()
-    """The source code of each input, or an empty tuple if this is unknown."""
     is_layer: bool = False
     """Whether a linear layer raised the error, so that input 1 is the layer's weight."""
     is_known: bool = True
     """Whether the text contains a known error message."""
+    expression: Expression | None = None
+    """The expression that failed, if it is known."""
+    names: tuple[str, ...] = ()
+    """The source code of each input, or an empty string if it is unknown."""
+    target: str = ""
+    """The source code of the shape or of the array to which the inputs are broadcast."""
 
     @property
     def is_about_shapes(self) -> bool:
         """Whether the error message reports that shapes do not broadcast."""
         return self.op is not None or self.inputs is not None or self.sizes is not None
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the error is known, and about shapes if no operand is known to be an array."""
+        operands = self.expression.operands if self.expression else []
+        return self.is_known and (self.about not in (_UNREAD, DATA_TYPES) or any(operand.array for operand in operands))
 
     @property
     def request(self) -> CheckRequest | None:
@@ -75,33 +84,42 @@ class Diagnosis(NamedTuple):
         return validate(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
 
 
-def answer_why(text: str) -> WhyAnswer:
-    """Return the explanation of an error message."""
-    return WhyAnswer.model_validate(why_to_dict(diagnose(text)))
-
-
 def diagnose(text: str) -> Diagnosis:
-    """Return the data that the last shape error in a string contains.
+    """Return what a string says about its last shape error, and about the expression in its traceback.
 
     In a traceback of chained exceptions, the last exception is the one that reached the user.
     """
+    text = shortened(text)
+    traceback = text[max(text.rfind("Traceback (most recent call last)"), 0) :]
+    diagnosis = diagnose_message(traceback)
+    if not diagnosis.is_about_shapes and traceback != text:
+        diagnosis, traceback = diagnose_message(text), ""
+    files = _FILE.findall(traceback)
+    is_layer = bool(files) and LAYER_FILE.search(files[-1]) is not None
+    return completed(diagnosis._replace(is_layer=is_layer), expressions_in(traceback))
+
+
+def shortened(text: str) -> str:
+    """Return the start and the end of a long text."""
+    return text if len(text) <= 2 * _MAX_TEXT else f"{text[:_MAX_TEXT]}\n{text[-_MAX_TEXT:]}"
+
+
+def diagnose_message(text: str) -> Diagnosis:
+    """Return what the last error message in a string says."""
     blanks = single_blanks(text)
     if found := readings(blanks):
         last = found[-1]
-        diagnosis = _diagnosis(last, operands_in(text), einsum_in(text))
         before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
-        files = _FILE.findall(text)
-        diagnosis = diagnosis._replace(is_layer=bool(files) and LAYER_FILE.search(files[-1]) is not None)
-        return _with_source(_with_printed_shapes(diagnosis, f"{before} {after}"), text)
-    topic = topic_of(blanks)
+        return _with_printed_shapes(_diagnosis(last), f"{before} {after}")
+    topic = topic_of(blanks) or (_UNREAD if _SIZES.search(blanks[-_BESIDE:]) else None)
     return Diagnosis(about=topic or _unknown(blanks), is_known=topic is not None)
 
 
 def _unknown(text: str) -> str:
     """Return the explanation of an unknown error, with the shapes at the end of the text."""
     shapes = [*dict.fromkeys(map(tuple, printed_shapes(text[text.rfind("Error") :][-_BESIDE:])))]
-    read = f" The end of the text has the shapes {_joined([*map(format_shape, shapes)])}." if shapes else ""
-    return f"{_UNKNOWN}{read}"
+    read = f" The end of the text has the shapes {joined([*map(format_shape, shapes)])}." if shapes else ""
+    return f"{UNKNOWN}{read}"
 
 
 def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
@@ -112,7 +130,7 @@ def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
     if diagnosis.inputs or diagnosis.op or diagnosis.axis is None:
         return diagnosis
     for inputs in shape_pairs_in(text):
-        complete = diagnosis._replace(op=read_op(_ANY_SHAPES), inputs=[*inputs], operands=None, owners=())
+        complete = diagnosis._replace(op=read_op(_ANY_SHAPES), inputs=[*inputs])
         if diagnosis.sizes == _conflicting_sizes(complete):
             return complete
     return diagnosis
@@ -130,23 +148,39 @@ def _conflicting_sizes(diagnosis: Diagnosis) -> list[int | str] | None:
     return [*conflict["sizes"]]
 
 
-def _with_source(diagnosis: Diagnosis, text: str) -> Diagnosis:
-    """Return the diagnosis with the operands in the traceback's source code, as far as they do not contradict it."""
-    if is_assignment(text):
-        diagnosis = as_assignment(diagnosis)
-    for names, shapes in failed_calls(text):
-        op = diagnosis.op or (read_op(_ANY_SHAPES) if diagnosis.axis is not None else None)
-        if diagnosis.inputs is None and op is not None and None not in shapes and type(op).takes(len(shapes)):
-            inputs: list[Sizes] = [[*shape] for shape in shapes if shape is not None]
-            complete = diagnosis._replace(op=op, inputs=inputs, names=names)
-            sizes = _conflicting_sizes(complete)
-            if sizes is not None and set(diagnosis.sizes or ()) <= set(sizes):
-                return complete
-        if len(names) == len(diagnosis.inputs or ()):
-            pairs = zip(shapes, diagnosis.inputs or (), strict=True)
-            if all(shape is None or [*shape] == sizes for shape, sizes in pairs):
-                return diagnosis._replace(names=names)
-    return diagnosis
+def _diagnosis(reading: Reading) -> Diagnosis:
+    inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
+    sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
+    are_ordered = {number for number, _ in reading.sizes} == {0, 1}
+    op = _op_of(reading, inputs)
+    node = reading.node or ("" if op else next(iter(reading.message.ops), ""))
+    return Diagnosis(op, inputs, sizes, are_ordered, reading.message.about, node, reading.axis)
+
+
+def is_einsum(name: object) -> bool:
+    """Return whether this is the name of an op that needs an equation."""
+    return isinstance(name, str) and (kind := op_class(name)) is not None and "equation" in kind.model_fields
+
+
+def _unknown_if_negative(sizes: Sizes) -> Sizes:
+    return ["?" if isinstance(size, int) and size < 0 else size for size in sizes]
+
+
+def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
+    """Return the op that a message is about, or None if the message does not state the op or a required attribute."""
+    message = reading.message
+    of_node = message.nodes.get(reading.node)
+    for name in (of_node,) if of_node else message.ops:
+        kind = op_class(name := name.replace("{node}", reading.node))
+        if kind is None or (inputs is not None and not kind.takes(len(inputs))):
+            continue
+        if message.ranks is not None and max(map(len, inputs or []), default=0) > message.ranks:
+            continue
+        try:
+            return read_op({"name": name, **message.attributes, **reading.attributes})
+        except ValidationError:
+            continue
+    return None
 
 
 def as_assignment(diagnosis: Diagnosis) -> Diagnosis:
@@ -162,201 +196,103 @@ def as_assignment(diagnosis: Diagnosis) -> Diagnosis:
     return diagnosis._replace(op=read_op({"name": target, "shape": shape}), inputs=[value])
 
 
-def _diagnosis(reading: Reading, operands: MarkedOperands | None, einsum: tuple[str, str] | None) -> Diagnosis:
-    inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
-    sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
-    op = _op_of(reading, inputs, einsum)
-    node = reading.node or ("" if op else next(iter(reading.message.ops), ""))
-    names = None if inputs or operands is None else (operands.left, operands.right)
-    is_ordered = operands is not None and operands.are_ordered and {number for number, _ in reading.sizes} == {0, 1}
-    owners = names if names and is_ordered else ()
-    return Diagnosis(op, inputs, sizes, reading.message.about, names, owners, node, reading.axis)
+def completed(diagnosis: Diagnosis, expressions: Sequence[Expression]) -> Diagnosis:
+    """Return the diagnosis with the first expression whose operands do not contradict the message, and their names."""
+    if not diagnosis.is_known or not expressions:
+        return diagnosis
+    if expressions[0].function == "setitem":
+        diagnosis = as_assignment(diagnosis)
+    for expression in expressions:
+        if diagnosis.is_about_shapes or expression.function in MATRIX_PRODUCTS:
+            named = _named(diagnosis, expression)
+            if named is not None:
+                return named
+    if diagnosis.inputs is not None:
+        return diagnosis
+    known = (each for each in expressions if any(operand.array for operand in each.operands))
+    pair = next((each for each in expressions if len(each.operands) == 2), expressions[0])
+    return diagnosis._replace(expression=next(known, pair))
 
 
-def is_einsum(name: object) -> bool:
-    """Return whether this is the name of an op that needs an equation."""
-    return isinstance(name, str) and (kind := op_class(name)) is not None and "equation" in kind.model_fields
+def _named(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
+    """Return the diagnosis with the operands of an expression, or None if the message is about other operands."""
+    if diagnosis.inputs is None or is_einsum(diagnosis.node):
+        found = _with_operands(diagnosis, expression)
+        if found is None:
+            return None
+        diagnosis = found
+    operands = expression.operands
+    names = _names_of(diagnosis.inputs or [], operands[1:] if expression.function == "getitem" else operands)
+    target = _name_of(target_of(diagnosis.op), operands)
+    if target_of(diagnosis.op) and not any(names) and expression.has_target:
+        names, target = [operands[1].name], operands[0].name
+    if not any(names) and not target:
+        return None
+    return diagnosis._replace(expression=expression, names=tuple(names), target=target)
 
 
-def _unknown_if_negative(sizes: Sizes) -> Sizes:
-    return ["?" if isinstance(size, int) and size < 0 else size for size in sizes]
+def _with_operands(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
+    """Return the diagnosis with the shapes of the operands, if checking them finds the sizes in the message."""
+    known = [operand for operand in expression.operands if operand.array is not None]
+    inputs: Any = diagnosis.inputs or [list(operand.array.shape) for operand in known if operand.array]
+    op = diagnosis.op or _op_of_call(diagnosis, expression, known)
+    is_complete = diagnosis.inputs is not None or len(known) == len(expression.operands) > 1
+    if not is_complete or op is None or not type(op).takes(len(inputs)):
+        return None
+    complete = diagnosis._replace(op=op, inputs=inputs)
+    sizes = _conflicting_sizes(complete)
+    if sizes is None or not set(diagnosis.sizes or ()) <= set(sizes):
+        return None
+    return complete._replace(node="")
 
 
-def _op_of(reading: Reading, inputs: list[Sizes] | None, einsum: tuple[str, str] | None) -> Op | None:
-    """Return the op that a message is about, or None if the message does not state the op or a required attribute."""
-    message = reading.message
-    of_node = message.nodes.get(reading.node)
-    for name in (of_node,) if of_node else message.ops:
-        name = name.replace("{node}", reading.node)
-        kind = op_class(name)
-        if kind is None or (inputs is not None and not kind.takes(len(inputs))):
-            continue
-        if message.ranks is not None and max(map(len, inputs or []), default=0) > message.ranks:
-            continue
-        found = {}
-        if einsum is not None and is_einsum(name):
-            function, found["equation"] = einsum
-            name = function if is_einsum(function) else name
+def _op_of_call(diagnosis: Diagnosis, expression: Expression, known: list[ExpressionOperand]) -> Op | None:
+    """Return the op for a function or an operator on these arrays, or None if the catalogue does not contain the op."""
+    framework = next((operand.array.framework for operand in known if operand.array), "")
+    kind: Any = operation(framework, expression.function)
+    if is_einsum(diagnosis.node) and expression.equation is not None:
+        kind = op_class(diagnosis.node)
+    fields = {} if kind is None else kind.model_fields
+    if "equation" in fields and expression.equation is not None:
         try:
-            return read_op({"name": name, **message.attributes, **reading.attributes, **found})
+            return read_op({"name": fields["name"].default, "equation": expression.equation})
         except ValidationError:
-            continue
-    return None
+            return None
+    if fields and not any(field.is_required() for key, field in fields.items() if key != "name"):
+        return kind()  # type: ignore[no-any-return]
+    return read_op(_ANY_SHAPES) if diagnosis.axis is not None and len(known) == 2 else None
 
 
-def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
-    """Return the fields of a WhyAnswer as plain values. Unknown fields are absent.
+def target_of(op: Op | None) -> Any:
+    """Return the shape that an op broadcasts to, or None if the op has no attribute for this shape."""
+    return getattr(op, op.target) if op is not None and op.target else None
 
-    If the request is already validated, pass it as `request`.
+
+def _names_of(inputs: list[Sizes], operands: list[ExpressionOperand]) -> list[str]:
+    """Return the operand name of each input, or an empty string if the name is unknown.
+
+    If there are as many operands as inputs, and no shape contradicts this, both are assumed to be in the same order.
     """
-    answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes}
-    if diagnosis.op is not None:
-        answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
-    answer = {name: value for name, value in answer.items() if value is not None}
-    try:
-        request = request or diagnosis.request
-        check = None if request is None else check_to_dict(request)
-    except Problem as problem:
-        return {**answer, "message": f"The shapes in this message can't be checked. {_sentence(problem.detail)}"}
-    if check is None:
-        return {**answer, "message": _of_parts(diagnosis)}
-    if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
-        return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
-    if "conflict" in check:
-        if diagnosis.is_layer or (diagnosis.about and diagnosis.op and diagnosis.op.target):
-            # The weight of a layer, and the target of an operation in place, can't be changed.
-            check["conflict"]["hints"] = []
-        answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
-    return {**answer, "check": check, "message": _of_check(diagnosis, answer["op"], check)}
+    arrays = [shape for shape in inputs if shape or len(operands) == len(inputs)]  # an operand can't be a number
+    if len(operands) == len(arrays) and all(
+        operand.array is None or operand.array.shape == tuple(shape)
+        for operand, shape in zip(operands, arrays, strict=True)
+    ):
+        own = iter(operands)
+        return [next(own).name if shape or arrays == inputs else "" for shape in inputs]
+    return [_name_of(shape, operands) for shape in inputs]
 
 
-def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    """Return the explanation of an error message that describes a complete check."""
-    shapes = _joined([format_shape(shape) for shape in diagnosis.inputs or []])
-    target = diagnosis.op and diagnosis.op.target and getattr(diagnosis.op, diagnosis.op.target)
-    asked = shapes if target is None else f"{shapes} to {format_shape(target)}"
-    if diagnosis.is_layer and (layer := _of_layer(diagnosis.inputs)):
-        sentences = [layer]
-    elif check["compatible"] is False:
-        verb = "multiply" if op["name"].endswith("matmul") else "broadcast"
-        sentences = [diagnosis.about, f"{op['name']} can't {verb} {asked}.", check["conflict"]["message"]]
-        if diagnosis.names and diagnosis.inputs:
-            sentences[2] = fix_or_conflict(op, diagnosis.inputs, check["conflict"], Names(diagnosis.names))
-    elif check["compatible"] is None:
-        conditions = " and ".join(condition["message"] for condition in check["conditions"])
-        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} only if {conditions}."]
-    elif diagnosis.about:
-        sentences = [diagnosis.about, *(warning["message"] for warning in check["warnings"])]
-    else:
-        sentences = [
-            f"{op['name']} can broadcast {asked}. Either the call has an option that the message does not show, or "
-            f"the message shows shapes of other tensors."
-        ]
-    return " ".join(filter(None, sentences))
+def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
+    """Return the name of the operand with this shape. Return an empty string if not exactly one operand has it."""
+    own = tuple(shape or ())
+    arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]
+    names = {name for name, array in arrays if array == own}
+    if len(own) == 2 and not names:
+        names = {f"{name}.T" for name, array in arrays if array == own[::-1]}
+    return names.pop() if len(names) == 1 else ""
 
 
-def fix_or_conflict(op: Mapping[str, Any], inputs: list[Sizes], conflict: Mapping[str, Any], names: Names) -> str:
-    """Return the first hint for the op of a conflict in these names, or the conflict if there is no such hint."""
-    own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == op["name"]]
-    if own:
-        return f"{capitalized(change_text(own[0], names))}."
-    request = validate(CheckRequest, {"op": op, "inputs": inputs})
-    found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
-    return conflict_text(found, names) if isinstance(found, Conflict) else str(conflict["message"])
-
-
-def _of_layer(inputs: Sequence[Sequence[Any]] | None) -> str:
-    """Return the explanation of a linear layer whose input has the first shape, or an empty string if it fits."""
-    if inputs is None or len(inputs) != 2 or len(inputs[1]) != 2 or inputs[0][-1:] == inputs[1][:1]:
-        return ""
-    shape, (built, outputs) = inputs
-    text = (
-        f"The layer was built for in_features={built}, but the last axis of its input {format_shape(shape)} has size "
-        f"{shape[-1]}: write in_features={shape[-1]}."
-    )
-    return (
-        f"{text} Its two sizes may also be exchanged: its out_features is {outputs}." if shape[-1] == outputs else text
-    )
-
-
-def _of_parts(diagnosis: Diagnosis) -> str:
-    """Return the explanation of an error message that describes only a part of a check.
-
-    The explanation lists the data that the message contains, and tells the user which shapes to print and check.
-    """
-    op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
-    name = (op.alias or op.name) if op is not None else diagnosis.node
-    if diagnosis.is_layer and not inputs and diagnosis.sizes is not None and len(diagnosis.sizes) == 2:
-        found, built = diagnosis.sizes
-        return (
-            f"The layer was built for in_features={built}, but the last axis of its input has size {found}: write "
-            f"in_features={found}."
-        )
-    sentences = [with_names(about) or (name and f"{name} failed."), _of_sizes(diagnosis)]
-    if inputs:
-        sentences.append(f"The message contains the shapes {_joined([*map(format_shape, inputs)])}.")
-    if op is None and is_einsum(name):
-        sentences.append(
-            f"The message does not contain the equation. Check it, for example with `axiscast check 2,3 3,4 --op "
-            f"{name} --equation 'ij,jk->ik'`."
-        )
-    elif not inputs and (op is not None or diagnosis.axis is not None):
-        what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
-        option = f" --op {name}" if op is not None else ""
-        shapes = "SHAPE SHAPE"
-        if isinstance(op, Einsum):
-            shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
-        sentences.append(
-            f"The message does not contain the shapes. Print the shapes of {_joined(what)}, and check them with "
-            f"`axiscast check {shapes}{option}`, where each SHAPE is written as 2,64,7,7."
-        )
-    return " ".join(filter(None, sentences))
-
-
-def _of_sizes(diagnosis: Diagnosis) -> str:
-    """Return the sentence about the conflicting sizes, or an empty string if the message does not contain two sizes."""
-    sizes, axis = diagnosis.sizes or [], diagnosis.axis
-    if len(sizes) < 2:
-        return ""
-    if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
-        text = f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
-        if not diagnosis.owners or diagnosis.about:
-            return text
-        right = diagnosis.owners[1]
-        fix = f"write `{as_primary(right)}.swapaxes(-1, -2)`"
-        return f"{text} If the last axis of `{right}` has size {sizes[0]}, {fix}."
-    where = "one axis" if axis is None else f"axis {axis} of the result"
-    where += f", which has at least {axis + 1} axes" if axis else ""
-    if diagnosis.owners:
-        one, other = (f"`{name}` has size {size}" for name, size in zip(diagnosis.owners, sizes, strict=True))
-        text = f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
-        return f"{text} {_of_one_axis(diagnosis.owners, axis)}" if axis and axis > 1 else text
-    return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
-
-
-def _of_one_axis(owners: tuple[str, ...], axis: int) -> str:
-    """Return the fix if the second operand is a vector for an earlier axis than the last one, as a bias of channels."""
-    left, right = owners
-    index = ", ".join([":", *["None"] * (axis - 1)])
-    return f"If `{right}` has one axis, for axis 1 of `{left}`, write `{as_primary(right)}[{index}]`."
-
-
-def _joined(texts: Sequence[str]) -> str:
+def joined(texts: Sequence[str]) -> str:
+    """Return texts separated by commas and "and"."""
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def why_as_text(answer: WhyAnswer) -> str:
-    """Return an answer as text for a terminal: the explanation, the diagram and the hints."""
-    lines = [answer.message]
-    if answer.check is not None:
-        if answer.check.diagram:
-            lines += ["", answer.check.diagram]
-        hints = answer.check.conflict.hints if answer.check.conflict else answer.check.hints
-        name = answer.op.name if answer.op is not None else ""
-        own = [hint for hint in hints if hint.request and framework_of(hint.request.op.name) == framework_of(name)]
-        lines += ["", *(f"hint: {hint.message}" for hint in own)] if own else []
-    return "\n".join(lines)

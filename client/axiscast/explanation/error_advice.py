@@ -19,18 +19,22 @@ def index(position: int, axis: int, size: int) -> str:
 def mask(mask: Shape, number: int, array: Shape, _: int) -> str:
     """Explain a mask that does not fit the first axes of a tensor."""
     start = f"The mask has shape {mask}, but the tensor has shape {array}."
-    for axis in range(1, len(array)):
-        if array[axis : axis + len(mask)] == mask:
-            before = ":, " * axis
-            return f"{start} The mask fits axis {axis}: write `[[x|{array}]][{before}[[mask|{mask}]]]`."
-    return start
+    axis = mask_axis(mask, array)
+    code = f"[[x|{array}|0]][{':, ' * axis}[[mask|{mask}|1]]]"
+    return f"{start} The mask fits axis {axis}: write `{code}`." if axis else start
+
+
+def mask_axis(mask: Shape, array: Shape) -> int:
+    """Return the axis after the first one at which a mask fits an array, or 0 if there is none."""
+    return next((axis for axis in range(1, len(array)) if array[axis : axis + len(mask)] == mask), 0)
 
 
 def join_ranks(one: int, rank: int, other: int, other_rank: int) -> str:
     """Explain joined arrays of different ranks."""
     start = f"Input {one} has {rank} axes, but input {other} has {other_rank}."
     shorter = one if rank < other_rank else other
-    return f"{start} If input {shorter} is one row, write `x[None]` for it." if abs(rank - other_rank) == 1 else start
+    name = f"[[x|rank {min(rank, other_rank)}|{shorter}]]"
+    return f"{start} If input {shorter} is one row, write `{name}[None]`." if abs(rank - other_rank) == 1 else start
 
 
 def tensor_ranks(rank: int, other_rank: int) -> str:
@@ -65,7 +69,7 @@ def channels(shape: Shape, wanted: int, found: int) -> str:
     start = f"The layer was built for {wanted} channels, but axis 1 of its input {shape} has size {found}."
     if shape[-1] == wanted:
         order = ", ".join(map(str, (0, len(shape) - 1, *range(1, len(shape) - 1))))
-        return f"{start} If the channels are on the last axis, write `[[x|{shape}]].permute({order})`."
+        return f"{start} If the channels are on the last axis, write `[[x|{shape}|0]].permute({order})`."
     return f"{start} If axis 1 has the channels, build the layer with in_channels={found}."
 
 
@@ -81,17 +85,20 @@ def normalized_shape(built: Shape, _: str, shape: Shape) -> str:
 
 def batches(stack: int, columns: int, other_stack: int, rows: int) -> str:
     """Explain a batched product of tensors with three axes."""
-    return (
+    start = (
         f"The first operand has {stack} matrices with {columns} columns, but the second has {other_stack} matrices "
         f"with {rows} rows."
     )
+    if stack != other_stack:
+        return start
+    return f"{start} If the last axis of the second has size {columns}, write `[[y||1]].transpose(1, 2)`."
 
 
 def target(target: Shape, scores: Shape) -> str:
     """Explain a loss that needs a target of the input's shape."""
     start = f"The target has shape {target}, but the input has shape {scores}."
     if prod(target) == prod(scores):
-        return f"{start} Write `[[target|{target}]].view_as([[input|{scores}]])`."
+        return f"{start} Write `[[target|{target}|1]].view_as([[input|{scores}|0]])`."
     return start
 
 
@@ -120,5 +127,5 @@ def assigned(variable: Shape, value: Shape) -> str:
     """Explain a value of another shape than its variable."""
     start = f"The variable has shape {variable}, but the value has shape {value}."
     if len(value) > 1 and value == variable[::-1]:
-        return f"{start} If the axes of the value are exchanged, write `tf.transpose([[x|{value}]])`."
+        return f"{start} If the axes of the value are exchanged, write `tf.transpose([[x|{value}|0]])`."
     return start

@@ -1,8 +1,8 @@
 """Error messages that are not about broadcasting: their wordings, and the topic and the explanation of each.
 
-In a wording, `<n>` stands for a number, `<i>` for an integer that may be negative, `<s>` for a shape, `<w>` for a word
-and `<...>` for a short text. An explanation is a sentence with these values, a function of these values
-(error_advice.py), or an empty string. In the code of an explanation, `x` is the array that failed.
+In a wording, `<n>` stands for an integer, `<s>` for a shape, `<w>` for a word and `<...>` for a short text. An
+explanation is a sentence with these values, a function of these values (error_advice.py), or an empty string. In the
+code of an explanation, `[[x|(2, 3)|0]]` is the name of an array (`with_names` in topic_search.py).
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from . import error_advice as advice
 
 Explanation = str | Callable[..., str]
 
+DATA_TYPES = "This error is about data types, not shapes."
 TOPICS: dict[str, dict[str, Explanation]] = {
     "An index is out of range, or there are more indices than axes.": {
-        "index <i> is out of bounds for axis <n> with size <n>": advice.index,
-        "index <i> is out of bounds for dimension <n> with size <n>": advice.index,
-        "index=<i> is out of bounds with size=<n>": "The index is {0}, but the size is {1}.",
-        "index <i> is out of bounds for dimension with size <n>": "The index is {0}, but the size is {1}.",
-        "indices[<...>] = <i> is not in [0, <n>)": "The index is {1}, but the size is {2}.",
+        "index <n> is out of bounds for axis <n> with size <n>": advice.index,
+        "index <n> is out of bounds for dimension <n> with size <n>": advice.index,
+        "index=<n> is out of bounds with size=<n>": "The index is {0}, but the size is {1}.",
+        "index <n> is out of bounds for dimension with size <n>": "The index is {0}, but the size is {1}.",
+        "indices[<...>] = <n> is not in [0, <n>)": "The index is {1}, but the size is {2}.",
         "too many indices for array: array is <n>-dimensional, but <n> were indexed":
             "The array has {0} axes, but the call has {1} indices.",
         "too many indices: array is <n>-dimensional, but <n> were indexed":
@@ -28,12 +29,11 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "index out of range in self":
             "This is an embedding: each index must be less than its number of rows, num_embeddings. Compare it with "
             "`x.max()`.",
-        "is out of bounds for axis": "", "is out of bounds for dimension": "", "too many indices": "",
+
         "[op:slice]": "", "slice_sizes must be less than or equal to operand shape": "",
         "indices element out of data bounds": "", "index must be less than the size of input dim": "",
-        "): out of bound ": "", "of slice is out of bounds": "", "is out of bounds with size": "",
-        "indexer is out-of-bounds": "", " is not in [0, ": "", "slice index ": "",
-        "of op(embedding) expected >= 0": "",
+        "): out of bound ": "", "of slice is out of bounds": "", "indexer is out-of-bounds": "", " is not in [0, ": "",
+        "slice index ": "", "of op(embedding) expected >= 0": "",
     },
     "A boolean mask must have the shape of the first axes of the array that it selects from.": {
         "did not match indexed array along axis <n>; size of axis is <n> but size of corresponding boolean axis is <n>":
@@ -44,40 +44,39 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The mask has shape {1}, but must have shape {2}.",
         "the shape of the mask <s> at index <n> does not match the shape of the indexed tensor <s> at index <n>":
             advice.mask,
-        "boolean index did not match": "", "the shape of the mask": "",
+
     },
     "A boolean mask selects as many elements as it has true values.": {
         "cannot assign <n> input values to the <n> output values where the mask is true":
             "The mask selects {1} elements, but you assign {0} values. If the values belong to the whole array, write "
             "`values[mask]` on the right too.",
-        "numpy boolean array indexing assignment": "",
+
     },
     "An attention mask must have the shape that the queries and keys require.": {
         "attn_mask is <s>, but should be <s>": "The mask has shape {0}, but must have shape {1}.",
         "key_padded_mask.shape[<n>] to be <n>, but got <n>":
             "On axis {0}, `key_padding_mask` must have size {1}, not {2}: its shape is (batch, keys). If its axes are "
-            "exchanged, write `key_padding_mask.T`.",
-        "key_padding_mask": "", "attn_mask is": "",
+            "exchanged, write `[[key_padding_mask||3]].T`.",
+
     },
     "The mask or the condition must have the shape of the array.": {
         "putmask: mask and data": "", "array conditional must be same shape as self": "",
     },
     "The array does not have this axis, or the list of axes does not have an entry for each axis.": {
-        "axis <i> is out of bounds for array of dimension <n>": "The call names axis {0}, but the array has {1} axes.",
-        "dimension out of range (expected to be in range of [<i>, <i>], but got <i>)":
+        "axis <n> is out of bounds for array of dimension <n>": "The call names axis {0}, but the array has {1} axes.",
+        "dimension out of range (expected to be in range of [<n>, <n>], but got <n>)":
             "The call names axis {2}, but the axes are numbered from {0} to {1}.",
-        "is out of bounds for array of dimension": "", "axes don't match array": "",
-        "dimension out of range (expected": "", "invalid reduction dimension": "",
-        "transpose expects a vector of size": "", "the reduce dim index": "", "out of the tensor rank range": "",
-        "invalid attribute perm": "", "the axis must be in": "", "the axis value must be in": "",
-        "size of perm should equal to rank": "", "axes for array with": "", "invalid axis": "",
-        "exceeds input dimensions": "", "does not match the length of the desired ordering": "", "out of range [": "",
+        "'<w>' not found in array dimensions <...>)": "The array has the dimensions {1}), but not {0}.",
+        "input.dim() = <n> is not equal to len(dims) = <n>": "The tensor has {0} axes, but {1} are given.",
+        "axes don't match array": "", "invalid reduction dimension": "", "transpose expects a vector of size": "",
+        "the reduce dim index": "", "out of the tensor rank range": "", "invalid attribute perm": "",
+        "the axis must be in": "", "the axis value must be in": "", "size of perm should equal to rank": "",
+        "axes for array with": "", "invalid axis": "", "exceeds input dimensions": "", "out of range [": "",
         "invalid value of attribute 'axis'": "", "for attribute 'axis'": "", "input order must have shape [n]": "",
-        "not found in array dimensions": "", "is not a valid dimension or coordinate": "",
-        "should be equal to or greater than the axis's size": "", "== param.axes.ndim()": "",
-        "permutation vector ": "", ": invalid dimension dim": "", "must match length of perm": "",
-        "dims don't match in permute": "", "all values in axis param must be": "",
-        "} do not exist. expected one or more of": "",
+        "is not a valid dimension or coordinate": "",
+        "should be equal to or greater than the axis's size": "", "== param.axes.ndim()": "", "permutation vector ": "",
+        ": invalid dimension dim": "", "must match length of perm": "", "dims don't match in permute": "",
+        "all values in axis param must be": "", "} do not exist. expected one or more of": "",
     },
     "Joined arrays (concatenate, stack) must have equal sizes, except on the joined axis of concatenate.": {
         "must match exactly, but along dimension <n>, the array at index <n> has size <n> and the array at index <n> "
@@ -94,19 +93,16 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "Input {0} has shape {1}, but input {2} has shape {3}.",
         "concatenating along dimension <n> for shapes <s>, <s>":
             "The joined axis is {0}, and the shapes are {1} and {2}.",
-        "input shapes {<s>,<s>} argument shapes are inconsistent; <...> except on the concatenation axis (axis <i>)":
+        "input shapes {<s>,<s>} argument shapes are inconsistent; <...> except on the concatenation axis (axis <n>)":
             "The joined axis is {3}, and the shapes are {0} and {1}.",
         "all input arrays must have the same shape": "", "must match except in dimension": "",
-        "except for the concatenation axis": "", "same number of dimensions, but the array at index": "",
-        "stack expects each tensor": "", "tensors must have same number of dimensions: got": "",
-        "cannot concatenate arrays": "", "concatop : ": "", "[op:concatv2]": "", "shapes of all inputs must match": "",
-        "non concat axis dimensions must match": "", "all inputs to concat must have": "", "op (concat) ": "",
-        "op_type:concat": "", "except on the concatenation axis": "", "-th dimension of input[0] and input[": "",
-        "must match except in given concat axis": "", "all input shape must be the same": "",
+        "except for the concatenation axis": "", "stack expects each tensor": "",
+        "non concat axis dimensions must match": "", "op (concat) ": "", "op_type:concat": "",
+        "-th dimension of input[0] and input[": "", "all input shape must be the same": "",
         "[stack] all arrays must have": "", "must have the same shape except on the `axis` dim": "",
         "shapes do not align": "", "concat.cc": "", "stacked arrays must have the same shape": "",
-        "primitive[concat]": "", "vertical dimensions mismatch": "", "horizontal dimensions mismatch": "",
-        "along the non-concatenated axis": "", "passed to stack must have matching shapes": "",
+        "vertical dimensions mismatch": "", "horizontal dimensions mismatch": "", "along the non-concatenated axis": "",
+        "passed to stack must have matching shapes": "",
     },
     "A reshape keeps the number of elements.": {
         "cannot reshape array of shape <s> (size <n>) into shape <s> (size <n>)": advice.reshape_of_shape,
@@ -118,28 +114,24 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "can't reshape (<s>) -> (<s>)": "The old shape is {0}; the new shape is {1}.",
         "view size is not compatible with input tensor's size and stride":
             "The elements are not adjacent in memory, as after a transpose: write `reshape` instead of `view`.",
-        "cannot reshape": "", "is invalid for input of size": "", "input to reshape is a tensor": "",
-        "can't reshape": "", "cannot be reshaped": "", "in reshapeop is invalid": "",
+        "input to reshape is a tensor": "", "can't reshape": "", "cannot be reshaped": "",
         "the total size of the tensor must be unchanged": "", "total size of new array must be unchanged": "",
         "target shape size is larger than the current shape": "", "is incompatible with input shape": "",
         "must match the product of shape": "", "based on the provided shape": "",
     },
     "A squeeze removes only axes of size 1.": {
-        "select an axis to squeeze out": "", "can not squeeze dim": "", "squeezebase": "", "cannot squeeze": "",
-        "can't squeeze axis": "",
+        "select an axis to squeeze out": "", "can not squeeze dim": "", "squeezebase": "", "can't squeeze axis": "",
     },
     "The index of gather or scatter must have the rank of the tensor, and fit the tensor on the other axes.": {
         "expected index <s> to be no larger than self <s> apart from dimension <n>":
             "The index has shape {0}, but the tensor has shape {1}.",
-        "apart from dimension": "", "index tensor must have the same number of dimensions as": "",
-        "must match updates": "", "updates must be": "", "updates.shape": "", "must have shape indices.shape": "",
+        "index tensor must have the same number of dimensions as": "",
     },
-    "This error is about data types, not shapes.": {
+    DATA_TYPES: {
         "to have same dtype": "", "did not contain a loop with signature": "", "cannot cast ufunc": "",
         "' not understood": "", "can't be cast to the desired output type": "",
         "requires arguments to have the same dtype": "", "(zero-based) was expected to be a": "",
-        "do not have the same element type": "", "requires compatible dtypes": "", "unsupported operand type(s)": "",
-        "the same dtypes": "", "arguments of dtype": "", "same dtypes": "", "issues with types <class": "",
+        "do not have the same element type": "", "unsupported operand type(s)": "", "issues with types <class": "",
         " that does not match type ": "", "numeric dtypes are allowed": "",
     },
     "The input does not fit this layer, which was built for other channels, features or axes.": {
@@ -149,7 +141,25 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "num_features={0}.",
         "given normalized_shape=<s>, expected input with shape <...>, but got input of size<s>":
             advice.normalized_shape,
-        "input to <w>, but got input of size: <s>": "The input has shape {1}, which has the wrong number of axes.",
+        "expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <s>":
+            "{2} needs an input with {0} or {1} axes, but the input has shape {3}.",
+        "expected <n>d input (got <n>d input)": "The layer needs an input with {0} axes, but the input has {1}.",
+        "expected <n>d or <n>d input (got <n>d input)":
+            "The layer needs an input with {0} or {1} axes, but the input has {2}.",
+        "expected hidden<...> size <s>, got <s>":
+            "The initial state has shape {2}, but must have shape {1}: (layers, batch, hidden_size).",
+        "input has inconsistent input_size: got <n> expected <n>":
+            "The layer was built for input_size={1}, but the last axis of the input has size {0}: write "
+            "input_size={0}.",
+        "does not match weight size: got <n> but expected <n>":
+            "The layer was built for {1} features, but the last axis of the input has size {0}.",
+        "padding length should be less than or equal to two times the input dimension but got padding length <n> and "
+        "input of dimension <n>": "The padding has {0} numbers, two for each axis, but the input has {1} axes.",
+        "but got input with spatial dimensions of <s> and output size of <s>":
+            "The input has the spatial axes {0}, but `size` is {1}: it needs one number for each of them.",
+        "embed_dim must be divisible by num_heads":
+            "Each head gets an equal part of embed_dim: choose a num_heads that divides it.",
+        "expected ndim=<n>, found ndim=<n>": "The layer needs {0} axes, but the input has {1}.",
         "input.size(-1) must be equal to input_size. expected <n>, got <n>":
             "The layer was built for input_size={0}, but the last axis of the input has size {1}: write "
             "input_size={1}.",
@@ -157,9 +167,9 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The layer was built for embed_dim={0}, but the last axis of the query has size {1}: write embed_dim={1}.",
         "calculated padded input size per channel: (<...>). kernel size: (<...>)":
             "The kernel ({1}) is larger than the padded input ({0}): use a smaller kernel, or add padding.",
-        "expected axis <i> of input shape to have value <n>, but received input with shape <s>":
+        "expected axis <n> of input shape to have value <n>, but received input with shape <s>":
             "Axis {0} must have size {1}, because the layer was built for it, but the input has shape {2}.",
-        "expected axis <i> of input shape to have value <n> but received input with shape <s>":
+        "expected axis <n> of input shape to have value <n> but received input with shape <s>":
             "Axis {0} must have size {1}, because the layer was built for it, but the input has shape {2}.",
         "is incompatible with the layer: expected min_ndim=<n>, found ndim=<n>":
             "The layer needs at least {0} axes, but the input has {1}.",
@@ -167,22 +177,20 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "{1} was fitted with {2} columns, but X has {0}: pass the same columns as in `fit`.",
         "expected more than 1 value per channel when training, got input size <s>":
             "The input {0} has one value per channel, which has no variance: use a larger batch, or call `eval()`.",
-        "channels instead": "", "kernel size can't be greater": "", "input depth must be evenly divisible": "",
-        "is not equal to kernel channels": "", "number of input's channels": "", "input feature dimension size": "",
-        "filter input channel count": "", "'c_in' of input": "", "expected more than 1 value per channel": "",
-        "(batched) input to ": "", "expect the input channels": "", "running_mean should contain": "",
-        "given normalized_shape": "", "number of spatial dimensions": "", "must match input depth for filter": "",
-        "is incompatible with the layer": "", "must be equal to input_size": "", "error when checking ": "",
-        " features as input": "", "was expecting embedding dimension of": "", "'weight' must be 2-d": "",
+        "input depth must be evenly divisible": "", "is not equal to kernel channels": "",
+        "number of input's channels": "", "input feature dimension size": "", "filter input channel count": "",
+        "'c_in' of input": "", "expect the input channels": "", "given normalized_shape": "",
+        "number of spatial dimensions": "", "must match input depth for filter": "", "error when checking ": "",
+        "'weight' must be 2-d": "",
     },
     "The parameters of the checkpoint do not have the shapes of the model.": {
         "size mismatch for <...>: copying a param with shape <s> from checkpoint, the shape in current model is <s>":
             "{0} has shape {1} in the checkpoint, but shape {2} in the model: build the model with the sizes of the "
             "checkpoint.",
-        "error(s) in loading state_dict": "", "size mismatch for ": "",
+
     },
     "In an einsum, a letter has different sizes, or the equation does not fit its operands.": {
-        "einsum()": "", "[einsum]": "", "[op:einsum]": "", "size of label": "", "same label have different shapes": "",
+
         "einstein sum subscripts": "", "given in einstein sum": "", "for collapsing index": "",
         " of input shaped [": "",
     },
@@ -197,10 +205,9 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "columns of W if transB is 1.",
         "x1 and x2 must have the same number of columns. x1: <n> x2: <n>":
             "The first argument has {0} columns, but the second has {1}.",
-        "incompatible input shapes: axis values <n> (at axis <i>) != <n> (at axis <i>)":
+        "incompatible input shapes: axis values <n> (at axis <n>) != <n> (at axis <n>)":
             "Axis {1} has size {0}, but axis {3} of the other input has size {2}.",
-        "first two dimensions of batch2 tensor to be": "", "must have same number of batches": "",
-        "for argument #2 'batch2'": "", "matrices are not aligned": "", "size mismatch, m1: ": "",
+        "must have same number of batches": "", "matrices are not aligned": "",
         "inconsistent tensor size, expected tensor": "", "matmul input shapes are incompatible": "",
         "mat1 dim 1 must match mat2 dim 0": "", "valueerror: dimension mismatch": "",
         "the same batch size in bmmop": "", "shape-mismatch for sum":
@@ -210,13 +217,16 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "for batchmatmul, inputs shape": "", "dot shape error": "",
     },
     "The axes of the arguments of a linear algebra function do not fit each other.": {
+        "with gufunc signature <...> (size <n> is different from <n>)":
+            "Sizes {1} and {2} belong to the same letter of the signature {0}, so they must be equal.",
+        "of a and b for the equation ax = b (<n>x<n> and <n>x<n>)": "A has {0} rows, but B has {2}.",
         "incompatible dimensions for cross product":
             "A cross product needs vectors of 2 or 3 elements on the last axis, or on the axis given by `axis`.",
-        "with gufunc signature": "",
+
     },
     "The chunks of a Dask array do not add up to its shape. The operands may not broadcast, so check their shapes.": {
         "chunks do not add up to shape. got chunks=<...>, shape=<s>": "The chunks are {0}, and the shape is {1}.",
-        "chunks do not add up to shape": "",
+
     },
     "An einops pattern does not fit its input, or its two sides do not fit each other.": {
         "-reduction pattern \"": "",
@@ -226,6 +236,11 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "using a target size (<s>) that is different to the input size (<s>) is deprecated.": advice.target,
         "expected input batch_size (<n>) to match target batch_size (<n>)": advice.batch_sizes,
         "expected target size <s>, got <s>": advice.target_size,
+        "0d or 1d target tensor expected, multi-target not supported":
+            "The target needs one class index for each row. If its last axis has size 1, write "
+            "`[[target||1]].squeeze(-1)`.",
+        "y_true and y_pred have different number of output (<n>!=<n>)":
+            "The targets have {0} columns, but the predictions have {1}.",
         "`target` and `output` must have the same shape. received: target.shape=<s>, output.shape=<s>":
             "The target has shape {0}, but the output has shape {1}.",
         "`target` and `output` must have the same rank (ndim). received: target.shape=<s>, output.shape=<s>":
@@ -234,56 +249,53 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The logits have shape {0}, but the labels have shape {1}.",
         "logits and labels must have the same first dimension, got logits shape <s> and labels shape <s>":
             "The logits have shape {0}, but the labels have shape {1}.",
-        "to match target batch_size": "", "multi-target not supported": "", "must be the same as input size": "",
-        "is deprecated. please ensure they have the same size": "", "`labels.shape` must equal": "",
-        "input(logits) and input(label)": "", "var is of incorrect size": "", "expected target size": "",
-        "`target` and `output` must have the same": "", "`logits` and `labels` must have the same": "",
-        "logits and labels must have the same": "", "must have rank (ndim) `target.ndim": "",
+
+        "`labels.shape` must equal": "", "input(logits) and input(label)": "", "var is of incorrect size": "",
+        "must have rank (ndim) `target.ndim": "",
     },
-    "The mapped axes of vmap must have the same size.": {"vmap got inconsistent": "", "vmap: expected": ""},
+    "The mapped axes of vmap or scan must have the same size.": {
+        "got sizes <s> for the mapped dimension": "The sizes are {0}.",
+        "different leading axis sizes: <n>, <n>": "The sizes are {0} and {1}.",
+        "vmap got inconsistent": "",
+    },
     "In a split, the axis size must be the sum of the part sizes, or a multiple of the part count.": {
-        "split_sizes to sum exactly to <n> (input tensor's size at dimension <i>), but got split_sizes=<s>":
+        "split_sizes to sum exactly to <n> (input tensor's size at dimension <n>), but got split_sizes=<s>":
             "Axis {1} has size {0}, but the parts are {2}.",
         "does not result in an equal division":
             "`numpy.array_split` allows parts of different sizes.",
-        "split_sizes to sum": "", "evenly divide the split": "", "op (split)": "",
-        "along the split dimension must be": "",
-        "evenly divisible by 'num_splits'": "", "chunk expects": "", "number of splits must evenly divide": "",
+        "evenly divide the split": "", "along the split dimension must be": "", "evenly divisible by 'num_splits'": "",
+        "chunk expects": "", "number of splits must evenly divide": "",
     },
     "The matrix must be square.": {
         "batches of square matrices, but they are <n> by <n> matrices": "The matrices are {0} by {1}.",
-        "must be square": "", "must be a square matrix": "", "batches of square matrices": "",
-        "must have shape [..., n, n]": "", "the last two dimensions are expected to be equal": "",
+        "must be square": "", "must be a square matrix": "", "must have shape [..., n, n]": "",
+        "the last two dimensions are expected to be equal": "",
     },
     "The array has several values, but one value is expected.": {
+        "defined for scalar-output functions": "Reduce the result of the function to a scalar, as with `.sum()`.",
         "grad can be implicitly created only for scalar outputs":
             "Reduce the result to a scalar first, as in `x.sum().backward()`, or pass `gradient`.",
         "truth value of a": "", "boolean value of tensor": "", "converted to python scalars": "",
-        "cannot be converted to scalar": "", "created only for scalar outputs": "",
-        "defined for scalar-output functions": "", "only 0-dimensional arrays": "", "only length-1 arrays": "",
-    },
+        "cannot be converted to scalar": "",     },
     "The rows of a nested list have different lengths.": {
         "expected sequence of length <n> at dim <n> (got <n>)":
             "On axis {1}, the first list has {0} elements, but another has {2}.",
-        "inhomogeneous shape": "", "expected sequence of length": "", "non-rectangular python sequence": "",
-        "setting an array element with a sequence": "",
+        "non-rectangular python sequence": "", "setting an array element with a sequence": "",
     },
     "This operation requires inputs of the same shape and does not broadcast.": {
         "the variable shape <s>, and the assigned value shape <s> are incompatible": advice.assigned,
         "shapes <s> and <s> are incompatible": "The shapes are {0} and {1}.",
         "must be scalar or have the same shape as cases": "", "clamp requires min.shape": "",
-        "incompatible attr in node": "", "shapes must be equal": "", ") are incompatible": "",
-        "operator where inferring shapes failed": "", "the assigned value shape": "",
+        "incompatible attr in node": "", "shapes must be equal": "", "operator where inferring shapes failed": "",
         "not compatible with expected shape": "", "as many biases as the last dimension": "", "mismatch) actual": "",
-        "mismatch) x:": "", "inferred shape and existing shape differ": "", "valueerror: inconsistent shapes": "",
-        "inferred and declared dimension have different values": "",
-        "replacement data must match the variable's shape": "", "passed to tf.addn() must have": "",
-        "error in meansquarederror": "", "error in absolutedifference": "", "must have identical shapes": "",
+        "inferred shape and existing shape differ": "", "valueerror: inconsistent shapes": "",
+        "inferred and declared dimension have different values": "", "passed to tf.addn() must have": "",
+        "error in meansquarederror": "",
     },
     "In pandas, the number of values must be the number of rows or columns.": {
         "unable to coerce to series, length must be <n>: given <n>":
             "An array is combined with each row, so it needs {0} values, not {1}. To combine it with each column, use "
-            "a method with `axis=0`, for example `frame.add(array, axis=0)`.",
+            "a method with `axis=0`, for example `[[frame||0]].add([[array||1]], axis=0)`.",
         "unable to coerce to dataframe, shape must be <s>: given <s>": "The array needs shape {0}, not {1}.",
         "length of values (<n>) does not match length of index (<n>)":
             "The index has {1} rows, but {0} values are assigned: assign {1} values, or a Series, which is aligned by "
@@ -294,13 +306,18 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "length mismatch: expected axis has <n> elements, new values have <n> elements":
             "The axis needs {0} labels, not {1}.",
         "lengths must match to compare', <s>, <s>": "The lengths are {0} and {1}.",
-        "unable to coerce to ": "", "does not match length of index": "", "identically-labeled": "",
-        "indices imply": "", "must all be the same length": "",
+        "identically-labeled": "",
         "all arrays must be of the same length":
             "Each array is a column of the frame, and all columns need the same number of rows.",
-        "arrays must all be same length": "", "columns must be same length as key": "",
-        "lengths must match to compare": "", "must have equal len keys and value": "",
-        "cannot set a row with mismatched columns": "", "length mismatch: expected axis has": "",
+        "columns must be same length as key": "", "cannot set a row with mismatched columns": "",
+    },
+    "In Polars, all columns of a frame need the same number of rows.": {
+        "height of column '<w>' (<n>) does not match height of column '<w>' (<n>)":
+            "Column {0} has {1} rows, but column {2} has {3}.",
+        "can't broadcast series '<w>' of length <n> to length <n>": "{0} has {1} values, but the frame has {2} rows.",
+        "filter's length: <n> differs from that of the series: <n>":
+            "The filter has {0} values, but the frame has {1} rows.",
+        "to a dataframe of width <n> with a dataframe of width <n>": "The frames have {0} and {1} columns.",
     },
     "Paired arrays must have the same number of elements.": {
         "x and y must have same first dimension, but have shapes <s> and <s>": "They have shapes {0} and {1}.",
@@ -310,36 +327,37 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "same number of samples.'x' sizes: <n> 'y' sizes: <n>": "x has {0} rows, but y has {1}.",
         "series of different lengths: got <n> and <n>": "The lengths are {0} and {1}.",
         "sample_weight.shape == <s>, expected <s>": "`sample_weight` has shape {0}, but needs shape {1}.",
-        "x and y must have same first dimension": "", "x and y must be the same size": "",
-        "expected x and y to have same length": "", "fp and xp are not of the same length": "",
-        "xp and fp must be one-dimensional arrays of equal size": "", "inconsistent numbers of samples": "",
+        "size mismatch between tensors": "All tensors need the same first axis.",
+        "must have the same number of columns": "", "must be equal in length along": "",
+        "x and y must be the same size": "", "expected x and y to have same length": "",
+        "fp and xp are not of the same length": "", "xp and fp must be one-dimensional arrays of equal size": "",
         "data cardinality is ambiguous": "", "weights should have the same shape": "",
         "shape of weights must be consistent": "", "shapes of a and weights differ": "",
-        "sample_weight.shape": "", "series of different lengths": "", "lengths don't match": "",
     },
     "In xarray, a dimension must have the same size everywhere.": {
         "conflicting sizes for dimension '<w>': length <n> on the data but length <n> on coordinate '<w>'":
             "Dimension {0} has size {1} in the data, but coordinate {3} has {2} values: pass {1} values.",
         "conflicting sizes for dimension '<w>': length <n> on <...> and length <n> on ":
             "Dimension {0} has sizes {1} and {3}.",
-        "conflicting sizes for dimension": "",
+
     },
     "The function requires more or fewer axes than the array has.": {
         "expected 2d array, got 1d array instead":
-            "For one column, write `x.reshape(-1, 1)`. For one row, write `x.reshape(1, -1)`.",
+            "For one column, write `[[x||0]].reshape(-1, 1)`. For one row, write `[[x||0]].reshape(1, -1)`.",
         "input operand <n> does not have enough dimensions (has <n>, gufunc core with signature <...> requires <n>":
             "Operand {0} has {1} axes, but the function requires at least {3}.",
         "data must be 1-dimensional, got ndarray of shape <s>":
-            "The array has shape {0}, but only one axis is allowed: write `x.ravel()`.",
+            "The array has shape {0}, but only one axis is allowed: write `[[x||0]].ravel()`.",
+        "should be a 1d array, got an array of shape <s>": "The array has shape {0}, but only one axis is allowed.",
+        "found array with dim <n>, while dim <= <n> is required":
+            "The array has {0} axes, but at most {1} are allowed: write `[[x||0]].reshape(len([[x||0]]), -1)`.",
+        "convolve2d inputs must both be 2-d arrays": "",
         "different number of dimensions on data and dims: <n> vs <n>":
             "The array has {0} axes, but {1} names are given.",
-        "does not have enough dimensions": "", "2d array, got 1d array instead": "", "mat2 must be a matrix": "",
-        "self must be a matrix": "", "must be a 3d tensor": "", "1d tensors expected": "",
-        "expects a tensor with <= 2 dimensions": "", "number of dimensions on data and dims": "",
-        "shape must be rank ": "", "data must be 1-dimensional": "", "shape must be at least rank ": "",
-        "] ndims must be >= ": "", "-dimensional input for ": "",
-        "inputs must have the same number of dimensions": "", "implies that its rank should be at least": "",
-        "must have the same length as the number of data dimensions": "", "got arrays of different rank": "",
+        "does not have enough dimensions": "", "mat2 must be a matrix": "", "must be a 3d tensor": "",
+        "1d tensors expected": "", "expects a tensor with <= 2 dimensions": "", "shape must be rank ": "",
+        "] ndims must be >= ": "", "inputs must have the same number of dimensions": "",
+        "implies that its rank should be at least": "", "got arrays of different rank": "",
         "must be greater or equal to the number of dimensions in the tensor": "",
     },
     "An input of a model must have the shape that the model declares.": {
@@ -351,7 +369,7 @@ TOPICS: dict[str, dict[str, Explanation]] = {
     },
     "The array, or the list of arrays, is empty.": {
         "zero-size array to reduction operation": "", "need at least one array to": "",
-        "expects a non-empty tensorlist": "", "expected a non-empty list of tensors": "",
+        "expects a non-empty tensorlist": "",
     },
     "Only some functions, such as reshape, accept a negative size.": {
         "negative dimensions are not allowed": "", "with negative dimension": "",
@@ -363,11 +381,14 @@ TOPICS: dict[str, dict[str, Explanation]] = {
     "A gradient must have the shape of the tensor that it belongs to.": {
         "returned an invalid gradient at index <n> - got <s> but expected shape compatible with <s>":
             "The gradient has shape {1}, but the tensor has shape {2}.",
-        "returned an invalid gradient at index ": "", "mismatch in shape: grad_output": "",
+        "grad_output[<n>] has a shape of <s> and output[<n>] has a shape of <s>":
+            "The gradient has shape {1}, but the result has shape {3}.",
+
     },
     "In a function that JAX traces, shapes and branches can't depend on values, and types must not change.": {
-        "jax.errors.": "", "scan body function carry": "", "cond branches must have equal types": "",
-        "jax arrays are immutable": "", "true_fun and": "", "shapes must be 1d sequences of concrete values": "",
+        "jax arrays are immutable": "Use `x.at[index].set(value)`, which returns a new array.",
+        "jax.errors.": "", "scan body function carry": "", "true_fun and": "",
+        "shapes must be 1d sequences of concrete values": "",
     },
     "In tile or repeat, each axis needs a count.": {
         "expected multiples argument": "", "number of dimensions of repeat dims": "",
@@ -382,6 +403,6 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "'repeat_times' for tile op must be": "", "for 'tile', 'dims' cannot contain negative": "",
     },
     "The array is too large for the memory.": {
-        "unable to allocate": "", "out of memory": "", "cannot allocate memory": "", "resource exhausted": "",
+        "unable to allocate": "", "out of memory": "", "resource exhausted": "",
     },
 }  # fmt: skip

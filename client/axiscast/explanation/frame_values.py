@@ -35,8 +35,13 @@ class ArrayValue(NamedTuple):
     dtype: str
 
 
-def value_of(node: ast.expr, frame: FrameType) -> Any:
-    """Return the value of a name, an attribute or an item in a frame, or MISSING for any other expression."""
+def value_of(node: ast.AST, frame: FrameType | None) -> Any:
+    """Return the value of a name, an attribute or an item in a frame, or MISSING for any other expression.
+
+    Without a frame, as in a traceback that was printed, all values are missing.
+    """
+    if frame is None:
+        return MISSING
     if isinstance(node, ast.Name):
         local = frame.f_locals
         return local[node.id] if node.id in local else frame.f_globals.get(node.id, MISSING)

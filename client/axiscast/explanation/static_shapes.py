@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from inspect import getattr_static
 from types import FrameType, ModuleType
 
@@ -23,11 +24,12 @@ MATRIX_PRODUCTS = frozenset(("linear", "bmm", "mm", "mv"))
 """The functions of torch that multiply like matmul, for operands of certain ranks."""
 _CREATORS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
 """The functions and methods that return an array of the sizes in their arguments."""
+_DTYPE = re.compile(r"(?:^|\.)(?:bool|u?int|b?float|complex)\d*$")
 _MODULES = {"jax": "jax.numpy", "jaxlib": "jax.numpy", "mlx": "mlx.core", "dask": "dask.array"}
 """The modules whose ops have the names of operators, for each package in which they are not in the package itself."""
 
 
-def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
+def shape_of(node: ast.expr, frame: FrameType | None) -> ArrayValue | None:
     """Return what is known about the array that an expression evaluates to, or None, as for most function calls."""
     value = value_of(node, frame)
     if value is not MISSING:
@@ -49,7 +51,7 @@ def shape_of(node: ast.expr, frame: FrameType) -> ArrayValue | None:
     return None
 
 
-def is_number(node: ast.expr, frame: FrameType) -> bool:
+def is_number(node: ast.expr, frame: FrameType | None) -> bool:
     """Return whether an expression is a constant, a number in the frame, or a number such as `-1e9` or `float("inf")`.
 
     Strings and None are constants too.
@@ -70,7 +72,7 @@ def operation(framework: str, function: str) -> type[Op] | None:
     return op_class(f"{_MODULES.get(framework, framework)}.{name}")
 
 
-def _elementwise(left: ast.expr, right: ast.expr, frame: FrameType) -> ArrayValue | None:
+def _elementwise(left: ast.expr, right: ast.expr, frame: FrameType | None) -> ArrayValue | None:
     """Return what is known about the result of an operator on two arrays, or on an array and a number."""
     arrays = [shape_of(part, frame) for part in (left, right)]
     if any(array is None and not is_number(part, frame) for array, part in zip(arrays, (left, right), strict=True)):
@@ -135,7 +137,7 @@ def _constant(node: ast.expr) -> object:
     return node.value if isinstance(node, ast.Constant) else MISSING
 
 
-def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
+def _called(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
     function = node.func
     if isinstance(function, ast.Name) and node.args:
         return _through(value_of(function, frame), shape_of(node.args[0], frame))
@@ -169,24 +171,23 @@ def _called(node: ast.Call, frame: FrameType) -> ArrayValue | None:
     return None
 
 
-def _created(node: ast.Call, frame: FrameType) -> ArrayValue | None:
-    """Return what is known about an array that a function such as `np.ones` creates from literal sizes."""
+def _created(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
+    """Return what is known about an array that a call such as `np.ones((3, 4))` creates from literal sizes.
+
+    Without a frame, the framework is unknown.
+    """
     package = node.func
     while isinstance(package, ast.Attribute):
         package = package.value
-    module, sizes = value_of(package, frame), literal_sizes(node)
-    if not isinstance(module, ModuleType) or sizes is None:
-        return None
-    return ArrayValue(module.__name__.partition(".")[0], sizes, "")
-
-
-def literal_sizes(node: ast.Call) -> tuple[int, ...] | None:
-    """Return the sizes in a call such as `np.ones((3, 4))`, or None if it is not such a call."""
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CREATORS or not node.args:
-        return None
     first = node.args[0]
-    sizes = [_constant(size) for size in (first.elts if isinstance(first, (ast.Tuple, ast.List)) else node.args)]
-    return tuple(int(size) for size in sizes) if all(type(size) is int for size in sizes) else None  # type: ignore[call-overload]
+    parts = first.elts if isinstance(first, (ast.Tuple, ast.List)) else node.args
+    sizes = [_constant(size) for size in parts if not _DTYPE.search(ast.unparse(size))]
+    module = value_of(package, frame)
+    is_module = isinstance(module, ModuleType) or (frame is None and isinstance(package, ast.Name))
+    if not is_module or not all(type(size) is int for size in sizes):
+        return None
+    framework = "" if frame is None else module.__name__.partition(".")[0]
+    return ArrayValue(framework, tuple(sizes), "")  # type: ignore[arg-type]
 
 
 def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:

@@ -1,4 +1,6 @@
-"""Functions that find the known wordings of error messages (ops/error_messages.py) in a string, in linear time.
+"""Functions that find known wordings of error messages in a string, in linear time.
+
+The wordings are those of ops/error_messages.py, and those of error_topics.py.
 
 A wording is a pattern of fixed words and placeholders. The search starts with `str.find` for the longest fixed words of
 the wording. It then goes back to the wording's first words, and reads all placeholders once, in order. No placeholder
@@ -12,13 +14,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from html import unescape
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from ..ops import list_error_messages
-from ..ops.error_messages import ErrorMessage
 from ..wire.cancellation import checkpoint
 from ..wire.shapes import parse_shape
-from .operands import Sizes
+
+Sizes = list[int | str]
 
 MAX_SHAPES = 32
 """The maximum number of shapes that are read from one message."""
@@ -42,6 +45,10 @@ _BARE = {
 _NUMBER = re.compile(r"-?\d{1,19}(?!\d)")
 _SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+_VALUES = {"n": _NUMBER, "s": _SHAPE, "w": re.compile(r"[\w./:-]{1,100}")}
+_PRINTED = re.compile(r"[(\[](\d{1,19}(?:, ?\d{1,19}){0,15},?)[)\]]")
+_MAX_PRINTED = 8
+"""The maximum number of shapes that are read beside a message."""
 _COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
 _ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
 
@@ -49,9 +56,12 @@ _ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
 class Reading(NamedTuple):
     """A known error message that was found in a string, and the values of its placeholders."""
 
-    message: ErrorMessage
+    message: Any
+    """The ErrorMessage or the Topic whose wording was found."""
     start: int
     end: int
+    values: list[tuple[str, int, int]]
+    """The kind, the start and the end of each number, shape, word and short text."""
     shapes: dict[int, Sizes]
     attributes: dict[str, Any]
     sizes: list[tuple[int | None, int | str]]
@@ -66,8 +76,10 @@ class _Slot(NamedTuple):
     name: str
 
 
-class _Wording(NamedTuple):
-    message: ErrorMessage
+class Wording(NamedTuple):
+    """The fixed words and the placeholders of an error message."""
+
+    message: Any
     parts: tuple[str | _Slot, ...]
     longest: str
     first: str
@@ -87,7 +99,7 @@ class _Wording(NamedTuple):
                 at = last = max(at, reading.end - 1)
 
     def _read(self, text: str, start: int) -> Reading | None:
-        reading, at = Reading(self.message, start, start, {}, {}, [], ""), start
+        reading, at = Reading(self.message, start, start, [], {}, {}, [], ""), start
         for number, part in enumerate(self.parts):
             if isinstance(part, str):
                 if not text.startswith(part, at):
@@ -103,24 +115,25 @@ class _Wording(NamedTuple):
 
 
 @cache
-def _wordings() -> list[_Wording]:
+def _wordings() -> list[Wording]:
     """Return all wordings, in the order in which ops/error_messages.py lists them."""
-    return [_compiled(message) for message in list_error_messages()]
+    return [compiled(message.text, message) for message in list_error_messages()]
 
 
-def _compiled(message: ErrorMessage) -> _Wording:
-    pieces = _SLOT.split(message.text)
+def compiled(text: str, message: Any) -> Wording:
+    """Return the wording of a message, in which angle brackets mark the placeholders."""
+    pieces = _SLOT.split(text)
     parts = tuple(_slot(piece) if number % 2 else piece for number, piece in enumerate(pieces) if piece or number % 2)
     words = [part for part in parts if isinstance(part, str)]
-    return _Wording(message, parts, max(words, key=len), words[0])
+    return Wording(message, parts, max(words, key=len), words[0])
 
 
 def _slot(text: str) -> _Slot:
+    if text in ("node", "n", "s", "w"):
+        return _Slot(text, "")
     for kind in ("...", "*compact", "*", ":", "=", "%", "#", "@"):
         if text.startswith(kind):
             return _Slot(kind, text[len(kind) :])
-    if text == "node":
-        return _Slot("node", "")
     if text[-1] in _BARE and text[:-1].isdecimal():
         return _Slot(text[-1], text[:-1])
     return _Slot("shape", text) if text.isdecimal() else _Slot("text", text)
@@ -151,7 +164,14 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
     kind, name = slot
     if kind == "...":
         end = text.find(words, at, at + _GAP) if words else at
+        reading.values.append((kind, at, end))
         return None if end < 0 else (end, reading)
+    if kind in _VALUES:
+        found = _VALUES[kind].match(text, at)
+        if found is None or (kind == "s" and _sizes(found[1] or found[2]) is None):
+            return None
+        reading.values.append((kind, *found.span()))
+        return found.end(), reading
     if kind in ("*", "*compact"):
         return _read_shapes(text, at, reading, is_compact=kind == "*compact")
     if kind == ":":
@@ -186,6 +206,13 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
     else:
         reading.shapes[int(name)] = sizes
     return found.end(), reading
+
+
+def read_value(kind: str, text: str) -> Any:
+    """Return a number as an integer, a shape as a tuple with None for unknown sizes, and a word as it is."""
+    if kind == "s":
+        return tuple(size if isinstance(size, int) else None for size in _sizes(text) or ())
+    return int(text) if kind == "n" else text
 
 
 def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tuple[int, Reading] | None:
@@ -225,3 +252,15 @@ def single_blanks(text: str) -> str:
     """
     text = unescape(text) if "&" in text else text
     return " ".join(_COLOR.sub("", text).replace("\nE  ", "\n ").split())
+
+
+def printed_shapes(text: str) -> list[Sizes]:
+    """Return the first shapes that a text contains, such as `[64, 10]` and `(64,)`."""
+    return [parse_shape(f"[{found[1]}]") for found in islice(_PRINTED.finditer(text), _MAX_PRINTED)]
+
+
+def shape_pairs_in(text: str) -> Iterator[tuple[Sizes, Sizes]]:
+    """Yield pairs of shapes that a text contains, such as `logits is (64, 10) and labels (64,)`, in both orders."""
+    for one, other in combinations(printed_shapes(text), 2):
+        yield one, other
+        yield other, one

@@ -44,7 +44,7 @@ async def post_why(message: WhyRequest, context: Context) -> Answer:
     size = _size_of_check(diagnosis)
 
     def work() -> Answer:
-        from axiscast.explanation.diagnosis import why_as_text, why_to_dict
+        from axiscast.explanation.answers import why_as_text, why_to_dict
 
         if size is not None:
             context.reserve(memory_estimate(size))

@@ -8,7 +8,6 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from pydantic import ValidationError
-
 from ...ops import Op, align, from_plan, own_ops
 from ...ops import FRAMEWORKS, Op, align, from_plan, own_ops
 from ...ops import lower as lower_integers

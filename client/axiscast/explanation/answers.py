@@ -1,0 +1,54 @@
+"""The answers of the `why` function: the fields of a diagnosis and its check, and the text for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..checks.check import check_to_dict
+from ..checks.hints.hints import framework_of
+from ..messages.why import WhyAnswer
+from ..wire.problems import Problem
+from .diagnosis import Diagnosis, diagnose, is_einsum
+from .sentences import sentence_of
+
+
+def answer_why(text: str) -> WhyAnswer:
+    """Return the explanation of an error message."""
+    return WhyAnswer.model_validate(why_to_dict(diagnose(text)))
+
+
+def why_to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the fields of a WhyAnswer as plain values. Unknown fields are absent."""
+    answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes}
+    if diagnosis.op is not None:
+        answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
+    answer = {name: value for name, value in answer.items() if value is not None}
+    try:
+        request = diagnosis.request
+        check = None if request is None else check_to_dict(request)
+    except Problem as problem:
+        detail = f"{problem.detail[:1].upper()}{problem.detail[1:]}"
+        return {**answer, "message": f"The shapes in this message can't be checked. {detail}."}
+    if check is None:
+        return {**answer, "message": sentence_of(diagnosis, None)}
+    if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
+        return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
+    if "conflict" in check:
+        if diagnosis.is_layer or (diagnosis.about and diagnosis.op and diagnosis.op.target):
+            # The weight of a layer, and the target of an operation in place, can't be changed.
+            check["conflict"]["hints"] = []
+        answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
+    return {**answer, "check": check, "message": sentence_of(diagnosis, check)}
+
+
+def why_as_text(answer: WhyAnswer) -> str:
+    """Return an answer as text for a terminal: the explanation, the diagram and the hints."""
+    lines = [answer.message]
+    if answer.check is not None:
+        if answer.check.diagram:
+            lines += ["", answer.check.diagram]
+        hints = answer.check.conflict.hints if answer.check.conflict else answer.check.hints
+        name = answer.op.name if answer.op is not None else ""
+        own = [hint for hint in hints if hint.request and framework_of(hint.request.op.name) == framework_of(name)]
+        lines += ["", *(f"hint: {hint.message}" for hint in own)] if own else []
+    return "\n".join(lines)
