@@ -131,7 +131,7 @@ SIBLINGS: dict[str, tuple[Callable[[], object], str]] = {
 def test_other_operands_that_need_the_same_reshape_are_named(name: str) -> None:
     function, sentence = SIBLINGS[name]
     start = "wide - mean: wide (4, 3) float64, mean (4,) float64. Reshape mean to (4, 1), mean[:, None]."
-    other = " mean then has one value for each row of wide. For one value for each column, its size must be 3."
+    other = " Each row of wide then gets one value of mean. If mean has one value for each column, its size must be 3."
     assert answer_of(function) == start + sentence + other
 
 

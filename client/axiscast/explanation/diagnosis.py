@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -200,10 +201,10 @@ def completed(diagnosis: Diagnosis, expressions: Sequence[Expression]) -> Diagno
     """Return the diagnosis with the first expression whose operands do not contradict the message, and their names."""
     if not diagnosis.is_known or not expressions:
         return diagnosis
-    if expressions[0].function == "setitem":
+    if expressions[0].function in ("setitem", "broadcast_to"):
         diagnosis = as_assignment(diagnosis)
     for expression in expressions:
-        if diagnosis.is_about_shapes or expression.function in MATRIX_PRODUCTS:
+        if diagnosis.is_about_shapes or expression.function in (*MATRIX_PRODUCTS, "dot"):
             named = _named(diagnosis, expression)
             if named is not None:
                 return named
@@ -236,7 +237,8 @@ def _with_operands(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | 
     known = [operand for operand in expression.operands if operand.array is not None]
     inputs: Any = diagnosis.inputs or [list(operand.array.shape) for operand in known if operand.array]
     op = diagnosis.op or _op_of_call(diagnosis, expression, known)
-    is_complete = diagnosis.inputs is not None or len(known) == len(expression.operands) > 1
+    needed = 2 if target_of(op) is None else 1
+    is_complete = diagnosis.inputs is not None or len(known) == len(expression.operands) >= needed
     if not is_complete or op is None or not type(op).takes(len(inputs)):
         return None
     complete = diagnosis._replace(op=op, inputs=inputs)
@@ -249,17 +251,18 @@ def _with_operands(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | 
 def _op_of_call(diagnosis: Diagnosis, expression: Expression, known: list[ExpressionOperand]) -> Op | None:
     """Return the op for a function or an operator on these arrays, or None if the catalogue does not contain the op."""
     framework = next((operand.array.framework for operand in known if operand.array), "")
-    kind: Any = operation(framework, expression.function)
+    ranks = max([len(operand.array.shape) for operand in known if operand.array], default=0)
+    kind: Any = operation(framework, "matmul" if expression.function == "dot" and ranks < 3 else expression.function)
     if is_einsum(diagnosis.node) and expression.equation is not None:
         kind = op_class(diagnosis.node)
-    fields = {} if kind is None else kind.model_fields
-    if "equation" in fields and expression.equation is not None:
-        try:
-            return read_op({"name": fields["name"].default, "equation": expression.equation})
-        except ValidationError:
-            return None
-    if fields and not any(field.is_required() for key, field in fields.items() if key != "name"):
-        return kind()  # type: ignore[no-any-return]
+    attributes: dict[str, Any] = {}
+    if kind is not None and "equation" in kind.model_fields:
+        attributes = {"equation": expression.equation}
+    elif kind is not None and kind.target:
+        attributes = {kind.target: expression.sizes}
+    with suppress(ValidationError):
+        if kind is not None:
+            return kind(**attributes)  # type: ignore[no-any-return]
     return read_op(_ANY_SHAPES) if diagnosis.axis is not None and len(known) == 2 else None
 
 

@@ -95,6 +95,9 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The joined axis is {0}, and the shapes are {1} and {2}.",
         "input shapes {<s>,<s>} argument shapes are inconsistent; <...> except on the concatenation axis (axis <n>)":
             "The joined axis is {3}, and the shapes are {0} and {1}.",
+        "the provided shapes are <s>, <s>, and the concatenation axis is <n>":
+            "The joined axis is {2}, and the shapes are {0} and {1}.",
+        "received inputs_dims[0][j]:<n> != inputs_dims[i][j]:<n>": "Input 0 has size {0} where another has size {1}.",
         "all input arrays must have the same shape": "", "must match except in dimension": "",
         "except for the concatenation axis": "", "stack expects each tensor": "",
         "non concat axis dimensions must match": "", "op (concat) ": "", "op_type:concat": "",
@@ -112,6 +115,8 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The input has {0} elements, but the new shape has {1}.",
         "received x's shape = <s>, x's size = <n>, 'shape' is <s>": lambda _, size, new: advice.reshape(size, new),
         "can't reshape (<s>) -> (<s>)": "The old shape is {0}; the new shape is {1}.",
+        "sizes <s> don't multiply up to the size of dim <n> (<n>)":
+            "Axis {1} has size {2}, which is not the product of {0}.",
         "view size is not compatible with input tensor's size and stride":
             "The elements are not adjacent in memory, as after a transpose: write `reshape` instead of `view`.",
         "input to reshape is a tensor": "", "can't reshape": "", "cannot be reshaped": "",

@@ -15,12 +15,13 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from .frame_values import MISSING, ArrayValue, array_of, parameters, value_of
-from .static_shapes import is_number, shape_of
+from .static_shapes import is_number, literal, shape_of
 
 _OWN = str(Path(__file__).parents[1])
 _STANDARD = [get_paths()[name] for name in ("stdlib", "platstdlib", "purelib")]
 _INSTALLED = (*_STANDARD, "site-packages", "dist-packages", "<frozen", _OWN)
-_FRAMEWORK = re.compile(r"(?:site|dist)-packages/(?:numpy|torch|jax|tensorflow|keras|paddle|mlx)/")
+_KEEPS_ORDER = re.compile(r"(?:site|dist)-packages/jax/")
+"""The files of frameworks whose Python functions pass the operands on in the same order."""
 _MARKS = re.compile(r" *([~^]+)")
 _CLOSINGS = ("", ")", "))", "])")
 """The ends that complete the first line of a call over several lines."""
@@ -50,6 +51,8 @@ class Expression(NamedTuple):
     """The name of a called function, "matmul" for the operator @, or "add" for any other operator."""
     equation: str | None = None
     """The first argument of a call, if it is a string literal."""
+    sizes: list[int] | None = None
+    """The last argument of a call, if it is a shape of integers, or if all arguments after an array are integers."""
     siblings: tuple[ExpressionOperand, ...] = ()
     """The other operands of the operators around the expression, starting with the innermost operator."""
     operator: str = ""
@@ -107,7 +110,7 @@ def _last_line(text: str) -> tuple[str, slice | None, bool]:
     for number, line in enumerate(lines[:-2]):
         if line.lstrip("E ").startswith('File "'):
             is_own = not _is_installed(line)
-            is_last = is_own or (is_last and _FRAMEWORK.search(line) is not None)
+            is_last = is_own or (is_last and _KEEPS_ORDER.search(line) is not None)
             if is_own:
                 source, found = lines[number + 1], _MARKS.fullmatch(lines[number + 2].rstrip())
                 marks = found and slice(*found.span(1))
@@ -268,8 +271,16 @@ def _expression(
     equation = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
     has_target = isinstance(node, (ast.AugAssign, ast.Assign)) and len(operands) == 2
     operator = type(node.op).__name__ if isinstance(node, (ast.BinOp, ast.AugAssign)) else ""
-    found = Expression(_source(node), operands, function, equation, (), operator, has_target)
+    found = Expression(_source(node), operands, function, equation, _sizes(parts), (), operator, has_target)
     return found if operands else None
+
+
+def _sizes(parts: list[ast.expr]) -> list[int] | None:
+    """Return the shape that is the last of these expressions, or that all of them but the first are the sizes of."""
+    last = parts[-1] if parts else None
+    sizes = last.elts if isinstance(last, (ast.List, ast.Tuple)) else parts[1:]
+    values = [literal(size) for size in sizes]
+    return values if values and all(type(value) is int for value in values) else None  # type: ignore[return-value]
 
 
 def _members(parts: list[ast.expr]) -> Iterator[ast.expr]:

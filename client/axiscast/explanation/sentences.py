@@ -124,7 +124,7 @@ def _other_reading(diagnosis: Diagnosis, hint: Fields, names: Names) -> str:
         return ""
     name, other = names.input(number), names.input(1 - number)
     return (
-        f"{name} then has one value for each row of {other}. For one value for each column, its size must be "
+        f"Each row of {other} then gets one value of {name}. If {name} has one value for each column, its size must be "
         f"{inputs[1 - number][1]}."
     )
 
