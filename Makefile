@@ -114,11 +114,14 @@ arrays:
 aliases: $(VENV)/dev.done
 	$(VENV)/bin/python tests/aliases.py $(WITH)
 
-# Comparison of the vectors and the warning release-differs with the released frameworks, each in its own environment. It
-# needs gigabytes and an hour. For some of them: make releases FRAMEWORKS="torch onnx"
+# Comparison of the vectors and the warning release-differs with the released frameworks, each in its own environment, and
+# the explanations of programs that fail in them (tests/releases/mistakes). It needs gigabytes and an hour. The first for
+# some of them: make releases FRAMEWORKS="torch onnx"
 FRAMEWORKS ?=
 releases: $(VENV)/dev.done
 	cd tests && $(abspath $(VENV))/bin/python -m releases --environments $(abspath $(VENV))-releases $(FRAMEWORKS)
+	cd tests && $(abspath $(VENV))/bin/python -m releases.mistakes --environments $(abspath $(VENV))-releases
+	cd tests && $(abspath $(VENV))/bin/python -m releases.mistakes --environments $(abspath $(VENV))-releases --drawn 200
 
 bench-draw: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/draw.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -93,13 +94,93 @@ PROGRAMS = {
         print(A(), typing.get_type_hints(A))
     """,
     "its input": "print(input(), input())",
+    "an exit status of a bool": "import sys; sys.exit(True)",
+    "an exit without a status": "raise SystemExit",
+    "an exit at once": "import os; print('on', flush=True); os._exit(9)",
+    "an exception of its own class": """
+        class Stop(BaseException):
+            def __str__(self): return "stopped"
+        raise Stop
+    """,
+    "an exception without a context": """
+        try:
+            {}["key"]
+        except KeyError:
+            raise ValueError("no") from None
+    """,
+    "an exception with notes": "error = ValueError('no')\nerror.add_note('a note')\nraise error",
+    "an exception in a generator": "def rows():\n    yield 1\n    raise ValueError('no')\nprint(list(rows()))",
+    "an exception in a coroutine": """
+        import asyncio
+        async def work(): raise ValueError("no")
+        asyncio.run(work())
+    """,
+    "an exception in a pool": """
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                pool.submit(lambda: {}["key"]).result()
+            except KeyError as error:
+                print("caught", error, getattr(error, "__notes__", None))
+    """,
+    "an exception at the end": "import atexit; atexit.register(lambda: {}['key']); print('body')",
+    "an exception that can't be raised": """
+        class Left:
+            def __del__(self): raise ValueError("no")
+        left = Left()
+        del left
+        print("on")
+    """,
+    "an exception that is printed": """
+        import traceback
+        try:
+            {}["key"]
+        except KeyError:
+            traceback.print_exc()
+    """,
+    "an exception that is logged": """
+        import logging
+        try:
+            {}["key"]
+        except KeyError:
+            logging.exception("failed")
+    """,
+    "a failing thread with a hook": """
+        import threading
+        threading.excepthook = lambda failed: print("hook", failed.exc_type)
+        one = threading.Thread(target=lambda: {}["key"])
+        one.start(); one.join()
+    """,
+    "an endless recursion": """
+        import sys
+        sys.setrecursionlimit(60)
+        def f(): f()
+        try: f()
+        except RecursionError: print("deep")
+    """,
+    "a module beside it": """
+        import sys
+        sys.path.append(".")
+        import script
+        print(script.__name__, script is sys.modules["__main__"])
+    """,
+    "an import of main": """
+        import __main__
+        print(__main__.__name__, __main__.__file__, vars(__main__) is globals())
+    """,
+    "a script with a byte order mark": "\ufeffprint('on')".encode().decode("latin-1"),
+    "a script that runs a script": """
+        import runpy
+        if __name__ == "__main__":
+            print(runpy.run_path(__file__, run_name="other")["__name__"])
+    """,
     "another encoding": "# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))",
 }
 
 
 def outcome(folder: Path, *command: str) -> tuple[int, str, str]:
     done = run([sys.executable, *command, "script.py", "--an", "option"], cwd=folder, input="one\ntwo\n")
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout, re.sub("0x[0-9a-f]+", "0x", done.stderr)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -40,12 +40,12 @@ NOT_RUN: dict[str, str] = {
 }
 
 
-def python_of(framework: str, folder: Path) -> Path:
+def python_of(framework: str, folder: Path, packages: list[str] | None = None) -> Path:
     """The interpreter of a framework's environment in `folder`, which is made if it is not there."""
     place = folder / framework
     python, done = place / "bin" / "python", place / "done"
     if not python.exists() or (not done.exists() and not place.is_symlink()):
-        packages = ENVIRONMENTS[framework]
+        packages = packages or ENVIRONMENTS[framework]
         print(f"Installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
         pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]

@@ -55,7 +55,9 @@ def run_command(script: str, arguments: tuple[str, ...], watch: bool) -> None:
     with _watching(watch):
         try:
             exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), module.__dict__)
-        except (Exception, KeyboardInterrupt) as error:
+        except SystemExit:
+            raise
+        except BaseException as error:
             own = error.__traceback__
             error.__traceback__ = own.tb_next if own is not None else None  # leave out the frame of this file
             _explain(error)

@@ -1,0 +1,1 @@
+"""Programs with a mistake about shapes, which the released frameworks run: what axiscast says about each."""
