@@ -130,7 +130,6 @@ def test_a_product_shows_a_row_times_a_column_and_the_copied_operands(page: Page
 def test_an_axis_of_symbolic_size_says_when_it_is_copied(page: Page) -> None:
     page.ask("op=numpy.add&input=N,3&input=M,3&assume=N=2..")
     assert page.text("#verdict") == "Broadcasts to (N, 3) only if N == M or M == 1"
-    assert page.text("#message") == "Assumed: N >= 2"
     assert page.text(".say") == "b is copied along axis 0 if M == 1."
     page.ask("op=numpy.add&input=N&input=N,1")
     assert page.text(".say") == "a is copied along axis 0 and b along axis 1."

@@ -19,7 +19,7 @@ def test_an_emptied_field_is_not_a_scalar(page: Page) -> None:
     assert page.text("#verdict") == "✓ Broadcasts to (3,)"
     page.tab.fill("#inputs", "")
     page.settle()
-    assert page.text("#verdict") == "✗ Invalid shape a"
+    assert page.text("#verdict") == "Fill in shape a"
     assert page.text("#error-inputs").startswith("Write a shape as 8,1,6,1")
 
 
@@ -58,7 +58,6 @@ def test_what_is_known_of_names_is_asked_of_one_op_and_of_all(page: Page) -> Non
     page.ask('input=N,1&input=M,3&assume={"N":"2..", "M": 4}')
     assert page.tab.get_by_label("assume").input_value() == "N=2.., M=4"
     assert page.text("#verdict") == "Broadcasts to (4, 3) only if N == 4"
-    assert page.text("#message") == "Assumed: N >= 2, M=4"
     page.tab.select_option("#as", "Python")
     page.settle()
     assert 'assume={"N": "2..", "M": 4}' in page.text("#code")
@@ -117,11 +116,17 @@ def test_the_form_leaves_room_for_the_verdict_and_its_errors_stand_below_their_f
     assert error["left"] == field["left"]
 
 
+MESSAGE = (
+    "On output axis 3, a of shape (2, 64, 7, 7) has size 7 but b of shape (64,) has size 64: "
+    "the sizes must be equal or 1."
+)
+
+
 def test_a_short_shape_or_index_does_not_break_across_lines(page: Page) -> None:
     page.tab.set_viewport_size({"width": 390, "height": 844})
     page.ask("op=torch.add&input=2,64,7,7&input=64")
     assert page.texts(".hint .short") == ["b[:, None, None]", "(64, 1, 1)", "(2, 64, 7, 7)"]
-    assert page.text("#message") == "On output axis 3, a has size 7 but b has size 64."
+    assert page.text("#message") == MESSAGE
     lines = "all => all.map(one => one.getClientRects().length)"
     assert set(page.tab.eval_on_selector_all(".short", lines)) == {1}
 
@@ -129,12 +134,11 @@ def test_a_short_shape_or_index_does_not_break_across_lines(page: Page) -> None:
 def test_a_link_may_name_an_alias(page: Page) -> None:
     for alias, rule in {"torch.mul": "torch.add", "np.add": "numpy.add"}.items():
         page.ask(f"op={alias}&input=3,1&input=4")
-        assert page.tab.eval_on_selector("#op", "control => control.value") == alias
         assert page.text("#doc").startswith("Broadcast two")
         assert page.tab.locator("#doc a").last.get_attribute("href") == f"ops#{rule}"
         page.tab.fill("#inputs", "3,1 5")
         page.settle()
-        assert page.query() == f"op={alias}&input=3,1&input=5"
+        assert page.query() == f"op={alias.replace('np.', 'numpy.')}&input=3,1&input=5"
 
 
 ERROR = "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
@@ -184,15 +188,3 @@ def test_the_box_takes_lists_of_shapes_and_code(page: Page, text: str) -> None:
     assert page.query() == TEXTS[text]
     assert page.tab.input_value("#inputs") == text
     assert page.text("#why") == ""
-
-
-def test_the_arrow_keys_change_the_size_at_the_cursor(page: Page) -> None:
-    page.ask("op=torch.add&input=3,10&input=1")
-    page.tab.eval_on_selector("#inputs", "box => { box.focus(); box.setSelectionRange(5, 5); }")  # inside 10
-    page.tab.keyboard.press("ArrowDown")
-    page.settle()
-    assert page.tab.input_value("#inputs") == "(3, 9) (1,)"
-    page.tab.keyboard.press("ArrowUp")
-    page.tab.keyboard.press("ArrowUp")
-    page.settle()
-    assert page.query() == "op=torch.add&input=3,11&input=1"

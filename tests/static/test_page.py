@@ -156,7 +156,11 @@ def test_a_hint_links_to_its_request_whatever_its_words_say(page: Page) -> None:
     requests = [{}, *({"request": {"op": op, "inputs": [[3]]}} for op in ops)]
     hints = [{"code": "other-op", "message": text} | more for text, more in zip(texts, requests, strict=True)]
     conflict = {"code": "size-mismatch", "message": "No.", "hints": hints}
-    answer = {"compatible": False, "conflict": conflict, "drawing": {"kind": "no", "verdict": "✗ Does not broadcast"}}
+    answer = {
+        "compatible": False,
+        "conflict": conflict,
+        "drawing": {"kind": "no", "verdict": "No", "message": "No.", "fixes": texts},
+    }
     page.tab.route("**/v1/check?*", lambda route: route.fulfill(json=answer))
     page.ask("op=numpy.broadcast_to&input=3&shape=3,4&dtype=int8")
     assert page.texts(".hint li > span") == texts

@@ -52,6 +52,7 @@ class Drawing(NamedTuple):
     scenes: list[Scene]
     reached: list[str]
     """The size in each column after broadcasting, or an empty list if these sizes are unknown."""
+    conflict: Conflict | None
     panels: list[Panel]
     """The arrays that conflict, or the operands and the result of a product. Otherwise, the list is empty."""
 
@@ -73,12 +74,13 @@ def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | Symbolic
     else:
         heads, rows, ruled = _broadcast(op, shapes, alignment, outcome)
     omitted_inputs, scenes = max(0, len(shapes) - MAX_DRAWN_INPUTS), scenes_of(shapes, outcome)
-    reached = [str(size) for group in scenes[0].groups for size in group] if scenes else []
+    reached = [*map(str, scenes[0].factors)] if scenes else []
     if alignment is not None and alignment.result is not None:
         reached = [cell.size for cell in rows[-1].cells]
         scenes = [scene for scene in scenes if scene.has_copies]
     panels = _panels(op, shapes, heads, rows, outcome)
-    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached, panels)
+    conflict = outcome if isinstance(outcome, Conflict) else None
+    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached, conflict, panels)
 
 
 def _panels(

@@ -260,7 +260,9 @@ def _size_texts(row: Row, column: int, reached: Sequence[str]) -> tuple[str, str
     to = f" → {clip(reached[column], _MAX_CHARACTERS)}" if column < len(reached) and reached[column] else ""
     if mark == "+":
         return "", f"new{to}"
-    return size, to if mark == "*" else " ~" if mark == "~" else ""
+    if mark == "~" and size != "1":
+        return size, f"{to} if 1"
+    return size, to if mark in ("*", "~") else ""
 
 
 def _row_name(row: Row) -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..checks.check import plan_or_conflict
 from ..checks.limits import MAX_RANK, validate_request
 from ..messages import CheckAnswer, CheckRequest, Comparison, TranslateAnswer
+from ..messages.facts import Warned
 from ..messages.validation import validate
 from ..messages.why import WhyAnswer
 from ..wire.problems import Problem
+from ..words.conflicts import conflict_text
+from ..words.hints import hint_text
+from ..words.names import Names
 from .drawing import Drawing, describe_drawing
 from .drawing_svg import drawing_block, drawing_rows
 from .drawing_text import drawing_as_text
+from .scenes import letter_of
 from .summary import summary_of
 from .svg_document import Block, Paragraph, svg_document
 from .terminal_text import (
@@ -26,10 +31,8 @@ from .terminal_text import (
     translation_as_text,
 )
 
-Part = Paragraph | Block | None
-"""A block of a picture, which is the drawing or a paragraph."""
-_MAX_LISTED = 20
-"""The maximum number of conditions that are listed."""
+_LETTERS = Names([letter_of(number) for number in range(26)])
+"""The names of the inputs in a picture."""
 _MAX_CONDITION = 40
 """The maximum length of a condition in a headline."""
 
@@ -51,39 +54,42 @@ def answer_as_text(request: Any, answer: CheckAnswer | Comparison | TranslateAns
 def answer_as_svg(request: Any, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
     """Return the drawing and the sentences of an answer as an SVG document."""
     if isinstance(answer, WhyAnswer):
-        parts: list[Part] = [Paragraph(answer.message)]
-        if answer.check is not None:
-            parts = [*_fixes(answer.check), *parts, _block({"op": answer.op, "inputs": answer.inputs})]
-        return svg_document(answer.message, parts)
+        explained = Paragraph(answer.message)
+        if answer.check is None:
+            return svg_document(answer.message, [explained])
+        drawn = _drawn(drawing_of({"op": answer.op, "inputs": answer.inputs}))
+        return svg_document(answer.message, [*_fix_boxes(answer.check), explained, *drawn])
+    drawing = drawing_of(request)
     if isinstance(answer, TranslateAnswer):
         title = f"Translated to {answer.steps[-1].op.name if answer.steps else 'nothing'}"
-        warnings = [Paragraph(warning.message, "maybe") for warning in answer.warnings]
-        parts = [Paragraph(title, "head"), _block(request), Paragraph(answer.code.text.strip(), "mono"), *warnings]
-        return svg_document(title, parts)
-    verdict = verdict_of(answer)
-    message = [Paragraph(answer.conflict.message)] if answer.conflict else []
-    below = [Paragraph(f"if {condition.message}", "maybe") for condition in answer.conditions[:_MAX_LISTED]]
-    below += [Paragraph(line, "maybe") for line in axis_size_lines(answer)]
-    below += [Paragraph(warning.message, "maybe") for warning in answer.warnings]
-    drawing = drawing_of(request)
-    drawn: list[Part] = [] if drawing is None else [Paragraph(summary_of(drawing), "soft"), drawing_block(drawing)]
-    return svg_document(verdict.text, [verdict, *_fixes(answer), *message, *drawn, *below])
+        below = [Paragraph(answer.code.text.strip(), "mono"), *_warnings(answer.warnings)]
+        return svg_document(title, [Paragraph(title, "head"), *_drawn(drawing), *below])
+    verdict, message = verdict_of(answer), _message(answer, drawing)
+    below = [Paragraph(line, "maybe") for line in axis_size_lines(answer)]
+    below += _warnings(warning for warning in answer.warnings if warning.message != message)
+    parts = [verdict, *_fix_boxes(answer), Paragraph(message), *_drawn(drawing), *below]
+    return svg_document(verdict.text, parts)
+
+
+def _drawn(drawing: Drawing | None) -> list[Paragraph | Block]:
+    """Return the summary of a drawing and the drawing as parts of an SVG document."""
+    return [] if drawing is None else [Paragraph(summary_of(drawing), "soft"), drawing_block(drawing)]
+
+
+def _warnings(warnings: Iterable[Warned]) -> list[Paragraph]:
+    return [Paragraph(warning.message, "maybe") for warning in warnings]
 
 
 def drawing_for_page(request: Any, answer: CheckAnswer) -> dict[str, Any]:
     """Return the headline of an answer, the summary of its drawing, and the rows of the drawing as SVG documents."""
     drawing, verdict = drawing_of(request), verdict_of(answer)
-    facts: dict[str, Any] = {"verdict": verdict.text, "kind": verdict.kind.removeprefix("head ")}
+    kind = verdict.kind.removeprefix("head ")
+    facts: dict[str, Any] = {"verdict": verdict.text, "kind": kind, "message": _message(answer, drawing)}
+    facts["fixes"] = _fixes(answer)
     if drawing is not None:
         facts["summary"] = summary_of(drawing)
         facts["rows"] = [[block.as_svg() for block in row] for row in drawing_rows(drawing)]
     return facts
-
-
-def _block(request: Any) -> Block | None:
-    """Return the drawing as a part of an SVG document."""
-    drawing = drawing_of(request)
-    return None if drawing is None else drawing_block(drawing)
 
 
 def drawing_of(request: Any) -> Drawing | None:
@@ -113,6 +119,26 @@ def verdict_of(answer: CheckAnswer | Comparison) -> Paragraph:
     return Paragraph(f"✓ Fits: the result is {shapes}" if is_product(answer) else f"✓ Broadcasts{to}", "head yes")
 
 
-def _fixes(answer: CheckAnswer | Comparison) -> list[Part]:
+def _message(answer: CheckAnswer | Comparison, drawing: Drawing | None) -> str:
+    """Return the sentence about a conflict, an accidental outer product or long conditions, or "" if there is none."""
+    if drawing is not None and drawing.conflict is not None:
+        return conflict_text(drawing.conflict, _LETTERS)
+    if answer.conflict is not None:
+        return answer.conflict.message
+    for warning in answer.warnings:
+        if warning.code == "square":
+            return warning.message
+    only = join_conditions(answer.conditions)
+    return f"The shapes broadcast only if {only}." if len(only) > _MAX_CONDITION else ""
+
+
+def _fixes(answer: CheckAnswer | Comparison) -> list[str]:
+    """Return the sentences about the hints of a conflict, or about the hints of warnings and conditions."""
     hints = [*hints_of(answer), *(warning.hint for warning in answer.warnings if answer.conflict is None)]
-    return [Paragraph(f"Fix: {hint.message}", "fix") for hint in hints if hint is not None]
+    return [
+        hint_text(hint.model_dump(mode="json"), _LETTERS) if hint.request else hint.message for hint in hints if hint
+    ]
+
+
+def _fix_boxes(answer: CheckAnswer | Comparison) -> list[Paragraph]:
+    return [Paragraph(f"Fix: {fix}", "fix") for fix in _fixes(answer)]

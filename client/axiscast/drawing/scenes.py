@@ -67,10 +67,15 @@ class Scene(NamedTuple):
     omitted_layers: int
 
     @property
+    def factors(self) -> list[Any]:
+        """The sizes of all factors."""
+        return [size for group in self.groups for size in group]
+
+    @property
     def has_copies(self) -> bool:
         """Whether the op copies, or may copy, an input."""
-        sizes = [size for group in self.groups for size in group]
-        return any(kind and sizes[axis] != 1 for layer in self.layers for axis, kind in enumerate(layer.kinds))
+        kinds = [pair for layer in self.layers for pair in zip(layer.kinds, self.factors, strict=True)]
+        return any(kind and size != 1 for kind, size in kinds)
 
     def factors_at(self, place: Sequence[int]) -> list[int]:
         """Return the index for each factor at a position, which is given as an index for each axis."""

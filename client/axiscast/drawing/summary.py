@@ -43,7 +43,9 @@ def _copied(scene: Scene) -> str:
     sometimes: list[str] = []
     for layer in scene.layers:
         name = letter_of(layer.input)
-        axes = [axis for axis, kind in enumerate(layer.kinds) if kind in ("new", "stretch") and scene.shape[axis] != 1]
+        axes = [
+            axis for axis, kind in enumerate(layer.kinds) if kind in ("new", "stretch") and scene.factors[axis] != 1
+        ]
         if axes:
             always.append(
                 f"{name}{'' if always else ' is copied'} along ax{'e' if len(axes) > 1 else 'i'}s {_listed(axes)}"

@@ -112,9 +112,9 @@ class Paragraph(NamedTuple):
     """A space-separated list of classes: "head", "yes", "no", "maybe", "soft", "mono", "fix" (in a box)."""
 
 
-def svg_document(title: str, parts: Iterable[Paragraph | Block | None]) -> str:
+def svg_document(title: str, parts: Iterable[Paragraph | Block]) -> str:
     """Return an SVG document that shows these blocks from top to bottom. All text is escaped."""
-    blocks = [part for part in parts if part is not None]
+    blocks = [part for part in parts if part != Paragraph("")]
     width = max([_MIN_WIDTH, *(block.width for block in blocks if isinstance(block, Block))])
     body, y = [], float(_MARGIN)
     for part in blocks:

@@ -11,35 +11,16 @@ const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}
 const reachedBy = ({shape, outputs = shape ? [{shape}] : []}) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
 
 /** Returns the text of a hint. If the hint changes the shape of one input, the text is the code, its shape and the output. */
-function textOf({input, suffix, shape, output, message}) {
+function textOf({input, suffix, shape, output}, message) {
   return suffix ? `\`${letterOf(input)}${suffix}\` has shape ${tuple(shape)}: the output is ${tuple(output)}` : message;
-}
-
-/** Returns the text of a conflict. If two or more inputs conflict on an output axis, the text states their sizes. */
-function conflictText({axis, inputs = [], sizes = [], message}) {
-  if (axis === undefined || inputs.length < 2) return message;
-  const sides = inputs.map((input, side) => `${input === null ? "the target" : letterOf(input)} has size ${sizes[side]}`);
-  return `On output axis ${axis}, ${sides.slice(0, -1).join(", ")} but ${sides.at(-1)}.`;
-}
-
-/** Returns the assumed sizes as comparisons: `N=2..` as `N >= 2`, and `N=2..8` as `2 <= N <= 8`. */
-const bounds = (assume) => assume.replace(/(\w+)=(\d*)\.\.(\d*)/g, (_, name, least, most) =>
-  (most ? `${least && `${least} <= `}${name} <= ${most}` : `${name} >= ${least || 0}`));
-
-/** Returns [kind, headline, ...message] for the response to a check. */
-export function verdictOf({drawing: {kind, verdict}, conditions = [], conflict, warnings = []}, {values: {assume}}) {
-  const square = warnings.find(({code}) => code === "square"), only = conditions.map(({message}) => message).join(", and ");
-  if (conflict) return [kind, verdict, ...words(conflictText(conflict))];
-  if (square) return [kind, verdict, ...words(square.message)];
-  return [kind, verdict, only && !verdict.includes("only if") ? `Only if ${only}. ` : "", ...(assume ? words(`Assumed: \`${bounds(assume)}\``) : [])];
 }
 
 /** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
 export function fixesOf(answer, question) {
-  const {conflict, hints: matching = [], warnings = []} = answer;
+  const {conflict, hints: matching = [], warnings = [], drawing: {fixes}} = answer;
   const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
-  return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
-    const next = hinted(hint, question), said = textOf(hint), text = el("span", {}, ...words(said));
+  return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint, place) => {
+    const next = hinted(hint, question), said = textOf(hint, fixes[place]), text = el("span", {}, ...words(said));
     const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${said.replaceAll("`", "")}`}, "Apply");
     return apply ? [text, apply] : [text];
   }));
@@ -54,7 +35,8 @@ export function detailsOf({outputs = [], axis_sizes: sizes = [], warnings = []},
     ...list("condition", "Symbolic sizes", sizes.map(({axis, message}) => [`output axis ${axis} has size ${message}`])),
     ...list("warning", "Warnings", messages),
     ...list("output", outputs.length > 1 ? "Outputs" : "Output", facts),
-    el("p", {className: "others"}, linkTo(comparisonOf(question, outputs), "Compare all frameworks")),
+    el("p", {className: "others"}, linkTo(comparisonOf(question, outputs), "Compare all frameworks"), " ",
+       el("a", {href: `v1/check?${queryOf(question)}&format=svg`}, "Open the picture")),
   ];
 }
 
@@ -91,7 +73,7 @@ const KINDS = ["yes", "maybe", "no", "soft"]; // in the order in which the verdi
 /** Returns [kind, verdict, reason] for a result of a comparison. `kept` explains -1 in the target. */
 function outcomeOf(answer, kept) {
   const {compatible, conditions = [], conflict, warnings = []} = answer, label = isProduct(answer) ? "Matrix product " : "";
-  if (conflict) return ["no", "✗ Does not broadcast", conflictText(conflict)];
+  if (conflict) return ["no", "✗ Does not broadcast", conflict.message];
   const reasons = [copiesOf(answer) + kept, ...conditions.map(({message}) => `if ${message}`), ...warnings.map(({code}) => code)];
   const shapes = reachedBy(answer) || "True";
   return [compatible ? "yes" : "maybe", compatible ? `✓ ${label}${shapes}` : `${label}${shapes} for some sizes`, reasons.filter(Boolean).join(", ")];

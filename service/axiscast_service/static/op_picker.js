@@ -1,15 +1,15 @@
 /* The op picker: a combobox whose list shows the ops and their aliases. */
 
 import {el} from "./elements.js";
+import {IMPORT_NAMES, fullName} from "./question.js";
 
-const IMPORT_NAMES = {np: "numpy", jnp: "jax.numpy", tf: "tensorflow", pytorch: "torch"};
 const SHOWN_ALIASES = 3; // the number of aliases beside the name of an op
 const functionOf = (name) => name.slice(name.indexOf(".") + 1);
 
 /** Returns {name, help} for the ops and aliases whose names contain all words of the text, best matches first. If the text
  * is empty, the options are all ops, without their aliases. */
 export function optionsFor(ops, text) {
-  const words = wordsOf(text), options = [];
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean).map(fullName), options = [];
   for (const {name, aliases = [], doc} of ops) {
     const more = aliases.length - SHOWN_ALIASES, some = aliases.slice(0, SHOWN_ALIASES).map(functionOf).join(", ");
     const help = aliases.length ? `and ${some}${more > 0 ? `, ${more} more` : ""}` : name.includes(".") ? "" : doc;
@@ -17,11 +17,6 @@ export function optionsFor(ops, text) {
   }
   const ranked = options.map((option) => [rankOf(option.name.toLowerCase(), words), option]).filter(([rank]) => rank !== null);
   return ranked.sort(([one], [other]) => one - other).map(([, option]) => option);
-}
-
-function wordsOf(text) {
-  const fullName = (word) => word.replace(/^\w+(?=\.)/, (name) => IMPORT_NAMES[name] ?? name);
-  return text.toLowerCase().split(/\s+/).filter(Boolean).map(fullName);
 }
 
 /** Returns how well a name matches the words, or null if a word is missing. Lower ranks are better. */

@@ -1,16 +1,16 @@
 /* The web page: its form, its requests to the service, and the results. */
 
-import {comparedOf, comparisonList, detailsOf, fixesOf, letterOf, verdictOf} from "./answer.js";
+import {comparedOf, comparisonList, detailsOf, fixesOf, letterOf} from "./answer.js";
 import {drawingOf} from "./drawing.js";
 import {el, tuple, words} from "./elements.js";
 import {opPicker} from "./op_picker.js";
 import {
-  COMPARE, WARNINGS, questionWithOp, bodyOf, commandLine, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
+  COMPARE, WARNINGS, questionWithOp, bodyOf, commandLine, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, isProse,
   misreading, ops, python, queryOf, questionOf, shapesIn, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
 let question; // the current question (op, inputs and attributes), with all values as typed text
-let shown; // the question and the response that the page shows completely
+let answered = {}; // the last response to a check, for the code below the result
 let listed = [COMPARE]; // the entries of the op picker
 let timer;
 let request = new AbortController();
@@ -44,18 +44,7 @@ function readInputs() {
   askSoon();
 }
 
-/** Changes the size at the cursor: the arrow keys make it larger or smaller by 1. */
-function stepSize(event) {
-  const step = {ArrowUp: 1, ArrowDown: -1}[event.key], {value, selectionStart: at} = $("inputs");
-  const start = at - /\d*$/.exec(value.slice(0, at))[0].length, size = /^\d{1,15}/.exec(value.slice(start))?.[0];
-  if (!step || !size || Number(size) + step < 0) return;
-  event.preventDefault();
-  $("inputs").setRangeText(String(Number(size) + step), start, start + size.length, "start");
-  readInputs();
-}
-
 const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
-const errorSlotOf = (id) => $(`error-${id}`);
 
 const OPTIONS = ["assume", "dtype"]; // the fields that every op has, which are optional
 
@@ -104,9 +93,14 @@ function askSoon(wait = 200) {
   timer = setTimeout(ask, wait);
 }
 
+/** Shows the request in the address bar. Typing adds no steps to the history. */
+function showLink() {
+  const as = $("as").value === "curl" ? "" : `&as=${encodeURIComponent($("as").value)}`;
+  history.replaceState(null, "", `?${queryOf(question)}${as}`);
+}
+
 async function ask() {
-  const query = queryOf(question), as = $("as").value;
-  history.replaceState(null, "", `?${query}${as === "curl" ? "" : `&as=${encodeURIComponent(as)}`}`); // typing adds no steps
+  showLink();
   document.title = titleOf(question);
   const misread = misreading(question);
   const pasted = misread && question.inputs.find(isProse);
@@ -114,13 +108,14 @@ async function ask() {
   return settled(async () => {
     if (misread) showProblem(misread);
     else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
-    else await showAnswer(await send(`v1/check?${query}&format=drawing`));
+    else await showAnswer(await send(`v1/check?${queryOf(question)}&format=drawing`));
   });
 }
 
 /** Runs the work for a new request, which a later request aborts, and shows a problem. `placed` replaces fields of the problem. */
 async function settled(work, placed = {}) {
   const {signal} = request = new AbortController();
+  $("answer").setAttribute("aria-busy", "true");
   try {
     await work();
   } catch (error) {
@@ -165,7 +160,7 @@ async function explain(text) {
   request.abort();
   return settled(async () => {
     const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
-    if (op && inputs) await start({...questionOf({op, inputs}), warn: question.warn});
+    if (op && inputs) start({...questionOf({op, inputs}), warn: question.warn});
     else showVerdict("", "An error message", message);
     $("why").textContent = op && inputs ? `Read from the error: ${message}` : "";
   }, {pointer: "/inputs"});
@@ -179,7 +174,7 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").className = kind;
   $("verdict").replaceChildren(...words(verdict));
   $("message").replaceChildren(...message);
-  for (const id of ["fixes", "picture", "result"]) $(id).inert = !["yes", "maybe", "no"].includes(kind); // the old result stays visible, but faded, until the next result
+  for (const id of ["fixes", "copying", "picture", "result"]) $(id).inert = !["yes", "maybe", "no"].includes(kind); // the old result stays visible, but faded, until the next result
 }
 
 /** Shows a problem's message beside the field that its pointer or parameter names. Otherwise, shows it as the result. */
@@ -187,22 +182,22 @@ function showProblem({title, detail = title ?? "", pointer, parameter = ""}) {
   const steps = parameter === "input" ? detail.match(/^input (\d+)(?:, axis (\d+))?: /)?.slice(1).filter(Boolean) ?? [] : [];
   const [place, ...path] = pointer?.split("/").slice(1) ?? [parameter === "input" ? "inputs" : parameter, ...steps];
   const ids = [...path.map((part) => `field-${part}`), `field-${place}`, place];
-  const id = ids.find((one) => $(one) && errorSlotOf(one));
+  const id = ids.find((one) => $(one) && $(`error-${one}`));
   if (!id) return showVerdict("", "No result", detail);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
   const message = axis + detail.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
   const label = place === "inputs" ? `shape${path.length ? ` ${letterOf(Number(path[0]))}` : "s"}` : place;
-  showVerdict("error", `✗ Invalid ${label}`, "Correct the marked field.");
-  errorSlotOf(id).textContent = message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+  if ($(id).value.trim()) showVerdict("error", `✗ Invalid ${label}`, "Correct the marked field.");
+  else showVerdict("", `Fill in ${label}`);
+  $(`error-${id}`).textContent = message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
 }
 
 async function showAnswer(answer) {
-  const key = JSON.stringify([question, answer]), again = key === shown; // true if only the code below the result must change
-  showVerdict(...verdictOf(answer, question));
-  if (!again) showResult(fixesOf(answer, question), drawingOf(answer.drawing), detailsOf(answer, question));
+  const {drawing} = answer;
+  showVerdict(drawing.kind, drawing.verdict, ...words(drawing.message));
+  showResult(fixesOf(answer, question), drawingOf(drawing), detailsOf(answer, question));
   await showCode(answer);
-  shown = key;
 }
 
 async function showComparison(answer) {
@@ -212,7 +207,6 @@ async function showComparison(answer) {
 }
 
 function showResult(fixes, drawing, details) {
-  shown = ""; // `shown` stays empty until the whole result is visible
   $("result").hidden = false;
   $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
@@ -223,13 +217,13 @@ function showResult(fixes, drawing, details) {
 
 const WRITERS = {curl, Python: python, "Command line": commandLine};
 
-async function showCode({compatible, diagram = ""}) {
-  const as = $("as").value;
+async function showCode(answer) {
+  const {compatible, diagram = ""} = answered = answer, as = $("as").value;
   let code = "", note = "";
   try {
     if (as === "Text") code = diagram;
     else if (as in WRITERS) code = WRITERS[as](question);
-    else if (!compatible || hasSymbols(question)) note = "Code is available for one op with known sizes that broadcast.";
+    else if (!compatible) note = "Code is available for one op whose shapes broadcast.";
     else {
       const translated = await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}));
       code = translated.code.text;
@@ -256,7 +250,6 @@ async function copy() {
 
 $("form").onsubmit = (event) => event.preventDefault();
 $("inputs").oninput = readInputs;
-$("inputs").onkeydown = stepSize;
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
 opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
   ops: () => listed,
@@ -267,7 +260,7 @@ opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
     start(untouched ? exampleHere(op) : questionWithOp(op, question));
   },
 });
-$("as").onchange = () => askSoon(0);
+$("as").onchange = () => { showLink(); settled(() => showCode(answered)); };
 $("copy").onclick = copy;
 
 onpopstate = () => start(fromLink(location.search));
@@ -284,23 +277,10 @@ document.onclick = (event) => { // a link to another question does not reload th
 /** Returns the example of an op, with the currently enabled warnings. */
 const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
-async function start(next) {
+function start(next) {
   question = next;
-  $("answer").setAttribute("aria-busy", "true");
-  if (!ops.has(next.op)) await learn(next.op);
-  if (question !== next) return; // the question has changed in the meantime
   showForm();
   askSoon(0);
-}
-
-/** Loads the op for an alias in a link, and adds the op to the catalogue under this alias. */
-async function learn(alias) {
-  const {signal} = request;
-  try {
-    ops.set(alias, await send(`v1/ops/${encodeURIComponent(alias)}`));
-  } catch (error) {
-    if (!(error instanceof Problem) && !signal.aborted) throw error; // the check will then report an unknown op
-  }
 }
 
 /** Loads the list of ops for the form. If the service is busy, the page shows its first answer, and loads the list later. */
@@ -312,8 +292,8 @@ async function loadOps() {
     setTimeout(() => loadOps().then(showForm), (error.details?.after ?? 1) * 1000);
     return;
   }
-  for (const op of listed) ops.set(op.name, op);
-  const answering = [...ops.values()].filter(({outputs = "none"}) => outputs !== "none");
+  for (const op of listed) for (const name of [...op.aliases ?? [], op.name]) ops.set(name, op);
+  const answering = listed.filter(({outputs = "none"}) => outputs !== "none");
   $("frameworks").replaceChildren(...answering.map(({name}) => new Option(name)));
 }
 
@@ -321,7 +301,7 @@ try {
   await loadOps();
   $("as").value = new URLSearchParams(location.search).get("as") ?? "curl";
   $("as").selectedIndex = Math.max(0, $("as").selectedIndex); // 0 if the link names an unknown form
-  await start(fromLink(location.search));
+  start(fromLink(location.search));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   const unread = {detail: "The server's list of ops can't be read. Reload the page to try again."};

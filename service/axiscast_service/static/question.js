@@ -4,6 +4,8 @@ import {tuple} from "./elements.js";
 
 const RESERVED = ["op", "input", "explain", "format", "warn", "as"]; // all other parameters of a link are attributes or fields
 export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // the warnings that appear only on request
+export const IMPORT_NAMES = {np: "numpy", jnp: "jax.numpy", tf: "tensorflow", pytorch: "torch"};
+export const fullName = (name) => name.replace(/^\w+(?=\.)/, (module) => IMPORT_NAMES[module] ?? module);
 const FIRST = "numpy.broadcast_arrays";
 const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // a small example in which both inputs are expanded
 const DTYPE = {
@@ -56,7 +58,7 @@ export function questionOf({op, inputs}) {
 export const exampleOf = (op) => ({...questionOf(op === FIRST ? MEETING : ops.get(op)?.example ?? MEETING), op});
 
 export function fromLink(search) {
-  const link = new URLSearchParams(search), op = link.get("op") ?? FIRST;
+  const link = new URLSearchParams(search), op = fullName(link.get("op") ?? FIRST);
   const names = [...new Set(link.keys())].filter((name) => !RESERVED.includes(name));
   const warn = link.getAll("warn");
   if (!link.has("input") && !names.length) return {...exampleOf(op), warn};
@@ -142,9 +144,6 @@ export function misreading(question) {
   if (input >= 0) return {pointer: `/inputs/${input}`, detail: invalidShape(question.inputs[input])};
   for (const [{name, schema}, text] of given(question)) {
     if (listsIntegers(schema) && !sizesOf(text)) return {pointer: `/${name}`, detail: invalidShape(text)};
-    if (schema === ASSUME.schema && !assumptionsIn(text)) {
-      return {pointer: `/${name}`, detail: "Write a name and its sizes, such as N=2.., N=1..8 or N=3"};
-    }
   }
   return null;
 }
@@ -200,12 +199,6 @@ function assumeOf(text) {
   try {
     return Object.entries(JSON.parse(text)).map((pair) => pair.join("=")).join(", ");
   } catch { return text; }
-}
-
-/** Returns whether a shape or an attribute has a symbolic size. */
-export function hasSymbols(question) {
-  const attributes = given(question).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
-  return [...question.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
 }
 
 // ---- Source code
