@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,8 +17,6 @@ from .json_lists import MAX_EXACT_INTEGER, NAT, Array, kind_of
 CHUNK_ELEMENTS = 512
 """The number of elements that one call of an encoder writes. A call takes at most about 0.5 ms and holds the GIL."""
 _POWERS_OF_TEN = 10.0 ** np.arange(13)
-MIN_POSITIONAL, MAX_POSITIONAL = 1e-4, 1e16
-"""The range in which Python writes floats without an exponent. Encoders write different exponents, such as 1e-07."""
 
 
 def nested_lists(array: Array, repeats: Sequence[bool]) -> Iterator[bytes]:
@@ -66,11 +63,7 @@ def _encoded(elements: Array, kind: str) -> list[str]:
     """Return the JSON text of each element. Floats are float64."""
     if kind == "U":
         return [encode(value, Encoding.JSON).decode() for value in elements.tolist()]
-    if kind == "f":
-        sizes = np.abs(elements)
-        if not ((sizes == 0) | (sizes >= MIN_POSITIONAL) & (sizes < MAX_POSITIONAL)).all():
-            return encode(list(map(_real, elements.tolist())), Encoding.JSON)[1:-1].decode().split(",")
-    return to_json(_plain_values(elements, kind))[1:-1].decode().split(",")
+    return to_json(_plain_values(elements, kind), inf_nan_mode="strings")[1:-1].decode().split(",")
 
 
 def _plain_values(elements: Array, kind: str) -> list[Any]:
@@ -102,7 +95,7 @@ def _shortest_doubles(elements: Array) -> Array:
         floats = elements.astype(np.float32) if elements.dtype.kind == "V" or elements.itemsize == 1 else elements
         exact = floats.astype(np.float64)
     sizes, doubles = np.abs(exact), exact.copy()
-    is_usual = (sizes >= MIN_POSITIONAL) & (sizes < 2**24) & (floats.dtype == np.float32)
+    is_usual = (sizes >= 1e-4) & (sizes < 2**24) & (floats.dtype == np.float32)
     others, rest, digits = np.flatnonzero(~is_usual & (sizes != 0)), np.flatnonzero(is_usual), 6
     for start in range(0, len(others), CHUNK_ELEMENTS):
         checkpoint()
@@ -114,12 +107,6 @@ def _shortest_doubles(elements: Array) -> Array:
         rest = rest[decimals.astype(np.float32) != exact[rest]]
         digits += 1
     return doubles
-
-
-def _real(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _dates(dates: Array) -> list[Any]:
