@@ -8,9 +8,10 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from pydantic import ValidationError
-from ...ops import Op, align, from_plan, own_ops
+
 from ...ops import FRAMEWORKS, Op, align, from_plan, own_ops
 from ...ops import lower as lower_integers
+from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
 from ...plan.plan import Placement, Plan, Shape
 from ...plan.resolution import has_integer_mismatch, try_resolve
