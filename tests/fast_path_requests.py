@@ -210,7 +210,7 @@ REQUESTS = {
         MSGPACK,
         path="/v1/backprop",
     ),
-    "backprop, much to sum": post(
+    "backprop, strides that overlap": post(
         {
             "inputs": [[101, 101]],
             "gradients": [{"dtype": "int8", "shape": [101, 101], "strides": [1, 1], "data": bytes(201)}],
@@ -253,6 +253,7 @@ FAST_PATH = {
     "backprop, a long gradient",
     *(f"backprop{said}" for said in ("", ", a shape that is lent", ", in JSON", ", dense", ", strided")),
     "backprop, replicated",
+    "backprop, strides that overlap",
     *("translate", "why"),
     # Those that are refused.
     *("GET, no query", "GET, with a body", "POST, a query alone", "POST, a query besides", "rows, no list"),

@@ -133,6 +133,11 @@ class Sync:
             getattr(self._client, name)(*arguments, **named)
         )
 
+    def with_options(self, **options: Any) -> Sync:
+        changed = Sync.__new__(Sync)
+        changed._client, changed._loop = self._client.with_options(**options), self._loop
+        return changed
+
     def __enter__(self) -> Any:
         return self
 

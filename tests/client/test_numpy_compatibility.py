@@ -61,7 +61,7 @@ def test_an_invalid_size_raises_type_error_in_every_method(here: Client) -> None
         ):
             with pytest.raises(TypeError):
                 call(shape)
-    with pytest.raises(ValueError, match=r"pass its \.shape"):
+    with pytest.raises(TypeError, match=r"pass its \.shape"):
         here.broadcast_shapes(np.ones((2, 2)))
 
 
@@ -111,7 +111,7 @@ def test_slices_and_pairs_can_be_mixed_in_a_window(here: Client) -> None:
         (np.s_[:, :, :], ValueError, "at most 2 entries"),
         (np.s_[..., ...], ValueError, r"one \.\.\."),
         ([(0, 1, 2), (0, 3)], TypeError, "can't remove or add axes"),
-        ([(0, 1.0), (0, 3)], TypeError, "float"),
+        ([(0, 1.0), (0, 3)], TypeError, "write 1"),
         ([(0, 1), (0, 4)], ValueError, "0 <= start <= stop <= 3"),
     ],
     ids=str,

@@ -189,7 +189,8 @@ def test_no_callback_of_the_event_loop_takes_long(
             await http.post("/v1/check", content=msgpack.packb({"inputs": [[3]]}), headers=headers)  # what is made once
             with monkeypatch.context() as patch:
                 patch.setattr(asyncio.Handle, "_run", timed)
-                return await http.post(path, content=msgpack.packb(value), headers=headers)
+                whole = http.post(path, content=msgpack.packb(value), headers=headers)
+                return await asyncio.create_task(whole)
 
     if answered is Encoding.JSON and value in (OVERLAPPING, REVERSED):
         status = 422  # too many elements for JSON

@@ -20,10 +20,10 @@ import pytest
 import axiscast
 from axiscast.models.programs import torch_export
 from axiscast.models.programs.program_report import ProgramSizes, report_program
-from axiscast.models.torch_functions import ELEMENTWISE, LISTS, LOSSES, function_name
+from axiscast.models.torch_functions import LISTS, LOSSES, OPERATOR_KEYWORDS, function_name
 
 RECORDED = Path(__file__).parents[1] / "programs" / "torch_functions.json"
-KNOWN = ELEMENTWISE | LOSSES
+KNOWN = OPERATOR_KEYWORDS | LOSSES
 NO_OPERANDS = "compares or reads what is not the values: it gives the same for shapes that are expanded"
 IN_PLACE = "works in place on one tensor of the full shape, so that its two operands cannot stretch each other"
 POSITIONS = "takes positions, at which it reads or writes: all pairs of positions are meant"

@@ -12,7 +12,7 @@ from ..checks.symbolic.symbolic import SymbolicPlacement, SymbolicPlan
 from ..ops import Op
 from ..plan.alignment import Alignment, Conflict, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
-from .scenes import MAX_LAYERS, Panel, Scene, letter_of, scenes_of
+from .scenes import LAYERS, Panel, Scene, letter_of, scenes_of
 
 MAX_DRAWN_INPUTS = 8
 """The maximum number of inputs in a drawing. If there are more inputs, the drawing states how many are omitted."""
@@ -104,7 +104,7 @@ def _panels(
             panels.append(Panel("target", None, tuple(getattr(op, op.target or "")), marked))
         elif row.name == "result" and not isinstance(outcome, Conflict):
             panels.append(Panel("result", None, outcome.result or (), -1))
-    return [panel for panel in panels if not is_conflict or panel.marked is not None][-MAX_LAYERS:]
+    return [panel for panel in panels if not is_conflict or panel.marked is not None][-LAYERS:]
 
 
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:

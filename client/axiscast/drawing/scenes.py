@@ -11,7 +11,7 @@ from ..checks.symbolic.symbolic import SymbolicPlan
 from ..plan.alignment import Conflict
 from ..plan.plan import Plan, Shape
 
-MAX_LAYERS = 4
+LAYERS = 4
 """The maximum number of inputs that a scene shows. If there are more inputs, it states how many are omitted."""
 MAX_SCENE_RANK = 8
 _MAX_PLACES = 6
@@ -94,8 +94,8 @@ def scenes_of(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict
         ends = list(accumulate(counts))
         groups = tuple(factors[end - count : end] for end, count in zip(ends, counts, strict=True))
         if len(groups) <= MAX_SCENE_RANK and all(len(group) == 1 or _are_integers(group) for group in groups):
-            layers = [_layer(output, shapes) for output in outputs[:MAX_LAYERS]]
-            scenes.append(Scene(first.shape, groups, layers, max(0, len(outputs) - MAX_LAYERS)))
+            layers = [_layer(output, shapes) for output in outputs[:LAYERS]]
+            scenes.append(Scene(first.shape, groups, layers, max(0, len(outputs) - LAYERS)))
     return scenes
 
 

@@ -15,7 +15,7 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from .frame_values import MISSING, ArrayValue, array_of, parameters, value_of
-from .static_shapes import is_number, literal, shape_of
+from .static_shapes import is_number, literal_value, shape_of
 
 _OWN = str(Path(__file__).parents[1])
 _STANDARD = [get_paths()[name] for name in ("stdlib", "platstdlib", "purelib")]
@@ -279,7 +279,7 @@ def _sizes(parts: list[ast.expr]) -> list[int] | None:
     """Return the shape that is the last of these expressions, or that all of them but the first are the sizes of."""
     last = parts[-1] if parts else None
     sizes = last.elts if isinstance(last, (ast.List, ast.Tuple)) else parts[1:]
-    values = [literal(size) for size in sizes]
+    values = [literal_value(size) for size in sizes]
     return values if values and all(type(value) is int for value in values) else None  # type: ignore[return-value]
 
 

@@ -105,10 +105,10 @@ def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
     if array is None:
         return None
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    taken = sum(isinstance(part, ast.Slice) or type(literal(part)) is int for part in parts)
+    taken = sum(isinstance(part, ast.Slice) or type(literal_value(part)) is int for part in parts)
     left, shape = list(array.shape), []
     for part in parts:
-        constant = literal(part)
+        constant = literal_value(part)
         if isinstance(part, ast.Constant) and constant is None:
             shape.append(1)
         elif isinstance(part, ast.Constant) and constant is ...:
@@ -120,7 +120,7 @@ def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
         elif type(constant) is int:
             left.pop(0)
         elif isinstance(part, ast.Slice):
-            bounds = [None if each is None else literal(each) for each in (part.lower, part.upper, part.step)]
+            bounds = [None if each is None else literal_value(each) for each in (part.lower, part.upper, part.step)]
             if any(each is not None and type(each) is not int for each in bounds) or bounds[2] == 0:
                 return None
             shape.append(len(range(*slice(*bounds).indices(left.pop(0)))))
@@ -129,10 +129,10 @@ def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
     return array._replace(shape=(*shape, *left))
 
 
-def literal(node: ast.expr) -> object:
+def literal_value(node: ast.expr) -> object:
     """Return the value of a literal, which may have a minus sign. Return MISSING for any other expression."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = literal(node.operand)
+        value = literal_value(node.operand)
         return -value if type(value) is int else MISSING
     return node.value if isinstance(node, ast.Constant) else MISSING
 
@@ -153,7 +153,7 @@ def _called(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
         return first if function.attr in _SAME_SHAPE else _through(value_of(function, frame), first)
     if function.attr in _SAME_SHAPE:
         return array
-    axes = [literal(part) for part in node.args]
+    axes = [literal_value(part) for part in node.args]
     if function.attr == "unsqueeze" and len(axes) == 1 and type(axes[0]) is int:
         rank = len(array.shape) + 1
         if -rank <= axes[0] < rank:
@@ -181,7 +181,7 @@ def _created(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
         package = package.value
     first = node.args[0]
     parts = first.elts if isinstance(first, (ast.Tuple, ast.List)) else node.args
-    sizes = [literal(size) for size in parts if not _DTYPE.search(ast.unparse(size))]
+    sizes = [literal_value(size) for size in parts if not _DTYPE.search(ast.unparse(size))]
     module = value_of(package, frame)
     is_module = isinstance(module, ModuleType) or (frame is None and isinstance(package, ast.Name))
     if not is_module or not all(type(size) is int for size in sizes):
@@ -226,7 +226,7 @@ def _convolved(module: object, weight: tuple[int, ...], array: ArrayValue) -> Ar
 
 
 def _reduced(array: ArrayValue, node: ast.Call, axes: list[object]) -> ArrayValue | None:
-    named = {keyword.arg: literal(keyword.value) for keyword in node.keywords}
+    named = {keyword.arg: literal_value(keyword.value) for keyword in node.keywords}
     if not named.keys() <= {"dim", "axis", "keepdim", "keepdims"}:
         return None
     axis = axes[0] if axes else named.get("dim", named.get("axis"))

@@ -37,6 +37,8 @@ def parse_attribute(op: type[Op], name: str, text: str) -> Any:
         if text.strip().lower() not in ("true", "false"):
             raise ValueError("must be true or false")
         return text.strip().lower() == "true"
+    if "array" in kinds and text.strip() == "()":
+        return []
     if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
         return text
     example = (op.model_fields[name].examples or [[["x", "y"], ["y"]]])[0]

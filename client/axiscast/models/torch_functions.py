@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_ELEMENTWISE = {
+_OPERATOR_KEYWORDS = {
     "input other": """add sub subtract rsub mul multiply div divide true_divide truediv floor_divide floordiv remainder
         mod fmod maximum minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy xlog1py zeta logaddexp
         logaddexp2 nextafter gcd lcm igamma igammac gammainc gammaincc eq ne not_equal lt less le less_equal gt greater
@@ -65,7 +65,7 @@ SELECT = frozenset(_SELECT.split())
 KEEP_ORIGIN = SELECT | frozenset(_KEEP_ORIGIN.split())
 """The functions of one tensor that work element by element, or that select or reorder elements."""
 COMPARISONS = frozenset(_COMPARISONS.split())
-ELEMENTWISE = _by_name(_ELEMENTWISE)
+OPERATOR_KEYWORDS = _by_name(_OPERATOR_KEYWORDS)
 """The keywords of each function's operands, in order. If all arguments are operands, no keywords are listed."""
 OPERAND_COUNTS = {"masked_scatter": 2}
 """The number of operands of each function that has one further tensor argument, which does not broadcast."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from ..models.torch_functions import ADD_AXIS, ELEMENTWISE, KEEP_AXIS, KEEP_ORIGIN, LISTS, LOSSES, OPERAND_COUNTS
+from ..models.torch_functions import ADD_AXIS, KEEP_AXIS, KEEP_ORIGIN, LISTS, LOSSES, OPERAND_COUNTS, OPERATOR_KEYWORDS
 
 AxisRule = Literal["", "always", "index", "keepdim", "range"]
 """The condition under which a function adds an axis of size 1 to its result.
@@ -52,7 +52,7 @@ def function_roles() -> Mapping[Any, FunctionRole]:
             role = FunctionRole(f"torch.{name}", axis=axis, keeps_origin=not axis)
             roles |= dict.fromkeys(_spellings(name, homes), role)
     modules = {"torch.special": torch.special, "torch.linalg": torch.linalg, "torch.nn.functional": torch.nn.functional}
-    for name, keywords in ELEMENTWISE.items():
+    for name, keywords in OPERATOR_KEYWORDS.items():
         axis = "keepdim" if name in ("max", "min") else ""
         home = "torch"
         if not hasattr(torch, name):

@@ -31,6 +31,8 @@ _MAX_BYTES = MAX_KEY
 """The maximum length, in bytes, of a short body or query. No key of a map in it exceeds the limit of `decode`."""
 _MAX_INPUTS, _MAX_RANK = 8, 16
 """The maximum number of inputs and axes in a plain check, which limits the size of the caches."""
+_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
+"""The first bytes of MessagePack's timestamps, which a decoder returns without calling `ext_hook`."""
 _DEFAULT_OP: str = CheckRequest.model_fields["op"].default.name
 _ERRORS = (TypeError, ValueError, OverflowError, RecursionError, msgpack.UnpackException)
 
@@ -42,6 +44,8 @@ def short_fields(body: Buffer, media: Encoding) -> dict[str, Any] | None:
     whole = bytes(body)
     try:
         if media is not Encoding.JSON:
+            if any(start in whole for start in _TIMESTAMPS):
+                return None
             fields = msgpack.unpackb(
                 whole, object_pairs_hook=unique_keys, ext_hook=_refuse_extension, strict_map_key=False
             )

@@ -14,12 +14,12 @@ from ..report import Report
 from ..torch_functions import (
     ADD_AXIS,
     COMPARISONS,
-    ELEMENTWISE,
     KEEP_AXIS,
     KEEP_ORIGIN,
     LISTS,
     LOSSES,
     OPERAND_COUNTS,
+    OPERATOR_KEYWORDS,
     SELECT,
     function_name,
 )
@@ -29,7 +29,7 @@ __all__ = ["check_torch"]
 
 OLDEST_EXPORTED_TORCH = "2.13"
 """The oldest torch release with which check_torch is tested."""
-_BROADCASTING = ELEMENTWISE | LOSSES
+_BROADCASTING = OPERATOR_KEYWORDS | LOSSES
 """The torch functions that broadcast, and that torch does not tag as `pointwise`."""
 _MODULE_FUNCTIONS = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
 """The functions that are the only function of their module. Results of such functions are named after the module."""
