@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import linecache
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -272,6 +275,13 @@ def assigned() -> None:
     raise AssertionError
 
 
+def assigned_over_lines() -> None:
+    rows = np.zeros((4, 3))
+    rows[
+        :, 0
+    ] = four[:3]  # fmt: skip
+
+
 FIXED: dict[str, tuple[Callable[[], object], str]] = {
     "no operand is a name": (
         lambda: np.ones((3, 4)) + np.ones(3),
@@ -284,6 +294,11 @@ FIXED: dict[str, tuple[Callable[[], object], str]] = {
         "np.concatenate([y, four[:3]]): y (2, 3) float64, four[:3] (3,). Joined arrays (concatenate, stack) must",
     ),
     "an assignment": (assigned, "rows[rows[:, 0] == 0] = four: four (4,) int8. "),
+    "an assignment over lines": (
+        assigned_over_lines,
+        "rows[:, 0] = four[:3]: rows[:, 0] (4,), four[:3] (3,). On output axis 0, four[:3] of shape (3,) has size 3 "
+        "but rows[:, 0] (4,) has size 4",
+    ),
     "in place": (
         in_place,
         "total += np.zeros((3, 4)): total (3, 1) float64, np.zeros((3, 4)) (3, 4). On output axis 1",
@@ -335,6 +350,13 @@ def test_names_inside_installed_code_are_not_shown() -> None:
     """The frame of NumPy's isclose calls its operands x and y."""
     message = axiscast.why(raised(lambda: np.isclose(y, four))).message
     assert message.startswith("np.isclose(y, four): y (2, 3) float64, four (4,) int8. "), message
+
+
+def test_the_expression_in_a_cell_of_a_notebook_that_awaits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = "import asyncio\nawait asyncio.sleep(0)\ny + four\n"
+    monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(keepends=True), "<cell>"))
+    code = compile(cell, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    assert answer_of(lambda: asyncio.run(eval(code, {"y": y, "four": four}))).startswith("y + four: y (2, 3) float64")
 
 
 @pytest.mark.parametrize("left", [f"{'-' * 1500}y", f"y{' * 1' * 450}", f"{'(' * 150}y{')' * 150}", f"{'y + ' * 600}y"])

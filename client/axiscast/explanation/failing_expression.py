@@ -6,8 +6,10 @@ import ast
 import copy
 import linecache
 import re
+import warnings
 from collections.abc import Iterator
-from itertools import islice
+from functools import lru_cache
+from itertools import islice, pairwise
 from opcode import opmap
 from pathlib import Path
 from sysconfig import get_paths
@@ -25,14 +27,13 @@ _KEEPS_ORDER = re.compile(r"(?:site|dist)-packages/jax/")
 _MARKS = re.compile(r" *([~^]+)")
 _CLOSINGS = ("", ")", "))", "])")
 """The ends that complete the first line of a call over several lines."""
+_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # a cell of a notebook may await
 _MAX_FRAMES = 200
 _MAX_NAME = 60
 _MAX_ENTRIES = 8
 _NAMES = "np numpy torch F nn jnp jax lax tf keras ops mx paddle da pd xr pl scipy ort onnx ov self"
 _MODULES = frozenset(_NAMES.split())
 """The usual names of modules, whose functions are not methods of an array."""
-_MAX_SOURCE = 2000
-"""The maximum length, in characters, of an expression that the parser accepts."""
 
 
 class ExpressionOperand(NamedTuple):
@@ -119,126 +120,91 @@ def _last_line(text: str) -> tuple[str, slice | None, bool]:
 
 def _statement(source: str, is_target: bool) -> ast.AST | None:
     """Return the expression of a statement, the statement itself if it has none, or None if it can't be parsed."""
-    for closing in _CLOSINGS:
-        try:
-            (statement,) = ast.parse(f"{source.strip()}{closing}").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        is_wrapped = isinstance(statement, (ast.Assign, ast.Expr, ast.Return)) and not is_target
-        return _with_source(statement.value if is_wrapped else statement, source.strip())  # type: ignore[attr-defined]
-    return None
+    trees = (_tree(f"{source.strip()}{closing}") for closing in _CLOSINGS)
+    tree = next((tree for tree in trees if tree is not None and len(tree.body) == 1), None)
+    if tree is None:
+        return None
+    statement = tree.body[0]
+    is_wrapped = isinstance(statement, (ast.Assign, ast.Expr, ast.Return)) and not is_target
+    return statement.value if is_wrapped else statement  # type: ignore[attr-defined]
 
 
 def expression_at(frame: FrameType) -> Expression | None:
     """Return the expression that a running frame is evaluating, or None if the source is unavailable."""
-    node = _node_at(frame, frame.f_lasti)
-    return None if node is None else _expression(node, frame)
+    path = _path_at(frame, frame.f_lasti)
+    return _expression(path[0], frame) if path else None
 
 
 def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
-    found = [(one.tb_frame, node) for one in traces if (node := _node_at(one.tb_frame, one.tb_lasti)) is not None]
-    own = [(frame, node) for frame, node in found if not _is_installed(frame.f_code.co_filename)]
-    instructions = {id(one.tb_frame): one.tb_lasti for one in traces}
-    for frame, node in own:
-        if (expression := _expression(node, frame)) is not None:
-            siblings = tuple(_siblings(node, frame, instructions[id(frame)]))
-            yield expression._replace(siblings=siblings, is_last=frame is traces[0].tb_frame)
+    paths = [(one.tb_frame, _path_at(one.tb_frame, one.tb_lasti)) for one in traces]
+    own = [(frame, path) for frame, path in paths if path and not _is_installed(frame.f_code.co_filename)]
+    for frame, path in own:
+        if (expression := _expression(path[0], frame)) is not None:
+            is_last = frame is traces[0].tb_frame
+            yield expression._replace(siblings=tuple(_siblings(path, frame)), is_last=is_last)
     if own:
-        frame, node = own[0]
+        frame, (node, *_) = own[0]
         names, source = _names(node, frame), _source(node)
-        for frame, node in found:
-            if _is_installed(frame.f_code.co_filename):
-                expression = _expression(node, frame, names)
+        for frame, path in paths:
+            if path and _is_installed(frame.f_code.co_filename):
+                expression = _expression(path[0], frame, names)
                 if expression is not None:
                     yield expression._replace(text=source)
 
 
-def _node_at(frame: FrameType, instruction: int) -> ast.AST | None:
-    """Return the syntax tree of the expression at an instruction, or None if the source is unavailable."""
-    place = next(islice(frame.f_code.co_positions(), instruction // 2, None), None)
-    if place is None or None in place:
-        return None
-    node = _parsed(frame, place)
-    if isinstance(node, ast.Subscript) and frame.f_code.co_code[instruction] == opmap["STORE_SUBSCR"]:
-        return _assignment(frame, place, node) or node
-    return node
+def _path_at(frame: FrameType, instruction: int) -> list[ast.AST]:
+    """Return the expression at an instruction and the syntax nodes around it, or [] if the source is unavailable."""
+    place = next(islice(frame.f_code.co_positions(), instruction // 2, None), (None, None, None, None))
+    tree = _tree("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    if None in place or tree is None:
+        return []
+    first, last, start, end = place
+    path: list[ast.AST] = []
+    around: list[ast.AST] = [tree]
+    while around:
+        around = [part for part in ast.iter_child_nodes(around[0]) if _has(part, (first, start), (last, end))]
+        path = [*around[:1], *path]
+    is_stored = frame.f_code.co_code[instruction] == opmap["STORE_SUBSCR"]
+    return path[1:] if is_stored and len(path) > 1 and isinstance(path[1], ast.Assign) else path
 
 
-def _assignment(frame: FrameType, place: tuple[int | None, ...], target: ast.Subscript) -> ast.Assign | None:
-    """Return the assignment to a target, whose place is known, or None if its source has several lines."""
-    line = linecache.getline(frame.f_code.co_filename, place[0] or 0, frame.f_globals)
+@lru_cache(maxsize=8)
+def _tree(source: str) -> ast.Module | None:
+    """Return the syntax tree of a file, or None if it can't be parsed, for example because it is nested too deeply.
+
+    In the tree, `kind` of each constant is its source code, because ast.unparse writes 1e-8 as 1e-08, and "a" as 'a'.
+    """
     try:
-        statements = ast.parse(line.strip()).body
+        with warnings.catch_warnings(action="ignore"):  # Python has already reported the invalid escape sequences
+            tree: ast.Module = compile(source, "", "exec", _FLAGS, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    own = ast.unparse(target)
-    found = (each for each in statements if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == own)
-    return next(found, None)
+    lines = source.split("\n")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            line = "".join(lines[node.lineno - 1 : node.lineno]).encode()[node.col_offset : node.end_col_offset]
+            node.kind = line.decode(errors="replace") if node.lineno == node.end_lineno else None
+    return tree
 
 
-def _siblings(node: ast.AST, frame: FrameType, instruction: int) -> Iterator[ExpressionOperand]:
+def _has(node: Any, start: tuple[Any, Any], end: tuple[Any, Any]) -> bool:
+    """Return whether a position is inside a syntax node. The nodes of arguments and decorators have no position."""
+    if hasattr(node, "lineno"):
+        if (node.lineno, node.col_offset) <= start and end <= (node.end_lineno, node.end_col_offset):
+            return True
+        return any(_has(part, start, end) for part in getattr(node, "decorator_list", ()))
+    return any(_has(child, start, end) for child in ast.iter_child_nodes(node))
+
+
+def _siblings(path: list[ast.AST], frame: FrameType) -> Iterator[ExpressionOperand]:
     """Yield the other operands of the operators around an expression, starting with the innermost operator."""
-    places = [*frame.f_code.co_positions()]
-    own = _Span(*places[instruction // 2])  # type: ignore[arg-type]
-    spans = {_Span(*place) for place in places if None not in place} - {own}  # type: ignore[arg-type]
-    around = [span for span in spans if span.start <= own.start and own.end <= span.end]
-    for span in sorted(around, key=lambda span: (span.end, [-part for part in span.start])):
-        outer = _parsed(frame, span)
+    for node, outer in pairwise(path):
         if not isinstance(outer, ast.BinOp) or isinstance(outer.op, ast.MatMult):
             return
-        left, right = ast.dump(outer.left), ast.dump(outer.right)
-        if ast.dump(node) not in (left, right):
-            return
-        other = outer.right if ast.dump(node) == left else outer.left
+        other = outer.right if node is outer.left else outer.left
         value = value_of(other, frame)
         array = shape_of(other, frame) if value is MISSING else array_of(value)
         yield ExpressionOperand(_source(other), array)
-        node = outer
-
-
-class _Span(NamedTuple):
-    """The position of an expression in a file."""
-
-    first_line: int
-    last_line: int
-    first_column: int
-    last_column: int
-
-    @property
-    def start(self) -> tuple[int, int]:
-        return self.first_line, self.first_column
-
-    @property
-    def end(self) -> tuple[int, int]:
-        return self.last_line, self.last_column
-
-
-def _parsed(frame: FrameType, place: tuple[int | None, ...]) -> ast.AST | None:
-    """Return the syntax tree of the source code at a position, or None if the source is unavailable."""
-    code = frame.f_code
-    first, last, start, end = place
-    lines = [linecache.getline(code.co_filename, number, frame.f_globals) for number in range(first, last + 1)]  # type: ignore[operator, arg-type]
-    if not all(lines) or sum(map(len, lines)) > _MAX_SOURCE:
-        return None
-    source = [line.encode() for line in lines]
-    source[-1] = source[-1][:end]
-    source[0] = source[0][start:]
-    text = b"".join(source).decode(errors="replace").strip()
-    for wrapped in (f"({text}\n)", text):
-        try:
-            (statement,) = ast.parse(wrapped).body
-        # The parser raises RecursionError or MemoryError for deeply nested source code.
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        return _with_source(statement.value if isinstance(statement, ast.Expr) else statement, wrapped)
-    return None
-
-
-def _with_source(node: ast.AST, source: str) -> ast.AST:
-    for constant in ast.walk(node):
-        if isinstance(constant, ast.Constant):
-            constant.kind = ast.get_source_segment(source, constant)  # see _AsWritten
-    return node
 
 
 def _expression(
@@ -349,10 +315,10 @@ def _names(node: ast.AST, frame: FrameType) -> dict[int, str]:
 
 
 class _AsWritten(ast.NodeTransformer):
-    """Replaces each constant by its source code in `kind`, because ast.unparse writes 1e-8 as 1e-08, and "a" as 'a'."""
+    """Replaces each constant by its source code."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Name(node.kind) if node.kind and "\n" not in node.kind else node
+        return ast.Name(node.kind) if node.kind else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         return node
