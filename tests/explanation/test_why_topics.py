@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from random import Random
+
 import pytest
 from test_why import corpus
 
 import axiscast
+from axiscast.explanation.error_topics import TOPICS
+from axiscast.explanation.topic_search import topic_of, with_names
 
 SAID = {
     "torch": {
@@ -226,3 +231,34 @@ def test_an_unknown_error_is_called_unknown_with_the_shapes_in_its_message() -> 
     message = axiscast.why("NewError: a of (3, 4) does not go with b of (5,)").message
     assert message.startswith("axiscast does not know this error.")
     assert message.endswith("The end of the text has the shapes (3, 4) and (5,).")
+
+
+SHAPES = (
+    "()", "[]", "(3,)", "[3]", "[3, 4]", "[4, 3]", "(2, 3, 28, 28)", "(2, 28, 28, 3)", "[0, 5]", "[1, 1]",
+    "(None, 10)", "[?, 10]", "[36 2]", "[4, -]", "(-1, 4)", "[-1, -1]", "(-7, 2)", "[9223372036854775807, 2]",
+    "(99999999999999999999,)", "[N, 4]", "{4, 2}", "torch.Size([3, 4])", "(2 3)", "[2, 3", "(1.5, 2)",
+)  # fmt: skip
+NUMBERS = ("0", "1", "3", "6", "-1", "9223372036854775807", "99999999999999999999", "x")
+
+
+def filled(wording: str, random: Random) -> str:
+    """Return a message with this wording, and with random values, of which some are invalid."""
+    values = {"n": NUMBERS, "s": SHAPES, "p": SHAPES, "w": ("conv2d", "-"), "...": ("", "(*, 3)", "x" * 500)}
+    return re.sub(r"<(n|s|p|w|\.\.\.)>", lambda slot: random.choice(values[slot[1]]), wording)
+
+
+@pytest.mark.parametrize("wording", [text for wordings in TOPICS.values() for text in wordings if "<" in text])
+def test_no_value_in_a_known_wording_is_an_error(wording: str) -> None:
+    random = Random(wording)
+    texts = {filled(wording, random) for _ in range(60)}
+    for text in texts:
+        topic = topic_of(text)
+        assert topic is None or with_names(topic)
+    for text in [*texts][:3]:
+        assert axiscast.why(f"RuntimeError: {text}").message
+
+
+@pytest.mark.parametrize("shape", ["[4, -]", "[?, 10]", "[N, 4]", "[-7, 4]"])
+def test_a_shape_that_cannot_be_read_is_not_explained(shape: str) -> None:
+    message = axiscast.why(f"shape '{shape}' is invalid for input of size 6").message
+    assert message == "A reshape keeps the number of elements."

@@ -1,7 +1,7 @@
 """Explanations of the errors in error_topics.py that depend on the values in the message.
 
-In the code of an explanation, `[[x|(2, 3)]]` stands for the name of the array with this shape, or for `x` if this name
-is unknown.
+If a shape has too few axes for the explanation, it is an empty string. In the code of an explanation, `[[x|(2, 3)]]`
+stands for the name of the array with this shape, or for `x` if this name is unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def mask(mask: Shape, number: int, array: Shape, _: int) -> str:
 
 def mask_axis(mask: Shape, array: Shape) -> int:
     """Return the axis after the first one at which a mask fits an array, or 0 if there is none."""
-    return next((axis for axis in range(1, len(array)) if array[axis : axis + len(mask)] == mask), 0)
+    return next((axis for axis in range(1, len(array)) if mask and array[axis : axis + len(mask)] == mask), 0)
 
 
 def join_ranks(one: int, rank: int, other: int, other_rank: int) -> str:
@@ -66,6 +66,8 @@ def reshape_of_shape(_: Shape, size: int, new: Shape, __: int) -> str:
 
 def channels(shape: Shape, wanted: int, found: int) -> str:
     """Explain a convolution of an input with other channels."""
+    if len(shape) < 3:
+        return ""
     start = f"The layer was built for {wanted} channels, but axis 1 of its input {shape} has size {found}."
     if shape[-1] == wanted:
         order = ", ".join(map(str, (0, len(shape) - 1, *range(1, len(shape) - 1))))
@@ -75,6 +77,8 @@ def channels(shape: Shape, wanted: int, found: int) -> str:
 
 def normalized_shape(built: Shape, _: str, shape: Shape) -> str:
     """Explain a layer norm that was built for another shape."""
+    if not 0 < len(built) <= len(shape):
+        return ""
     found = shape[-len(built) :]
     wanted = f"{found[0]}" if len(found) == 1 else f"{found}"
     return (

@@ -1,8 +1,9 @@
 """Error messages that are not about broadcasting: their wordings, and the topic and the explanation of each.
 
-In a wording, `<n>` stands for an integer, `<s>` for a shape, `<w>` for a word and `<...>` for a short text. An
-explanation is a sentence with these values, a function of these values (error_advice.py), or an empty string. In the
-code of an explanation, `[[x|(2, 3)|0]]` is the name of an array (`with_names` in topic_search.py).
+In a wording, `<n>` stands for an integer, `<s>` for a shape of integers, `<p>` for a shape in which sizes may be
+unknown, `<w>` for a word and `<...>` for a short text. An explanation is a sentence with these values, a function of
+these values (error_advice.py), or an empty string. In the code of an explanation, `[[x|(2, 3)|0]]` is the name of an
+array (`with_names` in topic_search.py).
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "Axis {1} has size {2}, which is not the product of {0}.",
         "view size is not compatible with input tensor's size and stride":
             "The elements are not adjacent in memory, as after a transpose: write `reshape` instead of `view`.",
+        "is invalid for input of size": "", "cannot reshape array of": "",
         "input to reshape is a tensor": "", "can't reshape": "", "cannot be reshaped": "",
         "the total size of the tensor must be unchanged": "", "total size of new array must be unchanged": "",
         "target shape size is larger than the current shape": "", "is incompatible with input shape": "",
@@ -146,7 +148,7 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "num_features={0}.",
         "given normalized_shape=<s>, expected input with shape <...>, but got input of size<s>":
             advice.normalized_shape,
-        "expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <s>":
+        "expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <p>":
             "{2} needs an input with {0} or {1} axes, but the input has shape {3}.",
         "expected <n>d input (got <n>d input)": "The layer needs an input with {0} axes, but the input has {1}.",
         "expected <n>d or <n>d input (got <n>d input)":
@@ -172,9 +174,9 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The layer was built for embed_dim={0}, but the last axis of the query has size {1}: write embed_dim={1}.",
         "calculated padded input size per channel: (<...>). kernel size: (<...>)":
             "The kernel ({1}) is larger than the padded input ({0}): use a smaller kernel, or add padding.",
-        "expected axis <n> of input shape to have value <n>, but received input with shape <s>":
+        "expected axis <n> of input shape to have value <n>, but received input with shape <p>":
             "Axis {0} must have size {1}, because the layer was built for it, but the input has shape {2}.",
-        "expected axis <n> of input shape to have value <n> but received input with shape <s>":
+        "expected axis <n> of input shape to have value <n> but received input with shape <p>":
             "Axis {0} must have size {1}, because the layer was built for it, but the input has shape {2}.",
         "is incompatible with the layer: expected min_ndim=<n>, found ndim=<n>":
             "The layer needs at least {0} axes, but the input has {1}.",
@@ -246,11 +248,11 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "`[[target||1]].squeeze(-1)`.",
         "y_true and y_pred have different number of output (<n>!=<n>)":
             "The targets have {0} columns, but the predictions have {1}.",
-        "`target` and `output` must have the same shape. received: target.shape=<s>, output.shape=<s>":
+        "`target` and `output` must have the same shape. received: target.shape=<p>, output.shape=<p>":
             "The target has shape {0}, but the output has shape {1}.",
-        "`target` and `output` must have the same rank (ndim). received: target.shape=<s>, output.shape=<s>":
+        "`target` and `output` must have the same rank (ndim). received: target.shape=<p>, output.shape=<p>":
             advice.keras_target,
-        "`logits` and `labels` must have the same shape, received (<s> vs <s>)":
+        "`logits` and `labels` must have the same shape, received (<p> vs <p>)":
             "The logits have shape {0}, but the labels have shape {1}.",
         "logits and labels must have the same first dimension, got logits shape <s> and labels shape <s>":
             "The logits have shape {0}, but the labels have shape {1}.",
@@ -289,7 +291,7 @@ TOPICS: dict[str, dict[str, Explanation]] = {
     },
     "This operation requires inputs of the same shape and does not broadcast.": {
         "the variable shape <s>, and the assigned value shape <s> are incompatible": advice.assigned,
-        "shapes <s> and <s> are incompatible": "The shapes are {0} and {1}.",
+        "shapes <p> and <p> are incompatible": "The shapes are {0} and {1}.",
         "must be scalar or have the same shape as cases": "", "clamp requires min.shape": "",
         "incompatible attr in node": "", "shapes must be equal": "", "operator where inferring shapes failed": "",
         "not compatible with expected shape": "", "as many biases as the last dimension": "", "mismatch) actual": "",

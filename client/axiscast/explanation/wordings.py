@@ -45,7 +45,7 @@ _BARE = {
 _NUMBER = re.compile(r"-?\d{1,19}(?!\d)")
 _SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
-_VALUES = {"n": _NUMBER, "s": _SHAPE, "w": re.compile(r"[\w./:-]{1,100}")}
+_VALUES = {"n": _NUMBER, "s": _SHAPE, "p": _SHAPE, "w": re.compile(r"[\w./:-]{1,100}")}
 _PRINTED = re.compile(r"[(\[](\d{1,19}(?:, ?\d{1,19}){0,15},?)[)\]]")
 _MAX_PRINTED = 8
 """The maximum number of shapes that are read beside a message."""
@@ -129,7 +129,7 @@ def compiled(text: str, message: Any) -> Wording:
 
 
 def _slot(text: str) -> _Slot:
-    if text in ("node", "n", "s", "w"):
+    if text == "node" or text in _VALUES:
         return _Slot(text, "")
     for kind in ("...", "*compact", "*", ":", "=", "%", "#", "@"):
         if text.startswith(kind):
@@ -168,7 +168,7 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
         return None if end < 0 else (end, reading)
     if kind in _VALUES:
         found = _VALUES[kind].match(text, at)
-        if found is None or (kind == "s" and _sizes(found[1] or found[2]) is None):
+        if found is None or read_value(kind, found[0]) is None:
             return None
         reading.values.append((kind, *found.span()))
         return found.end(), reading
@@ -209,9 +209,15 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
 
 
 def read_value(kind: str, text: str) -> Any:
-    """Return a number as an integer, a shape as a tuple with None for unknown sizes, and a word as it is."""
-    if kind == "s":
-        return tuple(size if isinstance(size, int) else None for size in _sizes(text) or ())
+    """Return a number as an integer, a shape as a tuple, and a word as it is.
+
+    Return None for a shape with unknown sizes, except in the slot `<p>`, in which unknown sizes are None.
+    """
+    if kind in ("s", "p"):
+        found = _SHAPE.fullmatch(text)
+        sizes = found and _sizes(found[1] or found[2])
+        known = [size if isinstance(size, int) and size >= -1 else None for size in sizes or ()]
+        return None if sizes is None or (kind == "s" and None in known) else tuple(known)
     return int(text) if kind == "n" else text
 
 
