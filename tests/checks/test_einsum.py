@@ -373,12 +373,11 @@ ValueError: operands could not be broadcast together with remapped shapes [origi
 
 @pytest.mark.parametrize(
     ("package", "left", "is_known"),
-    [("numpy", "(2,3)", True), ("other", "(2,3)", False), ("numpy", "(2,4)", False)],
-    ids=["the failing call", "a call of another library", "an equation that fits"],
+    [("numpy", "(2,3)", True), ("other", "(2,3)", True), ("numpy", "(2,4)", False)],
+    ids=["the failing call", "a call inside another library", "an equation that fits"],
 )
 def test_a_traceback_gives_the_equation_only_if_it_is_the_one_that_failed(
     package: str, left: str, is_known: bool
 ) -> None:
     answer = axiscast.why(TRACEBACK.format(package=package, left=left))
     assert (answer.op is not None, answer.check is not None) == (is_known, is_known)
-    assert ("--equation" in answer.message) != is_known

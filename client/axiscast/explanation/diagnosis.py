@@ -262,7 +262,7 @@ def _op_of_call(diagnosis: Diagnosis, expression: Expression, known: list[Expres
         attributes = {kind.target: expression.sizes}
     with suppress(ValidationError):
         if kind is not None:
-            return kind(**attributes)  # type: ignore[no-any-return]
+            return read_op({"name": kind.model_fields["name"].default, **attributes})
     return read_op(_ANY_SHAPES) if diagnosis.axis is not None and len(known) == 2 else None
 
 
