@@ -35,11 +35,13 @@ If there was a response, the exception has its `request_id`, which the service a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from .messages.facts import IncompatibleShapes
 from .wire.errors import AxiscastError, InvalidRequest, InvalidType, ServiceProblem, UnknownOp
+from .wire.problems import Problem
 
 __all__ = [
     "AxiscastError", "BodyTooLarge", "ConnectionFailed", "DeadlineExceeded", "IncompatibleShapes", "InternalError",
@@ -47,6 +49,9 @@ __all__ = [
     "OutputTooLarge", "Overloaded", "RequestTimeout", "ServiceProblem", "ShuttingDown", "Unauthenticated",
     "UnexpectedStatus", "UnknownOp", "Untranslatable", "UnusableModel", "WorkTooLarge",
 ]  # fmt: skip
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class InvalidTensor(ServiceProblem):
@@ -176,3 +181,21 @@ def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
     """
     code = document.get("code")
     return BY_CODE.get(code if isinstance(code, str) else "", ServiceProblem)({**document, "status": status})
+
+
+def typed(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a version of a function that raises the exceptions of a Client instead of Problem."""
+
+    @wraps(function)
+    def typed(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*args, **options)
+        except Problem as problem:
+            raise _exception(problem) from None
+
+    return typed
+
+
+def _exception(problem: Problem) -> ServiceProblem:
+    document = problem.document()
+    return problem_from(document, document["status"])

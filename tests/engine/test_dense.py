@@ -14,13 +14,11 @@ from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axiscast.engine import dense
+from axiscast.engine import dense, transposes
 from axiscast.engine.memory_layout import in_units, layout_of
 
-SMALL = {
-    "SMALL_BYTES": 256, "ROW_BYTES": 64, "ROW_BLOCK_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11,
-    "TILE_NEAR": 8, "CHUNK_BYTES": 1000, "MIN_TILE_COLUMNS": 2, "MAX_PAGES": 0,
-}  # fmt: skip
+SMALL = {"SMALL_BYTES": 256, "ROW_BYTES": 64, "ROW_BLOCK_BYTES": 256, "BLOCK_BYTES": 512, "CHUNK_BYTES": 1000}
+SMALL_TILES = {"TILE_BYTES": 2**11, "TILE_NEAR": 8, "MIN_TILE_COLUMNS": 2, "MAX_PAGES": 0}
 DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfloat16, ml_dtypes.int4]
 
 
@@ -59,7 +57,7 @@ def copied(view: Any) -> bytes:
 def test_write_dense_copies_the_bytes_of_the_view(view: Any, offset: int) -> None:
     memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
     out = memory[offset : offset + view.nbytes].view(view.dtype).reshape(view.shape)
-    with limited(dense, SMALL):
+    with limited(dense, SMALL), limited(transposes, SMALL_TILES):
         dense.write_dense(view, out)
     assert out.tobytes() == copied(view)
     assert set(memory[:offset].tolist() + memory[offset + view.nbytes :].tolist()) == {0xEE}
@@ -68,7 +66,7 @@ def test_write_dense_copies_the_bytes_of_the_view(view: Any, offset: int) -> Non
 @settings(max_examples=200)
 @given(views())
 def test_chunks_are_the_bytes_of_the_view(view: Any) -> None:
-    with limited(dense, SMALL):
+    with limited(dense, SMALL), limited(transposes, SMALL_TILES):
         chunks = [bytes(chunk) for chunk in dense.chunks(view)]
     assert b"".join(chunks) == copied(view)
     assert max(map(len, chunks)) <= SMALL["CHUNK_BYTES"]
@@ -88,7 +86,7 @@ def test_several_blocks_repeat_their_seed(own: Any, order: Any, shape: Any) -> N
         memory = np.arange(math.prod(own)).astype(dtype)
         odd = np.frombuffer(b"\0" + memory.tobytes(), dtype, offset=1)
         view = np.broadcast_to(odd.reshape(own).transpose(order), shape)
-        with limited(dense, SMALL):
+        with limited(dense, SMALL), limited(transposes, SMALL_TILES):
             out = np.full(shape, 7, dtype)
             dense.write_dense(view, out)
             assert out.tobytes() == copied(view)
@@ -119,14 +117,14 @@ LARGE: dict[str, tuple[Any, Any]] = {
         np.broadcast_to(ODD[: N // 64 * 3].reshape(-1, 1, 3), (N // 64, 40, 3)), "_repeat",
     ),
     "columns at an odd address": (np.broadcast_to(ODD_FLOATS[:, None], (N, 3)), "_columns"),
-    "a transposition whose lines share few sets of the cache": (LINES[: 2**20].reshape(1024, 1024).T, "_transpose"),
-    "a transposition of one-byte units": (np.zeros((512, 512), "u1").T, "_transpose"),
-    "a transposition of many pages": (LINES[:2_090_000].reshape(2090, 1000).T[:, ::-1], "_transpose"),
-    "a transposition of more lines than the cache has": (LINES.reshape(-1, 32).T, "_transpose"),
+    "a transposition whose lines share few sets of the cache": (LINES[: 2**20].reshape(1024, 1024).T, "transpose"),
+    "a transposition of one-byte units": (np.zeros((512, 512), "u1").T, "transpose"),
+    "a transposition of many pages": (LINES[:2_090_000].reshape(2090, 1000).T[:, ::-1], "transpose"),
+    "a transposition of more lines than the cache has": (LINES.reshape(-1, 32).T, "transpose"),
     "a transposition of fewer pages": (LINES[:1_000_000].reshape(1000, 1000).T, "copyto"),
     "a transposition of few lines": (LINES[: 64 * 30_000].reshape(64, 30_000).T, "copyto"),
     "a transposition of a medium pitch": (LINES[:350_000].reshape(500, 700).T, "copyto"),
-    "a reversal of three axes": (LINES.reshape(128, 128, 128).transpose(2, 1, 0), "_transpose"),
+    "a reversal of three axes": (LINES.reshape(128, 128, 128).transpose(2, 1, 0), "transpose"),
     "a transposition, again and again": (np.broadcast_to(TURNED, (9, 2**9, 2**9)), "_repeat"),
     "short columns of a transposition": (
         np.broadcast_to(TURNED.astype("f4", order="A")[..., None], (2**9, 2**9, 3)), "_columns",

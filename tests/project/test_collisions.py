@@ -16,6 +16,7 @@ FRAMEWORK_FILES = {ROOT / f"client/axiscast/ops/{name}.py" for name in FRAMEWORK
 """Op classes have their framework's names, so that the module is part of the name: numpy.add, torch.add."""
 OPERATION_FILES = {
     ROOT / "client/axiscast/library.py",
+    ROOT / "client/axiscast/array_functions.py",
     ROOT / "client/axiscast/client/request_building.py",
     *(ROOT / "client/axiscast/cli").glob("*.py"),
 }

@@ -31,6 +31,7 @@ LAYERS = [
     "axiscast.drawing",
     "axiscast.errors",
     "axiscast.arrays",
+    "axiscast.array_functions",
     "axiscast.library",
     "axiscast.models",
     "axiscast.training",

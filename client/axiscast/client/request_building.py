@@ -15,8 +15,7 @@ from ..arrays.computation import compute_broadcast
 from ..arrays.tensor_arguments import ResultOptions, broadcast_arguments, read_backprop, read_broadcast
 from ..drawing.answer_lists import BatchAnswers, Comparisons
 from ..drawing.answer_picture import Picture
-from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
-from ..library import typed
+from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from, typed
 from ..messages import (
     CheckAnswer,
     CheckRequest,

@@ -9,10 +9,7 @@ np.copyto takes at least 1.2 times as long:
   times. The result is then copied repeatedly as one longer row (2 to 8 times as fast).
 - Short rows of a single repeated value, such as (N, 1) -> (N, 3), with narrow units: these rows are written column by
   column (1.3 to 2.8 times as fast).
-- Transposes: if values are read in output order, each value loads a whole cache line. If the lines are evicted before
-  their next values are needed, which depends on the pitch and the number of lines, tiles that fit into the cache are 2
-  to 7 times as fast, and otherwise up to 3 times slower. This method is called cache blocking (Lam, Rothberg and Wolf,
-  The cache performance and optimizations of blocked algorithms, 1991).
+- Transposes, if the cache can't hold the lines that are read (transposes.py).
 - Unaligned memory, such as a tensor in a message: NumPy reads unaligned units one by one. Repeated units are copied to
   aligned memory first (1.3 to 1.8 times as fast with narrow units).
 """
@@ -22,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import cycle
-from math import gcd, lcm, prod
+from math import lcm, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..wire.cancellation import checkpoint
-from .memory_layout import Array, Ints, Layout, collapse, in_units, layout_of, to_units
+from .memory_layout import LINE_BYTES, Array, Ints, Layout, blocks, collapse, in_units, layout_of, to_units
+from .transposes import is_fastest_by_tiles, transpose
 
 Write = Callable[[Array, Array], None]
 """A function that copies its second argument to its first. Both have the same shape and units, and do not overlap."""
@@ -55,9 +52,8 @@ A block stays in the cache until it is read again, and is smaller than a chunk.
 """
 SHORT_ROW_BYTES = 2**7
 """The minimum row size, in bytes, for which NumPy's overhead per row is negligible."""
-ROW_BLOCK_BYTES, LINE_BYTES = 2**12, 64
-"""The row size, in bytes, that is copied fastest per byte, and the size, in bytes, of a cache line."""
-PAGE_BYTES = 2**12
+ROW_BLOCK_BYTES = 2**12
+"""The row size, in bytes, that is copied fastest per byte."""
 NARROW = 2
 """The maximum size, in bytes, of a narrow unit. Narrow units cost more per byte, as each unit takes the same time."""
 ROW_BYTES = 96
@@ -69,21 +65,6 @@ COLUMNS, COLUMN_BYTES = 12, 32
 """The size of the largest row, in units and in bytes, for which writing column by column is the faster method."""
 ORDER_BYTES = 2**24
 """The maximum size, in bytes, of an input that is copied to C order before its elements are streamed repeatedly."""
-TILE_BYTES, TILE_NEAR = 2**18, 64
-"""The maximum size, in bytes, of a transpose tile, and the number of its units along the axis that is read."""
-CACHE_SETS, CACHE_WAYS = 2**11, 16
-NEAR_CACHE_SETS, NEAR_CACHE_WAYS = 2**6, 12
-"""The sets, and the lines per set, of a core's L2 and L1 cache. Addresses that differ by a multiple of the number of
-sets times LINE_BYTES share a set."""
-MAX_PAGES = 2000
-"""The number of memory pages whose addresses a core remembers (in its TLB)."""
-MIN_TILE_COLUMNS = 2**8
-"""The minimum number of units that a tile writes in one run."""
-MIN_TILE_BYTES = 2**14
-"""The minimum size, in bytes, of a tile. For smaller tiles, a step in Python costs more than it saves.
-
-If most axes are short, a tile would have only a few units. np.copyto is then up to a thousand times faster.
-"""
 
 
 def write_dense(view: Array, out: Array) -> None:
@@ -249,7 +230,7 @@ def _writer(layout: Layout) -> Write:
         if (times := _times(layout, repeated, most)) < shape[repeated]:
             return partial(_repeat, axis=repeated, times=times)
     if scattered and strides[-1]:
-        return _transpose if _evicts(layout) and _tile_bytes(layout) >= MIN_TILE_BYTES else np.copyto
+        return transpose if is_fastest_by_tiles(layout) else np.copyto
     if narrow and width < 8:
         return _columns
     return _by_blocks if not aligned and width < 8 and not strides[-1] else np.copyto
@@ -293,17 +274,6 @@ def _is_scattered(strides: Ints) -> bool:
     """Return whether memory is read in a different order than it is written."""
     far = [abs(step) for step in strides if step]
     return bool(far) and min(far) < far[-1]
-
-
-def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
-    """Yield the slices of the blocks that make up an array. A block has the shape `steps` and is one step of work."""
-    if not shape:
-        yield ()
-        return
-    for start in range(0, shape[0], steps[0]):
-        checkpoint()
-        for inner in blocks(shape[1:], steps[1:]):
-            yield (slice(start, start + steps[0]), *inner)
 
 
 @lru_cache(1024)
@@ -375,58 +345,3 @@ def _write(out: Array, source: Array) -> None:
     if shape != source.shape:
         out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
     _writer(layout_of(source))(out, source)
-
-
-def _reading_order(strides: Ints) -> list[int]:
-    """Return the axes in memory order, the outermost first."""
-    return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
-
-
-def _evicts(layout: Layout) -> bool:
-    """Return whether np.copyto loads each cache line several times, because a sweep evicts the lines that it has read.
-
-    A sweep reads one unit on every line, and the next sweep reads the next unit on the same lines. A pitch that is a
-    multiple of a large power of two leaves the sweep only a few sets of the cache.
-    """
-    near = _reading_order(layout.strides)[-1]
-    shape, strides = layout.shape[near + 1 :], layout.strides[near + 1 :]
-    units, pitch, width = prod(shape), gcd(*strides), layout.width
-    if units < MIN_TILE_COLUMNS:
-        return False
-    span = sum((size - 1) * abs(step) for size, step in zip(shape, strides, strict=True))
-    if min(units, span // PAGE_BYTES) >= MAX_PAGES or min(units, span // LINE_BYTES) > _held_lines(
-        pitch, CACHE_SETS, CACHE_WAYS
-    ):
-        return True
-    return (
-        width <= NARROW and not pitch % LINE_BYTES and units > 2 * _held_lines(pitch, NEAR_CACHE_SETS, NEAR_CACHE_WAYS)
-    )
-
-
-def _held_lines(pitch: int, sets: int, ways: int) -> int:
-    """Return the number of lines at multiples of a pitch that a cache holds."""
-    return ways * min(sets, sets * LINE_BYTES // gcd(pitch, sets * LINE_BYTES))
-
-
-def _tile(layout: Layout) -> Ints:
-    """Return the shape of a transpose tile, which is long on the axis that is written and on the axis that is read."""
-    steps = [1] * len(layout.shape)
-    steps[-1] = TILE_BYTES // TILE_NEAR // layout.width
-    steps[_reading_order(layout.strides)[-1]] = TILE_NEAR
-    return tuple(map(min, steps, layout.shape))
-
-
-def _tile_bytes(layout: Layout) -> int:
-    return prod(_tile(layout)) * layout.width
-
-
-def _transpose(out: Array, source: Array) -> None:
-    """Copy tile by tile. Each tile is read in memory order to a cached buffer, and then written in output order."""
-    order = _reading_order(source.strides)
-    back = [order.index(axis) for axis in range(out.ndim)]
-    memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)
-    for block in blocks(out.shape, _tile(layout_of(source))):
-        tile = source[block]
-        near = memory[: tile.size].reshape([tile.shape[axis] for axis in order]).transpose(back)
-        np.copyto(near, tile)
-        np.copyto(out[block], near)

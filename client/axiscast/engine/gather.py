@@ -12,8 +12,7 @@ from ..plan.plan import Placement, Shape
 from ..wire.cancellation import checkpoint
 from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import memory_span
-from .dense import blocks
-from .memory_layout import Array, collapse
+from .memory_layout import Array, blocks, collapse
 from .views import Window, input_strides, merged_axes
 
 GATHER_PIECE_LOOKUPS = 2**16

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..wire.cancellation import checkpoint
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Ints = tuple[int, ...]
 
+LINE_BYTES = 64
+"""The size, in bytes, of a cache line."""
 MAX_UNIT_BYTES = 16
 """The size, in bytes, of the largest element that NumPy copies in one operation."""
 
@@ -62,3 +67,14 @@ def collapse(shape: Ints, *strides: Ints) -> tuple[Ints, list[Ints]]:
             sizes.append(size)
             steps.append(step)
     return tuple(sizes), list(zip(*steps, strict=True)) or [()] * len(strides)
+
+
+def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
+    """Yield the slices of the blocks that make up an array. A block has the shape `steps` and is one step of work."""
+    if not shape:
+        yield ()
+        return
+    for start in range(0, shape[0], steps[0]):
+        checkpoint()
+        for inner in blocks(shape[1:], steps[1:]):
+            yield (slice(start, start + steps[0]), *inner)

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..wire.tensors import strided_view
-from .dense import blocks
-from .memory_layout import Array, Ints
+from .memory_layout import Array, Ints, blocks
 
 Dtype = np.dtype[Any]
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from ..errors import UnusableModel
+from ..errors import UnusableModel, typed
 from ..library import check_batch as check_batch_in_process
-from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..wire.problems import Problem

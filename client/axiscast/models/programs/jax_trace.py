@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...library import typed
+from ...errors import typed
 from ..finding import Finding
 from ..intent import AxisOrigin, FindingKind
 from ..packages import import_package

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...library import typed
+from ...errors import typed
 from ..finding import Finding, Operand
 from ..intent import AxisOrigin, FindingKind
 from ..packages import import_package
