@@ -128,6 +128,7 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "MXNet, operands that alternate": (mxnet.broadcast_add(), ALTERNATING),
     "einops, -1 for a new axis": (einops.repeat(pattern="a -> a n", axes_lengths={"n": -1}), [(3,)]),
     "NumPy, a 0 before a 3 on a diagonal": (numpy.einsum(equation="ll->l"), [(0, 3)]),
+    "NumPy, a 0 before a 1 beside an ellipsis of no axes": (numpy.einsum(equation="...ijj->ij"), [(2, 0, 1)]),
     "opt_einsum, a 0 before a 1 on a diagonal": (opt_einsum.contract(equation="ii->i"), [(0, 1)]),
     "opt_einsum, a 0 and a 1 of three operands": (
         opt_einsum.contract(equation="I,I,I...,II..."),

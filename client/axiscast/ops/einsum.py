@@ -247,8 +247,8 @@ def skipped_zeros(
     """Return a warning if NumPy returns a view of a diagonal, although the sizes on this diagonal differ."""
     if len(shapes) > 1 or not op.fits_with(shapes, settle):
         return None
-    equation = op.parsed()
-    is_view = set(equation.operands[0]) <= set(equation.result)
+    labels = op.axis_labels(shapes)
+    is_view = set(labels.own[0]) <= set(labels.result)
     return "NumPy 2.4 does not compare a size 0 on a diagonal with the sizes after it." if is_view else None
 
 
