@@ -354,13 +354,6 @@ def test_an_equation_in_a_variable_is_not_printed() -> None:
     assert "zy" not in answer.message
 
 
-def test_a_pattern_of_einops_is_not_read_as_an_equation() -> None:
-    library = pytest.importorskip("einops")
-    x, y = np.zeros((2, 3)), np.zeros((4, 5))
-    answer = axiscast.why(fail(lambda: library.einsum(x, y, "rows inner, inner columns -> rows columns")))
-    assert (answer.op, answer.check) == (None, None)
-
-
 TRACEBACK = """\
 Traceback (most recent call last):
   File "train.py", line 3, in <module>
@@ -369,6 +362,14 @@ Traceback (most recent call last):
     return c_einsum(*operands, **kwargs)
 ValueError: operands could not be broadcast together with remapped shapes [original->remapped]: \
 {left}->(2,newaxis,3) (4,5)->(5,4) """
+
+
+def test_a_pattern_of_einops_is_read_as_a_pattern() -> None:
+    call = "einsum(q, k, 'row inner, inner column -> row column')"
+    text = TRACEBACK.replace("np.einsum('ij,jk->ik', q, k)", call).format(package="einops", left="(2,3)")
+    answer = axiscast.why(text)
+    pattern = "row inner, inner column -> row column"
+    assert (answer.op, answer.inputs) == (einops.einsum(pattern=pattern), [(2, 3), (4, 5)])
 
 
 @pytest.mark.parametrize(

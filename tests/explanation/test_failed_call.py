@@ -28,6 +28,11 @@ def traceback(*lines: str, error: str) -> str:
         (("np.einsum('ij,jk->ik', np.ones((4, 5)), np.ones((3, 5)))",),
          "ValueError: operands could not be broadcast together with remapped shapes [original->remapped]: "
          "(4,5)->(4,newaxis,5) (3,5)->(5,3)", "np.ones((3, 5)) (3, 5). Write equation='ij,kj->ik'."),
+        (("y = torch.ones(1, 16, 7, 7) + torch.ones(1, 8, 16, 16)",), TORCH.replace("dimension 1", "dimension 3"),
+         "On output axis 1, torch.ones(1, 16, 7, 7) of shape (1, 16, 7, 7) has size 16 but torch.ones(1, 8, 16, 16)"),
+        (("infer_shapes(make_model(g), strict_mode=True)",),
+         "InferenceError: Inference error(s): (op_type:Add, node name: a1): [ShapeInferenceError] Incompatible "
+         "dimensions", "Print the shapes of the operands"),
     ],
 )  # fmt: skip
 def test_the_fix_is_in_the_words_of_the_failed_line(lines: tuple[str, ...], error: str, words: str) -> None:

@@ -249,6 +249,24 @@ def test_an_exception_without_a_traceback_is_read_as_its_text() -> None:
     assert answer.inputs == [(3,), (4,)]
 
 
+def test_a_wording_that_begins_with_the_class_of_its_exception_is_known() -> None:
+    """SciPy's sparse arrays raise ValueError("inconsistent shapes")."""
+    error = ValueError("inconsistent shapes")
+    add_why(error)
+    assert "same shape" in error.__notes__[0]
+
+
+def test_a_list_that_is_assigned_is_not_called_by_the_name_of_its_target() -> None:
+    rows = np.zeros((4, 3))
+
+    def fail() -> None:
+        rows[0] = [1, 2]
+
+    message = answer_of(fail)
+    assert "rows[0]" not in message
+    assert "input 0 of shape (2,)" in message
+
+
 def test_the_cause_of_an_exception_is_read() -> None:
     def fail() -> None:
         try:

@@ -250,10 +250,24 @@ def test_the_advice_for_unsupported_functions_names_existing_ops(name: str) -> N
     assert all(op_class(word) is not None for word in words)
 
 
-@pytest.mark.parametrize("name", ["numpy.kron", "torch.cdist", "jax.numpy.vecdot"])
+@pytest.mark.parametrize("name", ["numpy.convolve", "torch.cdist", "jax.numpy.cov"])
 def test_no_op_is_suggested_for_a_function_without_a_similar_op(name: str) -> None:
     with pytest.raises(axiscast.UnknownOp) as caught:
         axiscast.check(name, (2, 3), (2, 3))
     assert "did you mean" not in str(caught.value)
     framework = name.partition(".")[0]
     assert f"{framework} has {framework}." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("numpy.vecdot", "numpy.broadcast_arrays"),
+        ("numpy.matvec", "numpy.matmul"),
+        ("jax.numpy.vecmat", "jax.numpy.matmul"),
+        ("numpy.kron", "does not broadcast"),
+    ],
+)
+def test_a_product_that_is_not_an_op_is_explained(name: str, word: str) -> None:
+    with pytest.raises(axiscast.UnknownOp, match=word):
+        axiscast.check(name, (2, 3), (2, 3))

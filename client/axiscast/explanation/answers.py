@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..checks.check import check_to_dict
-from ..checks.hints.hints import framework_of
 from ..messages.why import WhyAnswer
 from ..wire.problems import Problem
 from .diagnosis import Diagnosis, diagnose, is_einsum
@@ -48,7 +47,5 @@ def why_as_text(answer: WhyAnswer) -> str:
         if answer.check.diagram:
             lines += ["", answer.check.diagram]
         hints = answer.check.conflict.hints if answer.check.conflict else answer.check.hints
-        name = answer.op.name if answer.op is not None else ""
-        own = [hint for hint in hints if hint.request and framework_of(hint.request.op.name) == framework_of(name)]
-        lines += ["", *(f"hint: {hint.message}" for hint in own)] if own else []
+        lines += ["", *(f"hint: {hint.message}" for hint in hints)] if hints else []
     return "\n".join(lines)

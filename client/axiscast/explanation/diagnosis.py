@@ -138,15 +138,17 @@ def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:
 
 
 def _conflicting_sizes(diagnosis: Diagnosis) -> list[int | str] | None:
-    """Return the sizes in the conflict of these inputs, or None if they have no conflict on the axis of the message."""
+    """Return the sizes of these inputs on the axis of the message, or in their conflict. Without one, return None."""
     try:
         request = diagnosis.request
         conflict = None if request is None else check_to_dict(request).get("conflict")
     except Problem:
         return None
-    if conflict is None or diagnosis.axis not in (None, conflict.get("axis")):
-        return None
-    return [*conflict["sizes"]]
+    axis, inputs = diagnosis.axis, diagnosis.inputs or []
+    if conflict is None or axis is None:
+        return conflict and [*conflict["sizes"]]
+    rank = max(map(len, inputs))
+    return [shape[axis - rank] for shape in inputs if 0 < rank - axis <= len(shape)]
 
 
 def _diagnosis(reading: Reading) -> Diagnosis:
@@ -223,6 +225,8 @@ def _named(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
             return None
         diagnosis = found
     operands = expression.operands
+    if expression.function == "setitem" and len(operands) == 1:
+        return None  # the operand is the target, and the value is a list of numbers
     names = _names_of(diagnosis.inputs or [], operands[1:] if expression.function == "getitem" else operands)
     target = _name_of(target_of(diagnosis.op), operands)
     if target_of(diagnosis.op) and not any(names) and expression.has_target:
@@ -255,13 +259,18 @@ def _op_of_call(diagnosis: Diagnosis, expression: Expression, known: list[Expres
     kind: Any = operation(framework, "matmul" if expression.function == "dot" and ranks < 3 else expression.function)
     if is_einsum(diagnosis.node) and expression.equation is not None:
         kind = op_class(diagnosis.node)
+    if is_einsum(diagnosis.node) and expression.function == "einsum" and expression.pattern is not None:
+        kind = op_class("einops.einsum")
     attributes: dict[str, Any] = {}
-    if kind is not None and "equation" in kind.model_fields:
+    if kind is not None and "pattern" in kind.model_fields:
+        attributes = {"pattern": expression.pattern}
+    elif kind is not None and "equation" in kind.model_fields:
         attributes = {"equation": expression.equation}
     elif kind is not None and kind.target:
         attributes = {kind.target: expression.sizes}
+    stacks = {operand.array.shape[:1] for operand in known if operand.array}
     with suppress(ValidationError):
-        if kind is not None:
+        if kind is not None and (expression.function != "bmm" or len(stacks) == 1):
             return read_op({"name": kind.model_fields["name"].default, **attributes})
     return read_op(_ANY_SHAPES) if diagnosis.axis is not None and len(known) == 2 else None
 

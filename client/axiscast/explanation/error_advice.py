@@ -87,6 +87,16 @@ def normalized_shape(built: Shape, _: str, shape: Shape) -> str:
     )
 
 
+def normalized_channels(weight: Shape, shape: Shape) -> str:
+    """Explain a group norm that was built for other channels."""
+    if not weight or len(shape) < 2:
+        return ""
+    return (
+        f"The layer was built for {weight[0]} channels, but axis 1 of its input {shape} has size {shape[1]}: write "
+        f"num_channels={shape[1]}."
+    )
+
+
 def batches(stack: int, columns: int, other_stack: int, rows: int) -> str:
     """Explain a batched product of tensors with three axes."""
     start = (

@@ -100,6 +100,9 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The joined axis is {2}, and the shapes are {0} and {1}.",
         "received inputs_dims[0][j]:<n> != inputs_dims[i][j]:<n>": "Input 0 has size {0} where another has size {1}.",
         "all input arrays must have the same shape": "", "must match except in dimension": "",
+        "except for the concatenation axis. received: input_shape=[<p>, <p>]": "The shapes are {0} and {1}.",
+        "axis <n> has mismatched dimensions of <n> and <n>":
+            "On axis {0}, one input has size {1} but another has size {2}.",
         "except for the concatenation axis": "", "stack expects each tensor": "",
         "non concat axis dimensions must match": "", "op (concat) ": "", "op_type:concat": "",
         "-th dimension of input[0] and input[": "", "all input shape must be the same": "",
@@ -148,6 +151,7 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "num_features={0}.",
         "given normalized_shape=<s>, expected input with shape <...>, but got input of size<s>":
             advice.normalized_shape,
+        "channels in input, but got weight of shape <s> and input of shape <s>": advice.normalized_channels,
         "expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <p>":
             "{2} needs an input with {0} or {1} axes, but the input has shape {3}.",
         "expected <n>d input (got <n>d input)": "The layer needs an input with {0} axes, but the input has {1}.",
@@ -308,12 +312,13 @@ TOPICS: dict[str, dict[str, Explanation]] = {
             "The index has {1} rows, but {0} values are assigned: assign {1} values, or a Series, which is aligned by "
             "its index.",
         "item wrong length <n> instead of <n>": "The mask has {0} values, but the frame has {1} rows.",
+        "boolean index has wrong length: <n> instead of <n>": "The mask has {0} values, but the frame has {1} rows.",
         "shape of passed values is <s>, indices imply <s>":
             "The values have shape {0}, but the index and the columns need shape {1}.",
         "length mismatch: expected axis has <n> elements, new values have <n> elements":
             "The axis needs {0} labels, not {1}.",
         "lengths must match to compare', <s>, <s>": "The lengths are {0} and {1}.",
-        "identically-labeled": "",
+        "identically-labeled": "Two Series or frames need equal labels. The method `eq` aligns the labels first.",
         "all arrays must be of the same length":
             "Each array is a column of the frame, and all columns need the same number of rows.",
         "columns must be same length as key": "", "cannot set a row with mismatched columns": "",
@@ -335,7 +340,8 @@ TOPICS: dict[str, dict[str, Explanation]] = {
         "series of different lengths: got <n> and <n>": "The lengths are {0} and {1}.",
         "sample_weight.shape == <s>, expected <s>": "`sample_weight` has shape {0}, but needs shape {1}.",
         "size mismatch between tensors": "All tensors need the same first axis.",
-        "must have the same number of columns": "", "must be equal in length along": "",
+        "must have the same number of columns": "Both arrays need the same number of columns.",
+        "must be equal in length along": "",
         "x and y must be the same size": "", "expected x and y to have same length": "",
         "fp and xp are not of the same length": "", "xp and fp must be one-dimensional arrays of equal size": "",
         "data cardinality is ambiguous": "", "weights should have the same shape": "",

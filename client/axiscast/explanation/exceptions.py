@@ -12,6 +12,7 @@ from .failing_expression import failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
 
 _MAX_CAUSES = 10
+_NAME = type.__dict__["__name__"]
 
 
 def answer_exception(error: BaseException) -> WhyAnswer:
@@ -65,9 +66,9 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _text(error: BaseException) -> str:
-    """Return the message of an exception. Only code of known frameworks may run to compute the message."""
+    """Return the class and the message of an exception. Only code of known frameworks may run to compute them."""
     package = module_name(type(error)).partition(".")[0]
-    if package in FRAMEWORK_PACKAGES:
-        return shortened(str(error))
     arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
-    return shortened("\n".join(argument for argument in arguments if type(argument) is str))
+    own = "\n".join(argument for argument in arguments if type(argument) is str)
+    message = str(error) if package in FRAMEWORK_PACKAGES else own
+    return shortened(f"{_NAME.__get__(type(error))}: {message}")

@@ -52,6 +52,8 @@ class Expression(NamedTuple):
     """The name of a called function, "matmul" for the operator @, or "add" for any other operator."""
     equation: str | None = None
     """The first argument of a call, if it is a string literal."""
+    pattern: str | None = None
+    """The last argument of a call, if it is a string literal after other arguments, as in einops."""
     sizes: list[int] | None = None
     """The last argument of a call, if it is a shape of integers, or if all arguments after an array are integers."""
     siblings: tuple[ExpressionOperand, ...] = ()
@@ -233,12 +235,17 @@ def _expression(
         called = parameters(value_of(node.func, frame))
         arrays = ((f"{_source(node.func)}.{name}", array_of(value)) for name, value in called)
         operands += [ExpressionOperand(name, array) for name, array in arrays if array and "bias" not in name]
-    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    equation = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+    arguments = node.args if isinstance(node, ast.Call) else []
+    equation = _string(arguments[0]) if arguments else None
+    pattern = _string(arguments[-1]) if len(arguments) > 1 else None
     has_target = isinstance(node, (ast.AugAssign, ast.Assign)) and len(operands) == 2
     operator = type(node.op).__name__ if isinstance(node, (ast.BinOp, ast.AugAssign)) else ""
-    found = Expression(_source(node), operands, function, equation, _sizes(parts), (), operator, has_target)
+    found = Expression(_source(node), operands, function, equation, pattern, _sizes(parts), (), operator, has_target)
     return found if operands else None
+
+
+def _string(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _sizes(parts: list[ast.expr]) -> list[int] | None:

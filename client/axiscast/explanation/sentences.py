@@ -105,7 +105,7 @@ def _fixes(diagnosis: Diagnosis, conflict: Fields) -> list[str]:
     assert diagnosis.op is not None
     op, inputs, expression = diagnosis.op, diagnosis.inputs, diagnosis.expression
     names = Names(diagnosis.names, diagnosis.target)
-    own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == op.name]
+    own = [hint for hint in conflict["hints"] if hint["request"]["op"]["name"] == (op.alias or op.name)]
     if not own or not (expression or diagnosis.names):
         request = validate(CheckRequest, {"op": op, "inputs": inputs})
         found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
@@ -217,19 +217,23 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     about = with_names(diagnosis.about, [(name, array and array.shape) for name, array in operands])
     if expression is not None and (method := _METHODS.get(expression.operator)):
         about = about.replace(".add(", f".{method}(")
-    sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis), _of_operands(expression)]
+    is_fixed = about != diagnosis.about  # the explanation has code with a name
+    fix = "" if is_fixed else _of_operands(expression)
+    sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis), fix]
     if inputs:
         sentences.append(f"The message contains the shapes {joined([*map(format_shape, inputs)])}.")
     if op is None and is_einsum(name):
         sentences.append("The message does not contain the equation.")
     elif not inputs and (op is not None or diagnosis.axis is not None):
-        unknown = [f"`{operand.name}`" for operand in operands if operand.array is None] or ["the operands"]
+        is_operation = op is None or type(op).takes(len(operands))  # else the call has other arguments
+        unknown = [f"`{operand.name}`" for operand in operands if operand.array is None and is_operation]
+        asked = joined(unknown) or "the operands"
         option = f" --op {name}" if op is not None else ""
         shapes = "SHAPE SHAPE"
         if isinstance(op, Einsum):
             shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
         sentences.append(
-            f"The message does not contain the shapes. Print the shapes of {joined(unknown)}, and check them with "
+            f"The message does not contain the shapes. Print the shapes of {asked}, and check them with "
             f"`axiscast check {shapes}{option}`, where each SHAPE is written as 2,64,7,7."
         )
     return sentences

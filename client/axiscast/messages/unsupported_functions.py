@@ -40,6 +40,14 @@ _GROUPS = {
     "vdot": "multiplies two flattened arrays to one number and does not broadcast: check {matmul} for matrices",
     "inner": "sums over the last axes and combines all others, without broadcasting: check {matmul} for matrices",
     "outer": "combines every element with every other: check {together} with the shapes (N, 1) and (M,)",
+    "vecdot": "sums products over the last axes, which must be equal: check {together} with the other axes of both "
+    "arrays",
+    "matvec": "multiplies stacks of matrices by stacks of vectors: check {matmul}, with a 1 after the sizes of the "
+    "vector",
+    "vecmat": "multiplies stacks of vectors by stacks of matrices: check {matmul}, with a 1 before the last size of "
+    "the vector",
+    "kron": "multiplies all pairs of elements, and does not broadcast: each size of the result is the product of two "
+    "sizes",
     "tensordot": "sums over axes that you name, without broadcasting: check {matmul} for stacks of matrices",
     "einsum": "sums products by an equation: check numpy.einsum, whose rule may be equivalent",
     "matmul": "multiplies stacks of matrices, but its rule is not known: {matmul} may be equivalent",

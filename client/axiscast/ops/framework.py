@@ -72,7 +72,7 @@ class Framework:
     """The template for a transposition. It is empty if a broadcasting op in the framework can also reorder axes."""
     reshape: str
     new_axis: str = "None"
-    """The index that adds an axis to an array in Python."""
+    """The index that adds an axis to an array in Python, or an empty string if arrays have no indices."""
     has_array_methods: bool = True
     """Whether arrays have NumPy's methods squeeze and swapaxes."""
     empty_preamble: str = ""

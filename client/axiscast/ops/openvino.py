@@ -53,6 +53,7 @@ FRAMEWORK = Framework(
     transpose="{y} = opset1.transpose({x}, op.Constant(np.array({permutation}, np.int64)))",
     reshape="{y} = opset1.reshape({x}, op.Constant(np.array({shape}, np.int64)), special_zero=False)",
     calls={"openvino": "{y} = opset1.{snake}({arguments})"},
+    new_axis="",
     size=None,
     executed="OpenVINO 2026.4.1",
 )

@@ -39,7 +39,7 @@ def reshape_code(old: Sequence[int | str], new: Sequence[int | str], framework: 
     >>> reshape_code([64], [64, 1], tensorflow), reshape_code([3, 1], [3], tensorflow)
     ('[:, tf.newaxis]', '[:, 0]')
     """
-    if framework.language is not PYTHON:
+    if framework.language is not PYTHON or not framework.new_axis:
         return ""
     if len(new) == len(old):
         changed = [axis for axis, sizes in enumerate(zip(old, new, strict=True)) if sizes[0] != sizes[1]]
