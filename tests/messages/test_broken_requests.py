@@ -31,7 +31,8 @@ VALID: list[tuple[type[BaseModel], dict[str, Any]]] = [
     (CheckColumnsRequest, {"op": "numpy.add", "inputs": [{"shape": [1, 2], "data": [[3, 1]]}] * 2}),
 ]
 OTHERS = [None, True, -1, 3, 2.5, "", "*", "3,4", "N M", "torch.expand", [], [[3]], {}, {"shape": [3]}, {"name": 3}]
-NAMES = ["shapes", "shape", "size", "x", "name", "op", "inputs", "data", "requests", "kwargs", "to"]
+OTHERS += [{"nam": "torch.expand"}, ["torch.expand", {"size": [2]}], '{"name": "torch.expand"}']
+NAMES = ["shapes", "shape", "size", "x", "po", "name", "op", "inputs", "data", "requests", "kwargs", "to"]
 
 
 def places(value: Any, here: Step = ()) -> Iterator[Step]:
@@ -65,8 +66,11 @@ def test_a_broken_request_is_refused_by_a_problem_with_its_faults(
     model: type[BaseModel], request_: dict[str, Any]
 ) -> None:
     chance, refused = Random(model.__name__), 0
-    for _ in range(80):
-        problem = find_problem(model, broken(request_, chance), JsonNotation())
+    for _ in range(160):
+        sent = broken(request_, chance)
+        while isinstance(sent, dict) and sent and chance.random() < 0.5:
+            sent = broken(sent, chance)
+        problem = find_problem(model, sent, JsonNotation())
         if problem is not None:
             assert problem.errors
             assert all(len(fault.detail) > 10 for fault in problem.errors)
@@ -80,6 +84,17 @@ def test_the_name_of_an_op_must_be_a_string(name: Any) -> None:
         problem = find_problem(CheckRequest, {"op": op, "inputs": [[3]]}, JsonNotation())
         assert problem is not None
         assert problem.errors[0].pointer == "/op"
+
+
+@pytest.mark.parametrize(
+    "op", [{"nam": "torch.expand"}, ["torch.expand", {}], '{"name": "torch.expand"}', "torch.expand"]
+)
+@pytest.mark.parametrize("attribute", ["size", "shape"])
+def test_an_op_and_its_attribute_may_both_have_a_wrong_place(op: Any, attribute: str) -> None:
+    for request in ({"po": op, "inputs": [[3]], attribute: [2, 3]}, {attribute: [2, 3], "inputs": [[3]], "po": op}):
+        problem = find_problem(CheckRequest, request, JsonNotation())
+        assert problem is not None
+        assert problem.errors[0].pointer in ("/po", f"/{attribute}")
 
 
 def test_the_map_in_a_list_is_written_without_the_list() -> None:

@@ -255,10 +255,11 @@ def _merged(op: Any, name: str, value: Any) -> Any:
         if name == "name" or (isinstance(value, str) and value in OPS) or (op_in(value) is not None):
             return value
         op = next(op for op, kind in OPS.items() if name in kind.model_fields)
-    whole = {"name": op} if isinstance(op, str) else {**op}
-    if name == "name":
+    op = op_in(op) or op
+    whole = {"name": op} if isinstance(op, str) else op
+    if name == "name" or not isinstance(whole, dict):
         return whole
-    kind = op_class(whole["name"])
+    kind = op_class(whole.get("name"))
     is_map = isinstance(value, dict) and kind is not None and name not in kind.model_fields
     return whole | (value if is_map else {name: value})
 
