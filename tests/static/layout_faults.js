@@ -20,7 +20,7 @@
       if (width > 1 && left < (line?.right ?? Infinity)) texts.push([node, {left, right: Math.min(right, line?.right ?? right), top, bottom}]);
     }
   }
-  const controls = [...document.querySelectorAll("button, input, textarea, select, summary, nav a, .links a, .others a, .apply")]
+  const controls = [...document.querySelectorAll("button, input, textarea, select, summary, nav a, .links a, .others a, .comparison a, .reference a, .apply")]
     .filter((node) => isShown(node) && !ancestors(node).some(isClipped)).map((node) => [node, node.getBoundingClientRect()]);
 
   if (document.documentElement.scrollWidth > width) faults.push(`the page is ${document.documentElement.scrollWidth} px wide`);

@@ -16,6 +16,8 @@ STATES = {
     "product-conflict": "?op=numpy.matmul&input=2,3&input=4,3",
     "merged": '?op=einops.repeat&input=2,3&pattern=h w -> (h 2) w c&axes_lengths={"c":3}',
     "comparison": "?op=compare&input=1,3&shape=2,-1",
+    "unfolded": "?op=compare&input=1,3&shape=2,-1",
+    "pasted": "",
     "invalid": "?input=8,1&input=8,a!",
     "missing": "?op=torch.expand&input=3",
     "options": "?op=numpy.add&input=3,1&input=4&dtype=float32&warn=mutual-stretch&warn=rank-promotion",
@@ -26,7 +28,8 @@ STATES = {
     "ops": "ops",
     "problem": "problems/unknown-op",
 }
-"""The path of each state, which may have a query. In the state `list`, the op picker is open."""
+"""The path of each state, which may have a query. In the state `list`, the op picker is open.
+In the state `pasted`, the box contains an error message without shapes."""
 WINDOWS = {"wide": (1280, 800), "narrow": (390, 844)}
 """The sizes of a laptop and of a phone."""
 
@@ -39,6 +42,14 @@ def show(tab: Any, url: str, state: str) -> None:
     if state == "list":
         tab.click("#op")
         tab.keyboard.type("torch mul")
+    elif state == "unfolded":
+        for summary in tab.locator(".comparison summary").all():
+            summary.click()
+    elif state == "pasted":
+        tab.fill(
+            "#inputs", "The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension 3"
+        )
+        tab.get_by_text("An error message", exact=True).wait_for()
 
 
 def layout_faults(tab: Any) -> list[str]:

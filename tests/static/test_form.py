@@ -164,6 +164,15 @@ def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> No
     page.tab.get_by_text("An error message", exact=True).wait_for()
     assert page.text("#message").startswith("A reshape keeps the number of elements.")
     assert page.tab.input_value("#inputs").startswith("RuntimeError")
+    assert page.tab.locator("#picture").is_hidden()
+    page.tab.fill(
+        "#inputs", "The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension 3"
+    )
+    page.tab.get_by_text("axiscast check SHAPE SHAPE").wait_for()
+    assert "`" not in page.text("#message")
+    page.tab.fill("#inputs", "3,1 4")
+    page.settle()
+    assert page.tab.locator("#picture").is_visible()
 
 
 TEXTS = {

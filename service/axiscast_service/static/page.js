@@ -159,14 +159,20 @@ async function explain(text) {
   clearTimeout(timer);
   request.abort();
   return settled(async () => {
-    const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
-    if (op && inputs) start({...questionOf({op, inputs}), warn: question.warn});
-    else showVerdict("", "An error message", message);
-    $("why").textContent = op && inputs ? `Read from the error: ${message}` : "";
+    const {op, inputs, message, check} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
+    if (!op || !inputs) {
+      showVerdict("", "An error message", ...words(message));
+      for (const id of RESULT) $(id).hidden = true;
+      return;
+    }
+    start({...questionOf({op, inputs}), warn: question.warn});
+    $("why").textContent = `Read from the error: ${message.replace(check?.conflict?.message ?? "", "")}`; // the verdict has the conflict
   }, {pointer: "/inputs"});
 }
 
 // ---- The result
+
+const RESULT = ["fixes", "copying", "picture", "result"]; // the elements below the verdict
 
 function showVerdict(kind, verdict, ...message) {
   for (const slot of document.querySelectorAll(".error")) slot.textContent = "";
@@ -174,7 +180,7 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").className = kind;
   $("verdict").replaceChildren(...words(verdict));
   $("message").replaceChildren(...message);
-  for (const id of ["fixes", "copying", "picture", "result"]) $(id).inert = !["yes", "maybe", "no"].includes(kind); // the old result stays visible, but faded, until the next result
+  for (const id of RESULT) $(id).inert = !["yes", "maybe", "no"].includes(kind); // the old result stays visible, but faded, until the next result
 }
 
 /** Shows a problem's message beside the field that its pointer or parameter names. Otherwise, shows it as the result. */
@@ -207,7 +213,7 @@ async function showComparison(answer) {
 }
 
 function showResult(fixes, drawing, details) {
-  $("result").hidden = false;
+  for (const id of RESULT) $(id).hidden = false;
   $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
   $("details").replaceChildren(...details);
