@@ -84,7 +84,7 @@ function itemOf(kind, verdict, reasons, question) {
   const frameworks = [...new Set([...reasons.values()].flat().map(({name}) => name.split(".")[0]))];
   const title = el("summary", {}, el("b", {className: kind}, verdict), " ", help("span", frameworks.join(", ")));
   const parts = [...reasons].map(([reason, ops]) =>
-    el("p", {}, ...words(reason), reason ? ": " : "", ...ops.map(linked).flatMap((link, place) => (place ? [", ", link] : [link]))));
+    el("p", {}, ...words(reason.replace(/\.$/, "")), reason ? ": " : "", ...ops.map(linked).flatMap((link, place) => (place ? [", ", link] : [link]))));
   return el("li", {}, el("details", {}, title, ...parts));
 }
 
