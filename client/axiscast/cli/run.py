@@ -83,5 +83,5 @@ def _watching(watch: bool) -> AbstractContextManager[object]:
     try:
         load_mode()
     except ImportError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(f"--watch reports broadcasts of torch only. {error}") from None
     return create_watch()
