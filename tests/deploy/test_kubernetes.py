@@ -142,7 +142,9 @@ def test_the_operators_page_has_the_resources_at_the_ceiling(name: str) -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     ceiling = COMPONENTS[name]["spec"]["maxReplicas"]
     assert f"Both overlays set `maxReplicas: {ceiling}`" in page
-    found = re.search(r"request ([\d.]+) cores and (\d+) GiB of memory.*about 10 cores and (\d+) GiB", " ".join(page.split()))
+    found = re.search(
+        r"request ([\d.]+) cores and (\d+) GiB of memory.*about 10 cores and (\d+) GiB", " ".join(page.split())
+    )
     assert found is not None
     resources = CONTAINER["resources"]
     assert [float(amount) for amount in found.groups()] == [
