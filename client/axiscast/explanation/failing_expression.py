@@ -253,7 +253,7 @@ def _sizes(parts: list[ast.expr]) -> list[int] | None:
     last = parts[-1] if parts else None
     sizes = last.elts if isinstance(last, (ast.List, ast.Tuple)) else parts[1:]
     values = [literal_value(size) for size in sizes]
-    return values if values and all(type(value) is int for value in values) else None  # type: ignore[return-value]
+    return values if values and all(type(value) is int for value in values) else None
 
 
 def _members(parts: list[ast.expr]) -> Iterator[ast.expr]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from inspect import getattr_static
 from types import FrameType, ModuleType
+from typing import Any
 
 from ..ops import OPS, Op, lower, op_class
 from ..plan.alignment import ShapeMismatch
@@ -43,9 +45,9 @@ def shape_of(node: ast.expr, frame: FrameType | None) -> ArrayValue | None:
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
         return _elementwise(node.left, node.comparators[0], frame)
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        return _transposed(shape_of(node.value, frame), node.attr)
+        return _changed(shape_of(node.value, frame), _CHANGES[node.attr])
     if isinstance(node, ast.Subscript):
-        return _indexed(shape_of(node.value, frame), node.slice)
+        return _changed(shape_of(node.value, frame), lambda view: view[_index(node.slice)])
     if isinstance(node, ast.Call):
         return _called(node, frame)
     return None
@@ -93,82 +95,94 @@ def _combined(function: str, left: ArrayValue | None, right: ArrayValue | None) 
     return left._replace(shape=plan.outputs[0].shape if plan.result is None else plan.result)
 
 
-def _transposed(array: ArrayValue | None, attribute: str) -> ArrayValue | None:
-    if array is None or (attribute == "mT" and len(array.shape) < 2):
-        return None
-    shape = array.shape[::-1] if attribute == "T" else (*array.shape[:-2], *array.shape[:-3:-1])
-    return array._replace(shape=shape)
+def _changed(array: ArrayValue | None, change: Callable[..., Any]) -> ArrayValue | None:
+    """Return what is known about an array after a change, or None if the change is impossible.
 
+    The change is applied to a view of one element with the array's shape, which needs no memory. It must return a view.
+    """
+    import numpy as np
 
-def _indexed(array: ArrayValue | None, index: ast.expr) -> ArrayValue | None:
-    """Return what is known about an indexed array, or None. It is None if, for example, the index contains a list."""
     if array is None:
         return None
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    taken = sum(isinstance(part, ast.Slice) or type(literal_value(part)) is int for part in parts)
-    left, shape = list(array.shape), []
-    for part in parts:
-        constant = literal_value(part)
-        if isinstance(part, ast.Constant) and constant is None:
-            shape.append(1)
-        elif isinstance(part, ast.Constant) and constant is ...:
-            kept = len(array.shape) - taken
-            shape += left[:kept]
-            del left[:kept]
-        elif not left:
-            return None
-        elif type(constant) is int:
-            left.pop(0)
-        elif isinstance(part, ast.Slice):
-            bounds = [None if each is None else literal_value(each) for each in (part.lower, part.upper, part.step)]
-            if any(each is not None and type(each) is not int for each in bounds) or bounds[2] == 0:
-                return None
-            shape.append(len(range(*slice(*bounds).indices(left.pop(0)))))
-        else:
-            return None
-    return array._replace(shape=(*shape, *left))
+    try:
+        return array._replace(shape=change(np.broadcast_to(np.False_, array.shape)).shape)
+    except (ValueError, IndexError, TypeError):
+        return None
 
 
-def literal_value(node: ast.expr) -> object:
-    """Return the value of a literal, which may have a minus sign. Return MISSING for any other expression."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = literal_value(node.operand)
-        return -value if type(value) is int else MISSING
-    return node.value if isinstance(node, ast.Constant) else MISSING
+def _index(node: ast.expr) -> Any:
+    """Return the value of an index of integers, slices, new axes and `...`. Raises ValueError for any other index."""
+    if isinstance(node, ast.Tuple):
+        return tuple(map(_index, node.elts))
+    if isinstance(node, ast.Slice):
+        return slice(*[part and _index(part) for part in (node.lower, node.upper, node.step)])
+    value = None if isinstance(node, ast.Attribute) and node.attr == "newaxis" else literal_value(node)
+    if type(value) is int or value is None or value is ...:
+        return value
+    raise ValueError(node)
+
+
+def literal_value(node: ast.expr) -> Any:
+    """Return the value of a literal, such as -1 or (2, 3). Return MISSING for any other expression."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return MISSING
+
+
+def _new_axis(view: Any, axis: int) -> Any:
+    return view[(*[slice(None)] * range(view.ndim + 1)[axis], None)]
+
+
+def _reduced(view: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """Return a view without the reduced axes, or with size 1 on them."""
+    axes = [*range(view.ndim)] if axis is None else axis if isinstance(axis, tuple) else [axis]
+    reduced = [range(view.ndim)[each] for each in axes]
+    taken = slice(0, 1) if keepdims else 0
+    return view[tuple(taken if each in reduced else slice(None) for each in range(view.ndim))]
+
+
+_CHANGES: dict[str, Callable[..., Any]] = {
+    "T": lambda view: view.T,
+    "mT": lambda view: view.swapaxes(-1, -2),
+    "swapaxes": lambda view, one, other: view.swapaxes(one, other),
+    "permute": lambda view, *axes: view.transpose(*axes),
+    "unsqueeze": _new_axis,
+    "expand_dims": _new_axis,
+    **dict.fromkeys(("sum", "mean", "amax", "amin", "std", "var"), _reduced),
+}
+"""The functions and methods whose result has another shape. The first argument is a view."""
+_OPTIONS = {"dim": "axis", "keepdim": "keepdims"}
+"""NumPy's names for PyTorch's arguments."""
 
 
 def _called(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
-    function = node.func
-    if isinstance(function, ast.Name) and node.args:
-        return _through(value_of(function, frame), shape_of(node.args[0], frame))
+    function, arguments = node.func, node.args
+    if isinstance(function, ast.Name) and arguments:
+        return _through(value_of(function, frame), shape_of(arguments[0], frame))
     if not isinstance(function, ast.Attribute):
         return None
-    array = shape_of(function.value, frame)
-    if array is None:
-        if not node.args:
-            return None
-        if function.attr in _CREATORS:
+    array, name = shape_of(function.value, frame), function.attr
+    if array is None and arguments:
+        if name in _CREATORS:
             return _created(node, frame)
-        first = shape_of(node.args[0], frame)
-        return first if function.attr in _SAME_SHAPE else _through(value_of(function, frame), first)
-    if function.attr in _SAME_SHAPE:
+        array, arguments = shape_of(arguments[0], frame), arguments[1:]
+        if name not in _SAME_SHAPE and not _is_module(function.value, frame):
+            return _through(value_of(function, frame), array)
+    if array is None or name in _SAME_SHAPE:
         return array
-    axes = [literal_value(part) for part in node.args]
-    if function.attr == "unsqueeze" and len(axes) == 1 and type(axes[0]) is int:
-        rank = len(array.shape) + 1
-        if -rank <= axes[0] < rank:
-            shape = [*array.shape]
-            shape.insert(axes[0] % rank, 1)
-            return array._replace(shape=tuple(shape))
-    if function.attr == "transpose" and array.framework == "torch" and len(axes) == 2:
-        rank, shape = len(array.shape), [*array.shape]
-        if all(type(axis) is int and -rank <= axis < rank for axis in axes):
-            one, other = (int(axis) for axis in axes)  # type: ignore[call-overload]
-            shape[one], shape[other] = shape[other], shape[one]
-            return array._replace(shape=tuple(shape))
-    if function.attr in ("sum", "mean", "amax", "amin", "std", "var"):
-        return _reduced(array, node, axes)
-    return None
+    if name == "transpose" and array.framework:
+        name = "swapaxes" if array.framework == "torch" else "permute"
+    values = [literal_value(argument) for argument in arguments]
+    options = {_OPTIONS.get(str(option.arg), str(option.arg)): literal_value(option.value) for option in node.keywords}
+    if name not in _CHANGES or MISSING in values or MISSING in options.values():
+        return None
+    return _changed(array, lambda view: _CHANGES[name](view, *values, **options))
+
+
+def _is_module(node: ast.expr, frame: FrameType | None) -> bool:
+    """Return whether an expression is a module, or may be one in a traceback that was printed."""
+    return frame is None or isinstance(value_of(node, frame), ModuleType)
 
 
 def _created(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
@@ -179,15 +193,17 @@ def _created(node: ast.Call, frame: FrameType | None) -> ArrayValue | None:
     package = node.func
     while isinstance(package, ast.Attribute):
         package = package.value
-    first = node.args[0]
-    parts = first.elts if isinstance(first, (ast.Tuple, ast.List)) else node.args
-    sizes = [literal_value(size) for size in parts if not _DTYPE.search(ast.unparse(size))]
-    module = value_of(package, frame)
-    is_module = isinstance(module, ModuleType) or (frame is None and isinstance(package, ast.Name))
-    if not is_module or not all(type(size) is int for size in sizes):
+    first = literal_value(node.args[0])
+    is_shape = isinstance(first, (tuple, list))
+    sizes = first if is_shape else [literal_value(size) for size in node.args if not _DTYPE.search(ast.unparse(size))]
+    if (
+        not isinstance(package, ast.Name)
+        or not _is_module(package, frame)
+        or any(type(size) is not int for size in sizes)
+    ):
         return None
-    framework = "" if frame is None else module.__name__.partition(".")[0]
-    return ArrayValue(framework, tuple(sizes), "")  # type: ignore[arg-type]
+    framework = "" if frame is None else value_of(package, frame).__name__.partition(".")[0]
+    return ArrayValue(framework, tuple(sizes), "")
 
 
 def _through(module: object, array: ArrayValue | None) -> ArrayValue | None:
@@ -223,18 +239,3 @@ def _convolved(module: object, weight: tuple[int, ...], array: ArrayValue) -> Ar
         for size, kernel, stride, padding, dilation in zip(array.shape[-spatial:], weight[2:], *options, strict=True)
     ]
     return array._replace(shape=(*array.shape[: -spatial - 1], weight[0], *sizes))
-
-
-def _reduced(array: ArrayValue, node: ast.Call, axes: list[object]) -> ArrayValue | None:
-    named = {keyword.arg: literal_value(keyword.value) for keyword in node.keywords}
-    if not named.keys() <= {"dim", "axis", "keepdim", "keepdims"}:
-        return None
-    axis = axes[0] if axes else named.get("dim", named.get("axis"))
-    keeps = axes[1] if len(axes) > 1 else named.get("keepdim", named.get("keepdims", False))
-    if axis is None and not keeps:
-        return array._replace(shape=())
-    rank = len(array.shape)
-    if type(axis) is not int or not -rank <= axis < rank or type(keeps) is not bool:
-        return None
-    at = axis % rank
-    return array._replace(shape=(*array.shape[:at], *((1,) if keeps else ()), *array.shape[at + 1 :]))
