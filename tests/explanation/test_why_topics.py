@@ -9,7 +9,7 @@ import pytest
 from test_why import corpus
 
 import axiscast
-from axiscast.explanation.error_topics import TOPICS
+from axiscast.explanation.error_topics import topic_wordings
 from axiscast.explanation.topic_search import topic_of, with_names
 
 SAID = {
@@ -24,7 +24,7 @@ SAID = {
             "target has shape (8,)", "input has shape (8, 1)", "target.view_as(input)",
         ),
         "Expected input batch_size (8) to match target batch_size (7).": ("8 rows", "target has 7"),
-        "index 5 is out of bounds for dimension 0 with size 3": ("index is 5", "axis 0 has size 3", "last index is 2"),
+        "index 5 is out of bounds for dimension 0 with size 3": ("index is 5", "axis 0 has size 3"),
         "Dimension out of range (expected to be in range of [-2, 1], but got 5)": ("axis 5", "from -2 to 1"),
         "expected input[2, 4, 5, 5] to have 3 channels, but got 4 channels instead": (
             "(2, 4, 5, 5)", "3 channels", "in_channels=4",
@@ -253,13 +253,13 @@ def filled(wording: str, random: Random) -> str:
     return re.sub(r"<(n|s|p|w|\.\.\.)>", lambda slot: random.choice(values[slot[1]]), wording)
 
 
-@pytest.mark.parametrize("wording", [text for wordings in TOPICS.values() for text in wordings if "<" in text])
+@pytest.mark.parametrize("wording", [text for text, _, _ in topic_wordings() if "<" in text])
 def test_no_value_in_a_known_wording_is_an_error(wording: str) -> None:
     random = Random(wording)
     texts = {filled(wording, random) for _ in range(60)}
     for text in texts:
         topic = topic_of(text)
-        assert topic is None or with_names(topic)
+        assert topic is None or with_names(topic.text)
     for text in [*texts][:3]:
         assert axiscast.why(f"RuntimeError: {text}").message
 

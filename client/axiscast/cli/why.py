@@ -64,7 +64,7 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
             _print_answer(answer, as_json)
             count += 1
         if not count:
-            _print_answer(WhyAnswer(message=with_names(log.topic)) if log.topic else backend.why(""), as_json)
+            _print_answer(WhyAnswer(message=with_names(log.topic.text)) if log.topic else backend.why(""), as_json)
         sys.exit(0 if count else 1)
 
 

@@ -15,7 +15,7 @@ from ..messages.validation import validate
 from ..ops import Op, op_class, read_op
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from .error_topics import DATA_TYPES
+from .error_topics import Topic
 from .failing_expression import Expression, ExpressionOperand, expressions_in
 from .static_shapes import MATRIX_PRODUCTS, operation
 from .topic_search import topic_of
@@ -25,7 +25,7 @@ UNKNOWN = (
     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
     "check the shapes directly."
 )
-_UNREAD = "This error seems to be about sizes or axes, but axiscast does not know its wording."
+_UNREAD = Topic("unread", "This error seems to be about sizes or axes, but axiscast does not know its wording.")
 _SIZES = re.compile(
     r"(?:Error|Exception): (?!.{0,99}(?:attribute|argument)).{0,300}?\b(?:same|equal|match|mismatch|different|expected|"
     r"inconsistent)\b.{0,99}?\b(?:shapes?|n?dims?|dimensions?|axes|axis|columns|rows|sizes?|lengths?|\d-?[dD])\b"
@@ -51,6 +51,8 @@ class Diagnosis(NamedTuple):
     are_ordered: bool = False
     """Whether the message states which operand has each of the sizes, so that they are in the operands' order."""
     about: str = ""
+    topic: str = ""
+    """The code of the topic, if the error is not about broadcasting."""
     node: str = ""
     """The operation's name in its framework, if the message contains it."""
     axis: int | None = None
@@ -75,7 +77,9 @@ class Diagnosis(NamedTuple):
     def is_explained(self) -> bool:
         """Whether the error is known, and about shapes if no operand is known to be an array."""
         operands = self.expression.operands if self.expression else []
-        return self.is_known and (self.about not in (_UNREAD, DATA_TYPES) or any(operand.array for operand in operands))
+        return self.is_known and (
+            self.topic not in (_UNREAD.code, "data-types") or any(operand.array for operand in operands)
+        )
 
     @property
     def request(self) -> CheckRequest | None:
@@ -113,7 +117,9 @@ def diagnose_message(text: str) -> Diagnosis:
         before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
         return _with_printed_shapes(_diagnosis(last), f"{before} {after}")
     topic = topic_of(blanks) or (_UNREAD if _SIZES.search(blanks[-_BESIDE:]) else None)
-    return Diagnosis(about=topic or _unknown(blanks), is_known=topic is not None)
+    if topic is None:
+        return Diagnosis(about=_unknown(blanks), is_known=False)
+    return Diagnosis(about=topic.text, topic=topic.code)
 
 
 def _unknown(text: str) -> str:
@@ -157,7 +163,7 @@ def _diagnosis(reading: Reading) -> Diagnosis:
     are_ordered = {number for number, _ in reading.sizes} == {0, 1}
     op = _op_of(reading, inputs)
     node = reading.node or ("" if op else next(iter(reading.message.ops), ""))
-    return Diagnosis(op, inputs, sizes, are_ordered, reading.message.about, node, reading.axis)
+    return Diagnosis(op, inputs, sizes, are_ordered, reading.message.about, "", node, reading.axis)
 
 
 def is_einsum(name: object) -> bool:

@@ -11,12 +11,7 @@ from math import prod
 from ..plan.plan import Shape
 
 
-def index(position: int, axis: int, size: int) -> str:
-    """Explain an index that is out of range."""
-    return f"The index is {position}, but axis {axis} has size {size}: its last index is {size - 1}."
-
-
-def mask(mask: Shape, number: int, array: Shape, _: int) -> str:
+def mask(mask: Shape, array: Shape) -> str:
     """Explain a mask that does not fit the first axes of a tensor."""
     start = f"The mask has shape {mask}, but the tensor has shape {array}."
     axis = mask_axis(mask, array)
@@ -59,11 +54,6 @@ def reshape(size: int, new: Shape) -> str:
     return start
 
 
-def reshape_of_shape(_: Shape, size: int, new: Shape, __: int) -> str:
-    """Explain a reshape to another number of elements, from a message that also has the old shape."""
-    return reshape(size, new)
-
-
 def channels(shape: Shape, wanted: int, found: int) -> str:
     """Explain a convolution of an input with other channels."""
     if len(shape) < 3:
@@ -75,7 +65,7 @@ def channels(shape: Shape, wanted: int, found: int) -> str:
     return f"{start} If axis 1 has the channels, build the layer with in_channels={found}."
 
 
-def normalized_shape(built: Shape, _: str, shape: Shape) -> str:
+def normalized_shape(built: Shape, shape: Shape) -> str:
     """Explain a layer norm that was built for another shape."""
     if not 0 < len(built) <= len(shape):
         return ""
@@ -114,19 +104,6 @@ def target(target: Shape, scores: Shape) -> str:
     if prod(target) == prod(scores):
         return f"{start} Write `[[target|{target}|1]].view_as([[input|{scores}|0]])`."
     return start
-
-
-def batch_sizes(rows: int, labels: int) -> str:
-    """Explain a loss of a batch with another number of targets."""
-    return f"The input has {rows} rows, but the target has {labels}: each row needs one target."
-
-
-def target_size(wanted: Shape, found: Shape) -> str:
-    """Explain a cross entropy with the classes on a wrong axis."""
-    return (
-        f"The target has shape {found}, but must have shape {wanted}, the input's shape without axis 1, the classes. "
-        f"If the classes are on the last axis of the input, pass `input.movedim(-1, 1)`."
-    )
 
 
 def keras_target(target: tuple[int | None, ...], output: tuple[int | None, ...]) -> str:

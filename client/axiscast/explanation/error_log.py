@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .error_topics import Topic
 from .topic_search import topic_of
 from .wordings import readings, single_blanks
 
@@ -23,7 +24,7 @@ class ErrorLog:
         self._text = ""
         self._searched = 0
         self._found: set[str] = set()
-        self.topic: str | None = None
+        self.topic: Topic | None = None
         """The topic of the last error that is not about broadcasting, or None if no known phrase was found."""
 
     def feed(self, piece: str, is_last: bool = False) -> list[str]:

@@ -214,9 +214,8 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.is_layer and not inputs and diagnosis.sizes is not None and len(diagnosis.sizes) == 2:
         return [_of_features(diagnosis.sizes[1], diagnosis.sizes[0], "input")]
     operands = expression.operands if expression else []
-    about = with_names(diagnosis.about, [(name, array and array.shape) for name, array in operands])
-    if expression is not None and (method := _METHODS.get(expression.operator)):
-        about = about.replace(".add(", f".{method}(")
+    method = _METHODS.get(expression.operator if expression else "", "add")
+    about = with_names(diagnosis.about, [(name, array and array.shape) for name, array in operands], method)
     is_fixed = about != diagnosis.about  # the explanation has code with a name
     fix = "" if is_fixed else _of_operands(expression)
     sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis), fix]

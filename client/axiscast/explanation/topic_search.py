@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from ..plan.plan import Shape
-from .error_topics import TOPICS, Explanation
+from . import error_advice
+from .error_topics import Topic, topic_wordings
 from .wordings import Reading, Wording, compiled, read_value
 
 _NAMED = re.compile(r"\[\[(\w+)\|(.*?)(?:\|(\d))?\]\]")
@@ -20,30 +20,20 @@ _BROADCASTING = (
     "of compatible size or scalars",
     "arrays have incompatible sizes for this operation", "matrix dimensions must agree",
 )  # fmt: skip
-_UNREAD = (
+_UNREAD = Topic(
+    "unknown-wording",
     "This error is about shapes that do not broadcast, but axiscast does not know this wording. Print the shapes of "
-    "the operands, and check them."
+    "the operands, and check them.",
 )
-
-
-class Topic(NamedTuple):
-    """The topic of an error message, and what its values mean."""
-
-    text: str
-    explanation: Explanation
 
 
 @cache
 def _wordings() -> list[Wording]:
-    return [
-        compiled(text, Topic(topic, explanation))
-        for topic, wordings in TOPICS.items()
-        for text, explanation in wordings.items()
-    ]
+    return [compiled(text, (topic, explanation)) for text, topic, explanation in topic_wordings()]
 
 
-def topic_of(text: str) -> str | None:
-    """Return the topic and the explanation of the last known wording in a string, or None if no wording is known.
+def topic_of(text: str) -> Topic | None:
+    """Return the topic of the last known wording in a string with its explanation, or None if no wording is known.
 
     In the string, each run of white space must be replaced by one space.
     """
@@ -55,19 +45,25 @@ def topic_of(text: str) -> str | None:
         return _UNREAD if any(phrase in lower for phrase in _BROADCASTING) else None
     last = max(found, key=lambda reading: reading.end)
     # The wording with the most values states the values of the message.
-    near = [each for each in found if each.message.text == last.message.text and each.end > last.end - _BEFORE]
+    near = [each for each in found if each.message[0] == last.message[0] and each.end > last.end - _BEFORE]
     return _explained(max(near, key=lambda each: (len(each.values), each.end - each.start)), text)
 
 
-def _explained(reading: Reading, text: str) -> str:
+def _explained(reading: Reading, text: str) -> Topic:
     topic, explanation = reading.message
     values = [read_value(kind, text[start:end]) for kind, start, end in reading.values]
-    said = explanation.format(*values) if isinstance(explanation, str) else explanation(*values)
-    return f"{topic} {said}".rstrip()
+    name, *numbers = explanation.removeprefix("=").split() or [""]
+    if explanation.startswith("="):
+        explanation = getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values)
+    else:
+        explanation = explanation.format(*values)
+    return Topic(topic.code, f"{topic.text} {explanation}".rstrip())
 
 
-def with_names(explanation: str, names: Sequence[tuple[str, Shape | None]] = ()) -> str:
+def with_names(explanation: str, names: Sequence[tuple[str, Shape | None]] = (), method: str = "add") -> str:
     """Return an explanation with the names of arrays in its code. `names` has the name and the shape of each operand.
+
+    `method` replaces `[[method]]`.
 
     In `[[x|(2, 3)|0]]`, `x` is the text without a name. An operand of shape (2, 3) is taken, or operand 0 if the shape
     of this operand is unknown. In `[[x|rank 2]]`, an operand with two axes is taken.
@@ -79,4 +75,4 @@ def with_names(explanation: str, names: Sequence[tuple[str, Shape | None]] = ())
         own += [name for name, shape in names[int(place) :][:1] if shape is None or not wanted] if place else []
         return own[0] if own else unknown
 
-    return _NAMED.sub(name, explanation)
+    return _NAMED.sub(name, explanation.replace("[[method]]", method))
