@@ -152,6 +152,8 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "MLX, a 1 beside a 0": (mlx.einsum(equation="kj,j->k"), [(4, 0), (1,)]),
     "MLX, a sum over a 0": (mlx.einsum(equation="IjB->B"), [(2, 0, 2)]),
     "TensorFlow, three operands and an ellipsis in the output": (tensorflow.einsum(equation="i,i,i->...i"), [(2,)] * 3),
+    "TensorFlow, a line break after the equation": (tensorflow.einsum(equation="ij,jk->ik\n"), [(2, 3), (3, 4)]),
+    "TensorFlow, an ellipsis twice": (tensorflow.einsum(equation="......->..."), [(2, 3)]),
     "TensorFlow, a 0 before a 3 on a diagonal": (tensorflow.einsum(equation="BB,->"), [(0, 3), ()]),
     "TensorFlow, a 0 before a 2 of two operands": (tensorflow.einsum(equation="iIj,jiI->j"), [(0, 0, 2), (2, 2, 0)]),
     "einops, -2 beside a 0": (einops.repeat(pattern="-> n m", axes_lengths={"n": -2, "m": 0}), [()]),

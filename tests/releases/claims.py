@@ -225,6 +225,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "does not compare a size 0 on a diagonal": _accepts,
     "does not compare a size 1 on a diagonal": _accepts,
     "does not compare a size 0 with the other sizes of its letter": _accepts,
+    "may accept this equation, or end the process": lambda case, result: _accepts(case, result) or result.ended != 0,
     "can plan a size 1 for a letter": _fails,
     "fails when it runs this: none of three or more operands has": _fails,
     "fails when it runs this: with three or more operands": _fails,
