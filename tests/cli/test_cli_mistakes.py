@@ -37,7 +37,7 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
      ["check", "()", "3"]),
     (["check", "3", " "], 2, "a shape is empty: write () for a scalar", ["check", "3", "()"]),
     (["compare", "3", "4,1", "--op", "np.add"], 2,
-     "compare has no --op: select ops with --ops, such as --ops torch,onnx.Add, or use `axiscast check`",
+     "No such option '--op'. (Did you mean one of: '--help', '--json', '--ops'?)",
      ["compare", "3", "4,1", "--ops", "np.add"]),
     (["compare", "3", "4,1", "--ops", "numpyy"], 2,
      "--ops: 'numpyy' is not an op or a framework: did you mean numpy",

@@ -135,16 +135,12 @@ def _parse_line(line: bytes) -> CheckRequest:
 
 
 def _check_requests(requests: Sequence[CheckRequest], check_batch: _CheckBatch) -> list[LineAnswer]:
-    """Return the answers to requests. If a service rejects the batch as too large, split the batch into halves."""
-    if not requests:
-        return []
+    """Return the answers to requests. If they are too much work together, check each of them separately."""
+    answers: list[LineAnswer]
     try:
-        answers = list(check_batch(requests))
+        answers = list(check_batch(requests)) if requests else []
     except (WorkTooLarge, BodyTooLarge) as problem:
-        if len(requests) == 1:
-            return [problem]
-        half = len(requests) // 2
-        return [*_check_requests(requests[:half], check_batch), *_check_requests(requests[half:], check_batch)]
+        answers = [problem] * len(requests)
     if len(requests) > 1:
         for number, answer in enumerate(answers):
             if isinstance(answer, WorkTooLarge | BodyTooLarge):

@@ -26,20 +26,12 @@ from .terminal import color_lines, terminal_width, write_svg
 _COLORS = {"yes": "green", "no": "red", "if": "yellow", "-": None}
 
 
-def _reject_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
-    if name is not None:
-        raise click.UsageError(
-            "compare has no --op: select ops with --ops, such as --ops torch,onnx.Add, or use `axiscast check`"
-        )
-
-
 @click.command("compare", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option(
     "--shape", "target", help="Broadcast a single SHAPE to this target shape. Only ops that take a target are compared."
 )
 @click.option("--ops", help="Compare only these ops or frameworks, such as torch,onnx.Add.")
-@click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @symbol_options
 @svg_option
 @service_options

@@ -6,6 +6,7 @@ the inputs in the shape of the output.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..checks.symbolic.symbolic import SymbolicPlacement, SymbolicPlan
@@ -166,7 +167,7 @@ def _product(
     heads = [f"{head} ({label})" if label else head for head, label in zip(heads, labels, strict=True)]
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
-        Row(f"input {number}", [_operand_cell(alignment, plan, number, axis) for axis in columns], number)
+        Row(f"input {number}", _input_cells(alignment, plan, number, columns), number)
         for number in range(min(len(shapes), MAX_DRAWN_INPUTS))
     ]
     if plan is not None:
@@ -195,33 +196,31 @@ def _product_columns(alignment: Alignment) -> list[int]:
     return columns
 
 
-def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> Cell:
-    """Return a cell with an operand's size and mark on an axis, or only the mark if the operand has no such axis."""
-    own = next((output for output in alignment.outputs if output.input == number), None)
-    own = own if own is not None and axis in own.axes else None
-    for term in alignment.axes[axis].terms:
-        if term.input == number and term.axis is not None:
-            return Cell(str(term.size), _mark(plan, number, own.axes.index(axis)) if own else "", term.axis)
-    return Cell("", "+" if own else "")
-
-
 def _plain(shape: tuple[object, ...]) -> list[Cell]:
     return [Cell(str(size), axis=axis) for axis, size in enumerate(shape)]
 
 
-def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[Cell]:
-    """Return cells with the sizes and marks of an input. Each size is in the column of its output axis."""
+def _input_cells(
+    alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, columns: Sequence[int] | None = None
+) -> list[Cell]:
+    """Return cells with the sizes and marks of an input, one for each axis of the alignment in `columns`.
+
+    By default, the columns are the axes of the output that the input becomes.
+    """
     own = next((output for output in alignment.outputs if output.input == number), None)
-    shown = sorted({axis for output in alignment.outputs for axis in output.axes}) or range(len(alignment.axes))
+    own_axes = own.axes if own else ()
+    if columns is None:
+        shown = sorted({axis for output in alignment.outputs for axis in output.axes})
+        columns = own_axes if own else shown or range(len(alignment.axes))
+    is_whole = own is None or own.split_shape in (None, alignment.input_shapes[number])
     cells = []
-    for column, axis in enumerate(own.axes if own else shown):
+    for axis in columns:
         terms = (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None)
         term = next(terms, None)
         if term is None:
-            cells.append(Cell("", "+" if own else ""))
+            cells.append(Cell("", "+" if axis in own_axes else ""))
         else:
-            is_whole = own is None or own.split_shape in (None, alignment.input_shapes[number])
-            mark = _mark(plan, number, column) if own else ""
+            mark = _mark(plan, number, own_axes.index(axis)) if axis in own_axes else ""
             cells.append(Cell(str(term.size), mark, term.axis if is_whole else None))
     return cells
 
