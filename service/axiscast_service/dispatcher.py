@@ -1,4 +1,4 @@
-"""The dispatcher, through which every request passes. It knows a fast path and the normal path through FastAPI.
+"""The dispatcher, through which every request passes. It has a fast path, and the normal path through FastAPI.
 
 Both paths call the same functions for the host, the API key, the request id, the metrics and the log, and the same
 handler (endpoints/api_route.py). On the normal path, a request passes through ASGI events, FastAPI's router and

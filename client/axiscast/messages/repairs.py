@@ -405,4 +405,4 @@ _REPAIRS: Mapping[str, Callable[[Any], Any]] = {
     "requests": _rows,
     "to": _name,
 }
-"""The function that returns a field in its valid form. It raises an error if it knows no valid form."""
+"""The function that returns a field in its valid form. It raises an error if it finds no valid form."""

@@ -72,7 +72,7 @@ class Requirement(NamedTuple):
 
 
 class SizeRule(NamedTuple):
-    """A rule for a named size without which an operation fails."""
+    """A rule that a named size must follow, because the operation fails otherwise."""
 
     name: str
     kind: Literal["equal", "multiple", "at-most", "at-least"]
@@ -95,7 +95,7 @@ class Failure(NamedTuple):
     sizes: Mapping[str, int]
     """The named sizes of the trial in which the operation fails."""
     requirement: Requirement | None
-    """What the operation requires, or None if only onnx knows why it fails."""
+    """What the operation requires, or None if onnx refuses it for an unknown reason."""
     shapes: tuple[tuple[PartialSize, ...] | None, ...] = ()
     """The shapes of the operands in this trial."""
     rules: tuple[SizeRule, ...] = ()

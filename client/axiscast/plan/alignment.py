@@ -23,7 +23,7 @@ SizeOrName = int | str
 
 
 class Input(NamedTuple):
-    """An input in a sentence, to which the package `words` gives the name that the reader knows."""
+    """An input in a sentence. The package `words` writes its name in the reader's code."""
 
     number: int
     shape: Shape

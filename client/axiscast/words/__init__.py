@@ -1,1 +1,1 @@
-"""The sentences about shapes. Each function returns a fact as text, with the names of inputs that its reader knows."""
+"""The sentences about shapes. Each function returns a fact as text, with the names of the inputs in the reader's code."""
