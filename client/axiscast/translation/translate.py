@@ -26,8 +26,8 @@ from .translation_steps import steps_with_one_op, with_fewest_axes
 def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
     """Return the steps of a translation and their source code.
 
-    A function that computes, such as numpy.add, is translated to the function that computes the same result. If the request
-    names an op that only broadcasts, the steps broadcast the inputs, and the code says so.
+    A function that computes, such as numpy.add, is translated to the function that computes the same result. If the
+    request names an op that only broadcasts, the steps broadcast the inputs, and the code says so.
 
     Raises Problem with one of these codes: unknown-op, incompatible-shapes, untranslatable. `notation` determines how
     the message writes an unknown op.

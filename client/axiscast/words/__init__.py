@@ -1,1 +1,1 @@
-"""The sentences about shapes. Each function returns a fact as text, with the names of the inputs in the reader's code."""
+"""The sentences about shapes. Each function returns a fact as text, with the reader's names of the inputs."""
