@@ -161,14 +161,14 @@ def test_an_op_that_supports_integer_sizes_only_is_listed_as_left_out(http: http
 
 def test_ops_with_the_same_result_are_printed_together() -> None:
     printed = CliRunner().invoke(main, ["compare", "3", "2,1", "--ops", "torch,paddle,jax.lax"]).output
-    assert printed.splitlines() == [
+    lines = printed.splitlines()
+    assert lines[:2] == [
         "yes  (2, 3)",
         "     torch.broadcast_tensors, broadcast_shapes, add, masked_fill; paddle.broadcast_tensors, add",
-        "no   On output axis 1, input 0 of shape (3,) has size 3 but input 1 of shape (2, 1) has size 1: the",
-        "     size of an input must be 1 or equal to the target's size.",
+    ]
+    refused = [number for number, line in enumerate(lines) if line.startswith("no   ")]
+    assert [lines[end - 1] for end in (refused[1], len(lines))] == [
         "     torch.expand_as; paddle.expand_as",
-        "no   Input 0 of shape (3,) has 1 axis and input 1 of shape (2, 1) has 2, but the op needs equal",
-        "     ranks or a scalar. Reshape one of them first.",
         "     jax.lax.add",
     ]
 
@@ -222,16 +222,13 @@ def test_matrix_products_are_the_last_groups_and_have_a_label() -> None:
     assert lines[:2] == ["yes  (3, 2)", "     julia.broadcast"]
     assert lines[-2:] == ["yes  matrix product: (2,)", "     numpy.matmul"]
     refused = str(axiscast.compare((2, 3), (4, 3), ops=["numpy.add", "numpy.matmul"])).splitlines()
-    assert [line[:20] for line in refused if line[:2] == "no"] == ["no   On output axis ", "no   matrix product:"]
+    assert ["matrix product:" in line for line in refused if line[:2] == "no"] == [False, True]
 
 
 def test_a_group_shows_the_hint_that_its_ops_share() -> None:
     lines = str(axiscast.compare((3,), (3, 2), ops=["numpy", "torch.add", "onnx.PRelu"])).splitlines()
-    assert lines[2:4] == [
-        "     hint: reshape input 0 to (3, 1), x[:, None]: the shapes then fit",
-        "     numpy.broadcast_arrays, broadcast_shapes, add; torch.add",
-    ]
-    assert sum("hint:" in line for line in lines) == 1
+    group = lines.index("     numpy.broadcast_arrays, broadcast_shapes, add; torch.add")
+    assert [number for number, line in enumerate(lines) if "hint:" in line] == [group - 1]
     named = str(axiscast.compare(("N", "C", "W"), ("C",), ops=["numpy.add"])).splitlines()
     assert named[1].startswith("     hint: ")
 

@@ -60,7 +60,7 @@ def test_the_steps_contain_the_names() -> None:
 
 
 REFUSED: list[tuple[Op, list[Shape], str, str]] = [
-    (numpy.add(), [("N",), ("M",)], "torch", r"the shapes do not fit for every size: .* has size N but .* size M"),
+    (numpy.add(), [("N",), ("M",)], "torch", "the shapes do not fit for every size"),
     (numpy.add(), [("2..",)] * 2, "torch", "2.. is a size without a name: code needs an integer, or a name such as N"),
     (numpy.tile(reps=(2,)), [("N",)], "torch.expand", r"an axis of the translation has the size 2\*N"),
     (torch.expand(size=("N", 3)), [(3,)], "stablehlo", "code for stablehlo needs integers instead of N"),
