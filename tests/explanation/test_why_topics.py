@@ -209,7 +209,7 @@ def test_a_value_from_another_part_of_a_log_is_not_stated() -> None:
         ("ValueError: Item wrong length 19 instead of 17.", "17 rows"),
         ("IndexError: Boolean index has wrong length: 23 instead of 26", "23 values, but the frame has 26 rows"),
         ("RuntimeError: Expected weight to be a vector of size equal to the number of channels in input, but got "
-         "weight of shape [40] and input of shape [2, 62, 4]", "write num_channels=62"),
+         "weight of shape [40] and input of shape [2, 62, 4]", "has shape (40,), but the input has shape (2, 62, 4)"),
         ("Non concat axis dimensions must match: Axis 1 has mismatched dimensions of 2 and 3", "On axis 1, one input"),
         ("ValueError: A `Concatenate` layer requires inputs with matching shapes except for the concatenation axis. "
          "Received: input_shape=[(None, 4, 3), (None, 5, 2)]", "(None, 4, 3) and (None, 5, 2)"),

@@ -1,7 +1,7 @@
-"""Explanations of the errors in error_topics.py that depend on the values in the message.
+"""Advice about the errors in error_topics.py that depends on the values in the message.
 
-If a shape has too few axes for the explanation, it is an empty string. In the code of an explanation, `[[x|(2, 3)]]`
-stands for the name of the array with this shape, or for `x` if this name is unknown.
+Each function returns a sentence, or an empty string if it has no advice. In its code, `[[x|(2, 3)]]` stands for the
+name of the array with this shape, or for `x` if this name is unknown.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from ..plan.plan import Shape
 
 
 def mask(mask: Shape, array: Shape) -> str:
-    """Explain a mask that does not fit the first axes of a tensor."""
-    start = f"The mask has shape {mask}, but the tensor has shape {array}."
+    """Return the index with which a mask fits the axes of a tensor."""
     axis = mask_axis(mask, array)
     code = f"[[x|{array}|0]][{':, ' * axis}[[mask|{mask}|1]]]"
-    return f"{start} The mask fits axis {axis}: write `{code}`." if axis else start
+    return f"The mask fits axis {axis}: write `{code}`." if axis else ""
 
 
 def mask_axis(mask: Shape, array: Shape) -> int:
@@ -24,23 +23,16 @@ def mask_axis(mask: Shape, array: Shape) -> int:
     return next((axis for axis in range(1, len(array)) if mask and array[axis : axis + len(mask)] == mask), 0)
 
 
-def join_ranks(one: int, rank: int, other: int, other_rank: int) -> str:
-    """Explain joined arrays of different ranks."""
-    start = f"Input {one} has {rank} axes, but input {other} has {other_rank}."
-    shorter = one if rank < other_rank else other
-    name = f"[[x|rank {min(rank, other_rank)}|{shorter}]]"
-    return f"{start} If input {shorter} is one row, write `{name}[None]`." if abs(rank - other_rank) == 1 else start
-
-
-def tensor_ranks(rank: int, other_rank: int) -> str:
-    """Explain joined tensors of different ranks."""
-    start = f"One tensor has {rank} axes, but another has {other_rank}."
-    shorter = f"[[x|rank {min(rank, other_rank)}]]"
-    return f"{start} If the shorter one is one row, write `{shorter}[None]`." if abs(rank - other_rank) == 1 else start
+def row(rank: int, other_rank: int, number: int | None = None, other: int | None = None) -> str:
+    """Return how to join an array with its rows. The numbers of the two inputs are optional."""
+    lower = min(rank, other_rank)
+    place = "" if number is None else f"|{number if rank < other_rank else other}"
+    code = f"[[x|rank {lower}{place}]][None]"
+    return f"If the input with rank {lower} is one row, write `{code}`." if abs(rank - other_rank) == 1 else ""
 
 
 def reshape(size: int, new: Shape) -> str:
-    """Explain a reshape to another number of elements."""
+    """Return how to reshape an array of another number of elements."""
     known = prod(part for part in new if part != -1)
     if -1 in new:
         return f"The array has {size} elements, which is not a multiple of {known}, the product of the other sizes."
@@ -55,68 +47,38 @@ def reshape(size: int, new: Shape) -> str:
 
 
 def channels(shape: Shape, wanted: int, found: int) -> str:
-    """Explain a convolution of an input with other channels."""
-    if len(shape) < 3:
-        return ""
-    start = f"The layer was built for {wanted} channels, but axis 1 of its input {shape} has size {found}."
-    if shape[-1] == wanted:
+    """Return how to convolve an input with other channels."""
+    if len(shape) > 2 and shape[-1] == wanted:
         order = ", ".join(map(str, (0, len(shape) - 1, *range(1, len(shape) - 1))))
-        return f"{start} If the channels are on the last axis, write `[[x|{shape}|0]].permute({order})`."
-    return f"{start} If axis 1 has the channels, build the layer with in_channels={found}."
+        return f"If the channels are on the last axis, write `[[x|{shape}|0]].permute({order})`."
+    return f"If axis 1 has the channels, build the layer with in_channels={found}."
 
 
 def normalized_shape(built: Shape, shape: Shape) -> str:
-    """Explain a layer norm that was built for another shape."""
-    if not 0 < len(built) <= len(shape):
-        return ""
+    """Return how to build a layer norm for an input."""
     found = shape[-len(built) :]
-    wanted = f"{found[0]}" if len(found) == 1 else f"{found}"
-    return (
-        f"The layer was built for {built}, but the last axes of its input {shape} are {found}: build it with "
-        f"normalized_shape={wanted}."
-    )
+    return f"Build it with normalized_shape={found[0] if len(found) == 1 else found}." if built and found else ""
 
 
-def normalized_channels(weight: Shape, shape: Shape) -> str:
-    """Explain a group norm that was built for other channels."""
-    if not weight or len(shape) < 2:
-        return ""
-    return (
-        f"The layer was built for {weight[0]} channels, but axis 1 of its input {shape} has size {shape[1]}: write "
-        f"num_channels={shape[1]}."
-    )
-
-
-def batches(stack: int, columns: int, other_stack: int, rows: int) -> str:
-    """Explain a batched product of tensors with three axes."""
-    start = (
-        f"The first operand has {stack} matrices with {columns} columns, but the second has {other_stack} matrices "
-        f"with {rows} rows."
-    )
-    if stack != other_stack:
-        return start
-    return f"{start} If the last axis of the second has size {columns}, write `[[y||1]].transpose(1, 2)`."
+def batches(stack: int, columns: int, other_stack: int) -> str:
+    """Return how to transpose the second operand of a batched product, unless the stacks have different sizes."""
+    fix = f"If the last axis of the second has size {columns}, write `[[y||1]].transpose(1, 2)`."
+    return fix if stack == other_stack else ""
 
 
 def target(target: Shape, scores: Shape) -> str:
-    """Explain a loss that needs a target of the input's shape."""
-    start = f"The target has shape {target}, but the input has shape {scores}."
-    if prod(target) == prod(scores):
-        return f"{start} Write `[[target|{target}|1]].view_as([[input|{scores}|0]])`."
-    return start
+    """Return how to give a target the shape of the input of a loss."""
+    fix = f"Write `[[target|{target}|1]].view_as([[input|{scores}|0]])`."
+    return fix if prod(target) == prod(scores) else ""
 
 
 def keras_target(target: tuple[int | None, ...], output: tuple[int | None, ...]) -> str:
-    """Explain a Keras loss that needs a target of the output's rank."""
-    start = f"The target has shape {target}, but the output has shape {output}."
-    if len(target) == len(output) - 1:
-        return f"{start} For targets that are class indices, use a loss whose name begins with sparse_."
-    return start
+    """Return the losses that need a target of one axis less than the output."""
+    fix = "For targets that are class indices, use a loss whose name begins with sparse_."
+    return fix if len(target) == len(output) - 1 else ""
 
 
 def assigned(variable: Shape, value: Shape) -> str:
-    """Explain a value of another shape than its variable."""
-    start = f"The variable has shape {variable}, but the value has shape {value}."
-    if len(value) > 1 and value == variable[::-1]:
-        return f"{start} If the axes of the value are exchanged, write `tf.transpose([[x|{value}|0]])`."
-    return start
+    """Return how to transpose a value that has the exchanged axes of its variable."""
+    fix = f"If the axes of the value are exchanged, write `tf.transpose([[x|{value}|0]])`."
+    return fix if len(value) > 1 and value == variable[::-1] else ""

@@ -4,9 +4,9 @@ In TABLE, a line without indentation begins a topic: its code, and a sentence. E
 after the last `|` an explanation or nothing. Further lines of an entry are indented more.
 
 In a wording, `<n>` stands for an integer, `<s>` for a shape of integers, `<p>` for a shape in which sizes may be
-unknown, `<w>` for a word and `<...>` for a short text. An explanation is a sentence with these values, or after `=` the
-name of a function in error_advice.py and, unless it takes all values, their numbers. In the code of an explanation,
-`[[x|(2, 3)|0]]` is the name of an array (`with_names` in topic_search.py).
+unknown, `<w>` for a word and `<...>` for a short text. An explanation is sentences with these values. It may end with
+`=` and the name of a function in error_advice.py, which gets all values, or those with the numbers after the name. In
+the code of an explanation, `[[x|(2, 3)|0]]` is the name of an array (`with_names` in topic_search.py).
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ mask: A boolean mask must have the shape of the first axes of the array that it 
       On axis {0}, the array has size {1} but the mask has size {2}.
   did not match shape of indexed array in index <n>: got <s>, expected <s> |
       The mask has shape {1}, but must have shape {2}.
-  the shape of the mask <s> at index <n> does not match the shape of the indexed tensor <s> at index <n> | =mask 0 2
+  the shape of the mask <s> at index <n> does not match the shape of the indexed tensor <s> at index <n> |
+      The mask has shape {0}, but the tensor has shape {2}. =mask 0 2
 mask-values: A boolean mask selects as many elements as it has true values.
   cannot assign <n> input values to the <n> output values where the mask is true |
       The mask selects {1} elements, but you assign {0} values. If the values belong to the whole array, write
@@ -89,10 +90,10 @@ join: Joined arrays (concatenate, stack) must have equal sizes, except on the jo
       On axis {0}, input {1} has size {2} but input {3} has size {4}.
   same number of dimensions, but the array at index <n> has <n> dimension(s) and the array at index <n> has <n>
       dimension |
-      =join_ranks
+      Input {0} has {1} axes, but input {2} has {3}. =row 1 3 0 2
   sizes of tensors must match except in dimension <n>. expected size <n> but got size <n> for tensor number <n> |
       Input {3} has size {2} on an axis on which input 0 has size {1}.
-  tensors must have same number of dimensions: got <n> and <n> | =tensor_ranks
+  tensors must have same number of dimensions: got <n> and <n> | One tensor has {0} axes, but another has {1}. =row
   stack expects each tensor to be equal size, but got <s> at entry <n> and <s> at entry <n> |
       Input {1} has shape {0}, but input {3} has shape {2}.
   shape[<n>] = <s> vs. shape[<n>] = <s> | shapes of all inputs must match: values[<n>].shape = <s> !=
@@ -140,11 +141,14 @@ data-types: This error is about data types, not shapes.
       have the same element type | unsupported operand type(s) | issues with types <class | that does not match type |
       numeric dtypes are allowed |
 layer: The input does not fit this layer, which was built for other channels, features or axes.
-  expected input<s> to have <n> channels, but got <n> channels instead | =channels
+  expected input<s> to have <n> channels, but got <n> channels instead |
+      The layer was built for {1} channels, but axis 1 of its input {0} has size {2}. =channels
   running_mean should contain <n> elements not <n> |
       The layer was built for num_features={1}, but the input has {0} channels on axis 1: write num_features={0}.
-  given normalized_shape=<s>, expected input with shape <...>, but got input of size<s> | =normalized_shape 0 2
-  channels in input, but got weight of shape <s> and input of shape <s> | =normalized_channels
+  given normalized_shape=<s>, expected input with shape <...>, but got input of size<s> |
+      The layer was built for {0}, but its input has shape {2}. =normalized_shape 0 2
+  channels in input, but got weight of shape <s> and input of shape <s> |
+      The weight has shape {0}, but the input has shape {1}: num_channels must be the size of axis 1 of the input.
   expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <p> |
       {2} needs an input with {0} or {1} axes, but the input has shape {3}.
   expected <n>d input (got <n>d input) | The layer needs an input with {0} axes, but the input has {1}.
@@ -189,7 +193,9 @@ checkpoint: The parameters of the checkpoint do not have the shapes of the model
 einsum: In an einsum, a letter has different sizes, or the equation does not fit its operands.
   einstein sum subscripts | given in einstein sum | for collapsing index | of input shaped [ |
 product: In a product of matrices or vectors, the summed axes, or the stacks of matrices, do not fit each other.
-  batch2 tensor to be: [<n>, <n>] but got: [<n>, <n>] | =batches
+  batch2 tensor to be: [<n>, <n>] but got: [<n>, <n>] |
+      The first operand has {0} matrices with {1} columns, but the second has {2} matrices with {3} rows. =batches 0 1
+      2
   size mismatch, m1: [<n> x <n>], m2: [<n> x <n>] | The first matrix has {1} columns, but the second has {2} rows.
   dimension mismatch with signature (n,k=<n>),(k=<n>, |
       The first operand has {0} columns, but the second has {1} rows.
@@ -219,7 +225,7 @@ einops: An einops pattern does not fit its input, or its two sides do not fit ea
 loss: A loss requires a target of a certain shape, and does not broadcast.
   target size (<s>) must be the same as input size (<s>) | using a target size (<s>) that is different to the input
       size (<s>) is deprecated. |
-      =target
+      The target has shape {0}, but the input has shape {1}. =target
   expected input batch_size (<n>) to match target batch_size (<n>) |
       The input has {0} rows, but the target has {1}: each row needs one target.
   expected target size <s>, got <s> |
@@ -231,7 +237,8 @@ loss: A loss requires a target of a certain shape, and does not broadcast.
       The targets have {0} columns, but the predictions have {1}.
   `target` and `output` must have the same shape. received: target.shape=<p>, output.shape=<p> |
       The target has shape {0}, but the output has shape {1}.
-  `target` and `output` must have the same rank (ndim). received: target.shape=<p>, output.shape=<p> | =keras_target
+  `target` and `output` must have the same rank (ndim). received: target.shape=<p>, output.shape=<p> |
+      The target has shape {0}, but the output has shape {1}. =keras_target
   `logits` and `labels` must have the same shape, received (<p> vs <p>) | logits and labels must have the same first
       dimension, got logits shape <s> and labels shape <s> |
       The logits have shape {0}, but the labels have shape {1}.
@@ -261,7 +268,8 @@ nested-list: The rows of a nested list have different lengths.
       On axis {1}, the first list has {0} elements, but another has {2}.
   non-rectangular python sequence | setting an array element with a sequence |
 same-shape: This operation requires inputs of the same shape and does not broadcast.
-  the variable shape <s>, and the assigned value shape <s> are incompatible | =assigned
+  the variable shape <s>, and the assigned value shape <s> are incompatible |
+      The variable has shape {0}, but the value has shape {1}. =assigned
   shapes <p> and <p> are incompatible | The shapes are {0} and {1}.
   must be scalar or have the same shape as cases | clamp requires min.shape | incompatible attr in node | shapes must
       be equal | operator where inferring shapes failed | not compatible with expected shape | as many biases as the

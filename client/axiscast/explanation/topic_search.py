@@ -52,12 +52,12 @@ def topic_of(text: str) -> Topic | None:
 def _explained(reading: Reading, text: str) -> Topic:
     topic, explanation = reading.message
     values = [read_value(kind, text[start:end]) for kind, start, end in reading.values]
-    name, *numbers = explanation.removeprefix("=").split() or [""]
-    if explanation.startswith("="):
-        explanation = getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values)
-    else:
-        explanation = explanation.format(*values)
-    return Topic(topic.code, f"{topic.text} {explanation}".rstrip())
+    sentences, _, function = f" {explanation}".partition(" =")
+    said = [topic.text, sentences.strip().format(*values)]
+    if function:
+        name, *numbers = function.split()
+        said.append(getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values))
+    return Topic(topic.code, " ".join(filter(None, said)))
 
 
 def with_names(explanation: str, names: Sequence[tuple[str, Shape | None]] = (), method: str = "add") -> str:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from typing import Any, NamedTuple
 
 from ..ops import list_error_messages
@@ -25,10 +26,8 @@ Sizes = list[int | str]
 
 MAX_SHAPES = 32
 """The maximum number of shapes that are read from one message."""
-_GAP = 400
-"""The maximum number of characters that the placeholder `<...>` matches."""
 _LONG_GAP = 4000
-"""The maximum number of characters from the first words of a wording to its longest words, and in a `<:>`."""
+"""The maximum number of characters from the first words of a wording to its longest words."""
 _SLOT = re.compile(r"<([^<>]+)>")
 _INNER = r"[^][(){}]{0,1000}"
 _SHAPE = re.compile(
@@ -43,9 +42,17 @@ _BARE = {
 }
 """The pattern of a shape without brackets, keyed by the character between its sizes."""
 _NUMBER = re.compile(r"-?\d{1,19}(?!\d)")
-_SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 _VALUES = {"n": _NUMBER, "s": _SHAPE, "p": _SHAPE, "w": re.compile(r"[\w./:-]{1,100}")}
+_PATTERNS = {
+    **_BARE,
+    **_VALUES,
+    "node": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}"),
+    "@": _NUMBER,
+    "#": re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII),
+}
+"""The patterns of the slots whose end does not depend on the words after them, except those of shapes."""
+_GAPS = {"...": 400, ":": 4000, "text": 1000, "%": 1000}
+"""The maximum number of characters of a slot that ends at the words after it."""
 _PRINTED = re.compile(r"[(\[](\d{1,19}(?:, ?\d{1,19}){0,15},?)[)\]]")
 _MAX_PRINTED = 8
 """The maximum number of shapes that are read beside a message."""
@@ -53,20 +60,21 @@ _COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
 _ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
 
 
-class Reading(NamedTuple):
+@dataclass
+class Reading:
     """A known error message that was found in a string, and the values of its placeholders."""
 
     message: Any
     """The ErrorMessage or the Topic whose wording was found."""
     start: int
     end: int
-    values: list[tuple[str, int, int]]
+    values: list[tuple[str, int, int]] = field(default_factory=list)
     """The kind, the start and the end of each number, shape, word and short text."""
-    shapes: dict[int, Sizes]
-    attributes: dict[str, Any]
-    sizes: list[tuple[int | None, int | str]]
+    shapes: dict[int, Sizes] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    sizes: list[tuple[int | None, int | str]] = field(default_factory=list)
     """The conflicting sizes, each with the index of its input, or with None if the input is unknown."""
-    node: str
+    node: str = ""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
 
@@ -99,19 +107,16 @@ class Wording(NamedTuple):
                 at = last = max(at, reading.end - 1)
 
     def _read(self, text: str, start: int) -> Reading | None:
-        reading, at = Reading(self.message, start, start, [], {}, {}, [], ""), start
-        for number, part in enumerate(self.parts):
-            if isinstance(part, str):
-                if not text.startswith(part, at):
-                    return None
-                at += len(part)
-                continue
-            words = self.parts[number + 1] if number + 1 < len(self.parts) else ""
-            found = _read_slot(part, text, at, str(words), reading)
-            if found is None:
+        reading = Reading(self.message, start, start)
+        for part, words in pairwise((*self.parts, "")):
+            if not isinstance(part, str):
+                end = _read_slot(part, text, reading.end, str(words), reading)
+            else:
+                end = reading.end + len(part) if text.startswith(part, reading.end) else None
+            if end is None:
                 return None
-            at, reading = found
-        return reading._replace(end=at)
+            reading.end = end
+        return reading
 
 
 @cache
@@ -159,53 +164,51 @@ def _place(reading: Reading) -> tuple[int, int]:
     return reading.start, -reading.end
 
 
-def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) -> tuple[int, Reading] | None:
-    """Read a slot that ends before `words`. Return the slot's end, and the reading with the slot's value, or None."""
+def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) -> int | None:
+    """Read a slot that ends before `words` into a reading. Return the slot's end, or None if the text does not fit."""
     kind, name = slot
-    if kind == "...":
-        end = text.find(words, at, at + _GAP) if words else at
-        reading.values.append((kind, at, end))
-        return None if end < 0 else (end, reading)
-    if kind in _VALUES:
-        found = _VALUES[kind].match(text, at)
-        if found is None or read_value(kind, found[0]) is None:
-            return None
-        reading.values.append((kind, *found.span()))
-        return found.end(), reading
     if kind in ("*", "*compact"):
         return _read_shapes(text, at, reading, is_compact=kind == "*compact")
-    if kind == ":":
-        end = text.find(words, at, at + _LONG_GAP)
-        shapes = [_sizes(found[1]) for found in _TYPED.finditer(text, at, max(end, at))][:MAX_SHAPES]
-        return None if end < 0 or None in shapes else (end, reading._replace(shapes=dict(enumerate(shapes))))  # type: ignore[arg-type]
-    if kind in ("text", "%"):
-        end = text.find(words, at, at + 1000)
-        value: Any = text[at:end]
-        if kind == "%":
-            value = {entry[1]: int(entry[2]) for entry in _ENTRY.finditer(value)}
-        reading.attributes[name] = value
-        return None if end < 0 else (end, reading)
-    if kind == "node":
-        found = _WORD.match(text, at)
-        return found and (found.end(), reading._replace(node=found[0]))
-    if kind == "@":
-        found = _NUMBER.match(text, at)
-        return found and (found.end(), reading._replace(axis=int(found[0])))
-    if kind == "#":
-        found = _SIZE.match(text, at)
-        if found:
-            size = found[0] if found[0][0].isalpha() or found[0][0] == "_" else int(found[0])
-            reading.sizes.append((int(name) if name else None, size))
-        return found and (found.end(), reading)
-    found = _BARE.get(kind, _SHAPE).match(text, at)
-    sizes = found and _sizes(found[0] if kind in _BARE else found[1] or found[2])
-    if not found or sizes is None:
+    if kind in _GAPS:
+        end = text.find(words, at, at + _GAPS[kind]) if words else at
+        return end if end >= 0 and _read_gap(slot, text, at, end, reading) else None
+    found = _PATTERNS.get(kind, _SHAPE).match(text, at)
+    if found is None:
         return None
-    if kind == "=":
+    if kind in _VALUES:
+        if read_value(kind, found[0]) is None:
+            return None
+        reading.values.append((kind, *found.span()))
+    elif kind == "node":
+        reading.node = found[0]
+    elif kind == "@":
+        reading.axis = int(found[0])
+    elif kind == "#":
+        size = found[0] if found[0][0].isalpha() or found[0][0] == "_" else int(found[0])
+        reading.sizes.append((int(name) if name else None, size))
+    elif (sizes := _sizes(found)) is None:
+        return None
+    elif kind == "=":
         reading.attributes[name] = sizes
     else:
         reading.shapes[int(name)] = sizes
-    return found.end(), reading
+    return found.end()
+
+
+def _read_gap(slot: _Slot, text: str, at: int, end: int, reading: Reading) -> bool:
+    """Read a slot of any text into a reading. Return whether the text is valid."""
+    kind, name = slot
+    if kind == "...":
+        reading.values.append((kind, at, end))
+    elif kind == ":":
+        shapes = [_sizes(found) for found in _TYPED.finditer(text, at, end)][:MAX_SHAPES]
+        reading.shapes = {number: shape for number, shape in enumerate(shapes) if shape is not None}
+        return None not in shapes
+    elif kind == "%":
+        reading.attributes[name] = {entry[1]: int(entry[2]) for entry in _ENTRY.finditer(text, at, end)}
+    else:
+        reading.attributes[name] = text[at:end]
+    return True
 
 
 def read_value(kind: str, text: str) -> Any:
@@ -215,18 +218,18 @@ def read_value(kind: str, text: str) -> Any:
     """
     if kind in ("s", "p"):
         found = _SHAPE.fullmatch(text)
-        sizes = found and _sizes(found[1] or found[2])
+        sizes = found and _sizes(found)
         known = [size if isinstance(size, int) and size >= -1 else None for size in sizes or ()]
         return None if sizes is None or (kind == "s" and None in known) else tuple(known)
     return int(text) if kind == "n" else text
 
 
-def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tuple[int, Reading] | None:
-    """Read two or more shapes, separated by commas, spaces or "and"."""
+def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> int | None:
+    """Read two or more shapes, separated by commas, spaces or "and". Return the end of the last shape, or None."""
     end = at
     for number in range(MAX_SHAPES):
         found = _SHAPE.match(text, at)
-        sizes = found and _sizes(found[1] or found[2])
+        sizes = found and _sizes(found)
         if not found or sizes is None or (is_compact and " " in found[0]):
             break
         reading.shapes[number] = sizes
@@ -235,11 +238,12 @@ def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tupl
         if not between:
             break
         at = between.end()
-    return (end, reading) if len(reading.shapes) > 1 else None
+    return end if len(reading.shapes) > 1 else None
 
 
-def _sizes(text: str) -> Sizes | None:
-    """Return the sizes of a shape written as a string, or None for any other string. A negative size means unknown."""
+def _sizes(found: re.Match[str]) -> Sizes | None:
+    """Return the sizes of the shape that a pattern found, or None for other text. A negative size means unknown."""
+    text = found[found.lastindex or 0]
     if text[0] == "{":
         if re.search("[A-Za-z]", text):
             # The braces contain a name, so this is source code that formats a message, not a message.
