@@ -25,7 +25,7 @@ from pydantic import BaseModel
 import axiscast
 from axiscast.cli import main as command_line
 from axiscast.cli.arguments import OpCommand
-from axiscast.ops import ALIASES, FRAMEWORKS
+from axiscast.ops import ALIASES, FRAMEWORKS, OPS
 from axiscast.wire.problems import PROBLEM_KINDS
 from axiscast_service.app import create_app
 from axiscast_service.settings import Settings, variable_of
@@ -141,7 +141,7 @@ def http_facts(document: dict[str, Any]) -> Iterator[str]:
                 yield from schema_facts(f"{subject} request", content["schema"], schemas, set(), is_request=True)
             for status, response in operation["responses"].items():
                 yield f"{subject} response {status}"
-                for media, content in response.get("content", {}).items():
+                for media, content in response.get("content", {}).items() if status == "200" else ():
                     yield f"{subject} response {status} {media}"
                     place = f"{subject} response"
                     yield from schema_facts(place, content.get("schema", {}), schemas, set(), is_request=False)
@@ -153,7 +153,7 @@ def schema_facts(
     """Yield the fields of a schema and of all schemas in it. A schema with a name is listed by its name."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        if name not in seen:
+        if name not in seen and not name.startswith("OpWith"):  # op_facts lists the attributes of each op
             seen.add(name)
             place = f"http {'request' if is_request else 'response'} {name}"
             yield from schema_facts(place, schemas[name], schemas, seen, is_request=is_request)
@@ -184,7 +184,7 @@ def kinds(schema: dict[str, Any]) -> set[str]:
     if "$ref" in schema:
         return {schema["$ref"].rpartition("/")[2]}
     if "const" in schema or "enum" in schema:
-        return {repr(value) for value in schema.get("enum", [schema.get("const")])}
+        return {repr(value) for value in schema.get("enum", [schema.get("const")]) if value not in OPS}
     alternatives = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
     if alternatives:
         return {kind for alternative in alternatives for kind in kinds(alternative)}
@@ -251,13 +251,29 @@ def breaking(old: set[str], new: set[str]) -> list[str]:
 
 
 def read_snapshot() -> set[str]:
-    return {*SNAPSHOT.read_text().splitlines()}
+    """Return the facts of the snapshot, which has the aliases of each framework on one line."""
+    facts = set()
+    for line in SNAPSHOT.read_text().splitlines():
+        framework, _, names = line.removeprefix("aliases ").partition(": ")
+        facts |= {f"alias {framework}.{name}" for name in names.split()} if line.startswith("aliases ") else {line}
+    return facts
+
+
+def write_snapshot(facts: list[str]) -> None:
+    aliases: dict[str, list[str]] = {}
+    for fact in facts:
+        if fact.startswith("alias "):
+            framework, _, name = fact.removeprefix("alias ").partition(".")
+            aliases.setdefault(framework, []).append(name)
+    lines = [f"aliases {framework}: {' '.join(names)}" for framework, names in aliases.items()]
+    lines += [fact for fact in facts if not fact.startswith("alias ")]
+    SNAPSHOT.write_text("\n".join(lines) + "\n")
 
 
 def main() -> None:
     new = facts()
     old = read_snapshot() if SNAPSHOT.exists() else {*new}
-    SNAPSHOT.write_text("\n".join(new) + "\n")
+    write_snapshot(new)
     changes = breaking(old, {*new})
     print(f"{len({*new} - old)} additions, {len(changes)} breaking changes", *changes, sep="\n")
     if changes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import public_interface
 import pytest
+from cases import cases
 from public_interface import SNAPSHOT, breaking, read_snapshot
 
 
@@ -56,12 +57,12 @@ ADDITIONS = [
 ]
 
 
-@pytest.mark.parametrize("fact", sorted(GONE))
+@cases("fact", sorted(GONE))
 def test_what_is_gone_breaks_users(fact: str) -> None:
     assert breaking(BASE, BASE - {fact}) == [f"- {fact}"]
 
 
-@pytest.mark.parametrize("fact", BREAKING_ADDITIONS)
+@cases("fact", BREAKING_ADDITIONS)
 def test_what_users_must_pass_or_expect_in_addition_breaks_them(fact: str) -> None:
     assert breaking(BASE, BASE | {fact}) == [f"+ {fact}"]
 
