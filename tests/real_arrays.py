@@ -307,7 +307,7 @@ def test_xarray_keeps_what_its_elements_were(client: Client) -> None:
     assert (isinstance(of_jax.data, jax.Array), of_jax.dims) == (True, ("dim_0", "a"))
     of_dask = client.broadcast_to(xr.DataArray(np.ones(3), dims="dim_0").chunk(), (2, 3), like="input")
     assert (type(of_dask.data), of_dask.dims) == (np.ndarray, ("dim_0_", "dim_0"))
-    named = axiscast.ops.xarray.broadcast(dims=[["a", "b", "c"], ["t"]])
+    named = axiscast.xarray.broadcast(dims=[["a", "b", "c"], ["t"]])
     first, second = client.broadcast(named, CUBE, xr.DataArray([1, 2], dims="t", coords={"t": [8, 9]}), like="input")
     one, two = xr.broadcast(CUBE, xr.DataArray([1, 2], dims="t", coords={"t": [8, 9]}))
     assert (first.dims, second.dims, first.equals(one.drop_vars("t"))) == (one.dims, two.dims, True)

@@ -338,7 +338,7 @@ def test_result_axes_name_their_source_axes() -> None:
     assert list(axes_of_gradients(whole, shapes)) == [
         (0, [ResultAxis(1, "dim_0", slice(None)), ResultAxis(2, "dim_1", None)])
     ]
-    named = axiscast.ops.xarray.broadcast(dims=[["x"], ["y"]])
+    named = axiscast.xarray.broadcast(dims=[["x"], ["y"]])
     assert [[axis.name for axis in axes] for _, axes in axes_of_outputs(named, ((2,), (3,)), None)] == [["x", "y"]] * 2
     merged = einops.repeat(pattern="h w -> (h w) c", axes_lengths={"c": 2})
     assert list(axes_of_outputs(merged, ((2, 3),), None)) == [
