@@ -221,7 +221,7 @@ def served(absent: str = "", *, command: bool = False, **settings: object) -> It
     certificate = settings.get("tls_certificate")
     url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
     trust = ssl.create_default_context(cafile=str(certificate)) if certificate else trusted()
-    start = _interpreted if command or "workers" in settings else ForkedService
+    start = _interpreted if command or settings.get("workers", 1) != 1 else ForkedService
     with ended(lambda: start(absent, port, environment)) as process:
         running = Served(url, process)
         _wait_until_ready(url, process, trust)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast import AsyncClient, CheckRequest, Client, IncompatibleShapes
@@ -33,7 +34,7 @@ def parameters(function: Any) -> dict[str, Any]:
     return {one.name: one.kind for one in found if one.name not in OF_CLIENTS | {"self"}}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@cases("name", FUNCTIONS)
 def test_library_and_clients_have_functions_with_the_same_parameters(name: str) -> None:
     of_library = parameters(getattr(axiscast, name))
     assert parameters(getattr(Client, name)) == of_library

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast import AsyncClient, CheckRequest, Client, InvalidRequest, InvalidType
@@ -53,8 +54,8 @@ def _with(name: str, attribute: str, value: Any) -> dict[str, Any]:
     return {**example, attribute: value}
 
 
-@pytest.mark.parametrize("value", UNORDERED, ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize(("name", "attribute"), ORDERED)
+@cases("value", UNORDERED, ids=lambda value: type(value).__name__)
+@cases(("name", "attribute"), ORDERED)
 def test_a_collection_without_an_order_is_a_type_error_for_an_ordered_attribute(
     name: str, attribute: str, value: Any
 ) -> None:
@@ -63,14 +64,14 @@ def test_a_collection_without_an_order_is_a_type_error_for_an_ordered_attribute(
     assert f"not a {type(value).__name__}" in str(raised)
 
 
-@pytest.mark.parametrize(("name", "attribute"), sorted(AXIS_SETS))
+@cases(("name", "attribute"), sorted(AXIS_SETS))
 def test_a_set_of_axes_may_be_a_set(name: str, attribute: str) -> None:
     for value in ({2, 0}, frozenset({2, 0}), {2: "", 0: ""}.keys(), [2, 0, 2], (0, 2)):
         assert getattr(OPS[name](**_with(name, attribute, value)), attribute) == (0, 2)
     assert "not a dict_values" in str(_raised(lambda: OPS[name](**_with(name, attribute, {"a": 2}.values()))))
 
 
-@pytest.mark.parametrize(("name", "attribute"), [each for each in LISTS if each[0] != "xarray.broadcast"])
+@cases(("name", "attribute"), [each for each in LISTS if each[0] != "xarray.broadcast"])
 def test_one_integer_is_a_type_error_unless_the_framework_accepts_it(name: str, attribute: str) -> None:
     for value in (3, np.int64(3)):
         if name in TAKES_ONE_INTEGER:
@@ -80,14 +81,14 @@ def test_one_integer_is_a_type_error_unless_the_framework_accepts_it(name: str, 
             assert said.startswith(f"{name}: {attribute}: must be a list of integers such as [2, 3], not a")
 
 
-@pytest.mark.parametrize(("name", "attribute"), [each for each in LISTS if each[0] != "xarray.broadcast"])
+@cases(("name", "attribute"), [each for each in LISTS if each[0] != "xarray.broadcast"])
 def test_a_string_of_digits_is_a_type_error(name: str, attribute: str) -> None:
     for value in ("23", "2,3", "(2, 3)", b"\x02\x03"):
         said = str(_raised(lambda: OPS[name](**_with(name, attribute, value))))  # noqa: B023
         assert "must be a list of integers such as [2, 3], not " in said
 
 
-@pytest.mark.parametrize("value", [3, np.int64(3), "23", {2, 3}, None, 2.0, b"23", object()])
+@cases("value", [3, np.int64(3), "23", {2, 3}, None, 2.0, b"23", object()])
 def test_a_shape_that_is_not_a_tuple_is_a_type_error_in_mindspore_but_a_list_is_a_shape(value: Any) -> None:
     """The documentation of mindspore.ops.broadcast_to: TypeError if `shape` is not a tuple."""
     _raised(lambda: axiscast.mindspore.broadcast_to(shape=value))
@@ -98,7 +99,7 @@ def test_a_shape_that_is_not_a_tuple_is_a_type_error_in_mindspore_but_a_list_is_
     assert not isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize("size", [2.0, True, [2], {2}])
+@cases("size", [2.0, True, [2], {2}])
 def test_a_size_that_is_not_an_integer_is_a_type_error(size: Any) -> None:
     assert "must be an integer, not" in str(_raised(lambda: axiscast.torch.expand(size=(size, 3))))
 
@@ -147,8 +148,8 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("value", [*UNORDERED, 7, "27"], ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize("call", CALLS)
+@cases("value", [*UNORDERED, 7, "27"], ids=lambda value: type(value).__name__)
+@cases("call", CALLS)
 def test_every_function_raises_the_same_type_error(ways: list[Any], call: str, value: Any) -> None:
     for form in (
         ("mindspore.broadcast_to", {"shape": value}),
@@ -159,7 +160,7 @@ def test_every_function_raises_the_same_type_error(ways: list[Any], call: str, v
         assert said.pop().startswith("mindspore.broadcast_to: shape: must be a list of integers")
 
 
-@pytest.mark.parametrize("call", CALLS)
+@cases("call", CALLS)
 def test_every_function_takes_a_set_of_axes_and_one_integer_that_the_framework_takes(
     ways: list[Any], call: str
 ) -> None:
@@ -197,7 +198,7 @@ def test_a_request_model_raises_it_too() -> None:
     assert not isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
     [
         lambda way: way.check("numpy.add", {3: 0, 4: 0}.keys(), (4,)),
@@ -218,7 +219,7 @@ def test_shapes_and_windows_need_an_order(ways: list[Any], call: Callable[[Any],
 # --- texts: a URL and the command line have no types -----------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "attribute"), [each for each in LISTS if each[0] != "xarray.broadcast"])
+@cases(("name", "attribute"), [each for each in LISTS if each[0] != "xarray.broadcast"])
 def test_a_text_of_one_or_more_numbers_is_a_list(name: str, attribute: str) -> None:
     for text, sizes in (("3", [3]), ("2,3", [2, 3])):
         assert parse_attribute(OPS[name], attribute, text) == sizes

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from conftest import run
 
 import axiscast
@@ -125,7 +126,7 @@ def test_every_problem_code_is_shared_or_only_for_http() -> None:
     assert OVER_HTTP_ALONE.isdisjoint(REFUSED)
 
 
-@pytest.mark.parametrize("code", REFUSED)
+@cases("code", REFUSED)
 def test_the_library_and_the_client_raise_the_same_exception(code: str, client: Client) -> None:
     refusals = []
     for ways in (axiscast, client):
@@ -137,7 +138,7 @@ def test_the_library_and_the_client_raise_the_same_exception(code: str, client: 
     assert refusals[0][2] == code
 
 
-@pytest.mark.parametrize(
+@cases(
     ("question", "kind"),
     [
         (lambda ways: ways.check("numpy.broadcast_arrays", (2.5,)), TypeError),
@@ -175,7 +176,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("question", [*QUESTIONS, *((entry.example["op"]["name"],) for entry in list_ops().ops)])
+@cases("question", [*QUESTIONS, *((entry.example["op"]["name"],) for entry in list_ops().ops)])
 def test_the_library_and_the_client_return_the_same_answer(question: tuple[Any, ...], client: Client) -> None:
     op, *shapes = question
     if not shapes:  # the example of an op
@@ -235,7 +236,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("words", "make"), MISTAKES.items(), ids=range(len(MISTAKES)))
+@cases(("words", "make"), MISTAKES.items(), ids=range(len(MISTAKES)))
 def test_an_op_with_an_invalid_attribute_is_refused_like_a_request(words: str, make: Any) -> None:
     with pytest.raises(axiscast.InvalidRequest) as caught:
         make()

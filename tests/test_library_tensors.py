@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from cases import cases
 
 import axiscast
 from axiscast.arrays import computation
@@ -43,7 +44,7 @@ def broadcast(request: pytest.FixtureRequest) -> Any:
     return axiscast if request.param == "in process" else request.getfixturevalue("client")
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_each_output_has_the_elements_of_the_reference(case: str, broadcast: Any) -> None:
     op, shapes, outputs = CASES[case]
     arrays = [elements(shape, 10 * number) for number, shape in enumerate(shapes)]
@@ -55,7 +56,7 @@ def test_each_output_has_the_elements_of_the_reference(case: str, broadcast: Any
         assert result.ravel().tolist() == expected
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_each_gradient_is_the_sum_of_the_reference(case: str, broadcast: Any) -> None:
     op, shapes, outputs = CASES[case]
     gradients = [elements(shape, 7).astype(np.float64) for _, shape, _ in outputs]
@@ -83,7 +84,7 @@ def test_outputs_are_read_only_views_as_those_of_numpy() -> None:
     assert column.dtype == np.float32
 
 
-@pytest.mark.parametrize("dtype", ["?", ">i4", "<f2", "c8", "M8[s]", "m8[ns]", "S3", "U2"])
+@cases("dtype", ["?", ">i4", "<f2", "c8", "M8[s]", "m8[ns]", "S3", "U2"])
 def test_views_keep_the_dtype_and_the_bits(dtype: str) -> None:
     array = np.array([0, 1, 2]).astype(dtype)
     for layout in (None, "dense"):
@@ -179,7 +180,7 @@ MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@cases("mistake", MISTAKES)
 def test_a_mistake_raises_the_error_of_the_client(mistake: str, broadcast: Any) -> None:
     call, kind, says = MISTAKES[mistake]
     with pytest.raises(kind, match=says):
@@ -220,7 +221,7 @@ def test_results_can_be_like_their_inputs() -> None:
         axiscast.broadcast(numpy.add(), 1, 2, like="torch")
 
 
-@pytest.mark.parametrize("function", [axiscast.broadcast, axiscast.backprop])
+@cases("function", [axiscast.broadcast, axiscast.backprop])
 def test_annotations_name_types_that_exist(function: Any) -> None:
     from axiscast.arrays.array_libraries import Like
     from axiscast.arrays.tensor_arguments import TensorLayout

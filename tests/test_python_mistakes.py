@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast import AsyncClient, CheckRequest, Client, InvalidRequest, UnknownOp
@@ -239,19 +240,17 @@ def _check(ways: list[Any], mistake: Mistake) -> None:
     assert len(messages) == 1
 
 
-@pytest.mark.parametrize("mistake", BOTH, ids=[f"{number} {case[2][:60]}" for number, case in enumerate(BOTH)])
+@cases("mistake", BOTH, ids=[f"{number} {case[2][:60]}" for number, case in enumerate(BOTH)])
 def test_a_mistaken_call_says_the_right_one_in_pythons_words(ways: list[Any], mistake: Mistake) -> None:
     _check(ways, mistake)
 
 
-@pytest.mark.parametrize(
-    "mistake", OF_CLIENTS, ids=[f"{number} {case[2][:60]}" for number, case in enumerate(OF_CLIENTS)]
-)
+@cases("mistake", OF_CLIENTS, ids=[f"{number} {case[2][:60]}" for number, case in enumerate(OF_CLIENTS)])
 def test_so_does_one_with_arrays(ways: list[Any], mistake: Mistake) -> None:
     _check(ways[1:], mistake)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "says"),
     [
         ({"op": "numpy.ad", "inputs": [(3,)]}, "did you mean numpy.add? `axiscast ops` lists them"),
@@ -277,7 +276,7 @@ def test_a_row_of_a_batch_that_is_not_valid_says_it_in_the_words_of_a_map(
     assert len(messages) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "shape",
     [[2, 3], (np.int64(2), np.uint8(3)), TorchSize((2, 3)), range(2, 4)],
     ids=lambda shape: type(shape).__name__,

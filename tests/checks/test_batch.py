@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from pydantic import ValidationError
 from test_vectors import FILES, OP, vectors
 
@@ -133,8 +134,8 @@ FIXED = [
 ]
 
 
-@pytest.mark.parametrize("rank", [0, 1, 2, 3])
-@pytest.mark.parametrize("op", FIXED, ids=lambda op: op["name"])
+@cases("rank", [0, 1, 2, 3])
+@cases("op", FIXED, ids=lambda op: op["name"])
 def test_columns_give_the_same_results_as_separate_checks(op: dict[str, Any], rank: int) -> None:
     """The conflict axes are equal too. A row with a negative size has none."""
     if op["name"] == "xarray.broadcast" and rank != 2:
@@ -252,7 +253,7 @@ def test_a_million_rows_are_checked_in_one_request(client: Client) -> None:
     assert (answer.broadcast_inputs[1][1000] == [8, 7, 6, 0]).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "code", "words"),
     [
         ({}, "invalid-request", "inputs: is missing"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from cases import cases
 
 from axiscast.catalogue import list_ops
 from axiscast.checks.check import answer_check, check_to_dict
@@ -202,7 +203,7 @@ def test_every_op_has_a_link_and_an_example_that_broadcasts() -> None:
         assert op.link.startswith("https://")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "said"),
     [
         ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from click.testing import CliRunner
 from facts import formulas
 from hypothesis import given
@@ -127,7 +128,7 @@ def test_jax_and_opt_einsum_take_any_character_as_a_label() -> None:
 # --- hints
 
 
-@pytest.mark.parametrize(
+@cases(
     ("equation", "shapes", "fixed"),
     [
         ("ij,jk->ik", [(2, 3), (4, 3)], "ij,kj->ik"),
@@ -372,7 +373,7 @@ def test_a_pattern_of_einops_is_read_as_a_pattern() -> None:
     assert (answer.op, answer.inputs) == (einops.einsum(pattern=pattern), [(2, 3), (4, 5)])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("package", "left", "is_known"),
     [("numpy", "(2,3)", True), ("other", "(2,3)", True), ("numpy", "(2,4)", False)],
     ids=["the failing call", "a call inside another library", "an equation that fits"],

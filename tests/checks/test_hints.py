@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from cases import cases
 from test_vectors import FOLDER
 
 import axiscast
@@ -51,7 +52,7 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
 """Each case has a request, and the code, the op and the shapes of a hint."""
 
 
-@pytest.mark.parametrize(("op", "shapes", "code", "other", "inputs"), HINTS, ids=str)
+@cases(("op", "shapes", "code", "other", "inputs"), HINTS, ids=str)
 def test_a_hint_has_a_code_and_a_request_that_broadcasts(
     op: Op, shapes: Shapes, code: str, other: Op, inputs: Shapes
 ) -> None:

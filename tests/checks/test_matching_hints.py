@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import cases
 from test_cli import run
 from test_symbolic import ask
 
@@ -25,7 +25,7 @@ def test_a_bias_that_meets_the_last_axis_gets_a_hint_to_meet_its_own_name() -> N
     assert hints_of("onnx.Add", ("N", "C", "H", "W"), ("C",)) == [("reshape", [("N", "C", "H", "W"), ("C", 1, 1)])]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("op", "shapes", "reshaped"),
     [
         ("torch.add", [("C",), ("N", "C", "H", "W")], [("C", 1, 1), ("N", "C", "H", "W")]),  # the first input
@@ -50,7 +50,7 @@ def test_a_target_with_names_gets_a_hint_too() -> None:
     assert [hint.request and hint.request.inputs for hint in answer.hints] == [[("C", 1)]]
 
 
-@pytest.mark.parametrize(
+@cases(
     "shapes",
     [
         [("N",), ("M",)],
@@ -88,7 +88,7 @@ def test_the_size_of_an_axis_on_which_two_sizes_meet_is_explained() -> None:
     assert [(size.axis, size.message) for size in product.axis_sizes] == [(0, "B if A == 1, else A")]
 
 
-@pytest.mark.parametrize(
+@cases(
     "inputs",
     [
         [["N", 3], ["M", 3]],

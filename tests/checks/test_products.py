@@ -14,6 +14,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from click.testing import CliRunner
 from facts import formulas
 from test_vectors import vectors
@@ -81,7 +82,7 @@ RESULTS: list[tuple[Op, tuple[Shape, ...], list[int | str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "shapes", "shape", "conditions"), RESULTS)
+@cases(("op", "shapes", "shape", "conditions"), RESULTS)
 def test_a_result_of_symbolic_sizes_has_their_names(
     op: Op, shapes: tuple[Shape, ...], shape: list[int | str], conditions: list[str]
 ) -> None:
@@ -227,7 +228,7 @@ input 0  2   5
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "shapes", "drawing"), DRAWINGS)
+@cases(("op", "shapes", "drawing"), DRAWINGS)
 def test_a_diagram_has_a_column_for_the_summed_axes(op: Op, shapes: tuple[Shape, ...], drawing: str) -> None:
     assert ask(op, *shapes, explain=True).diagram == drawing
 
@@ -266,7 +267,7 @@ HINTS: list[tuple[Op, tuple[Shape, ...], str, Op, list[tuple[int, ...]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "shapes", "code", "other", "inputs"), HINTS, ids=str)
+@cases(("op", "shapes", "code", "other", "inputs"), HINTS, ids=str)
 def test_a_hint_transposes_an_operand_or_adds_an_axis_to_a_vector(
     op: Op, shapes: tuple[Shape, ...], code: str, other: Op, inputs: list[tuple[int, ...]]
 ) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from cases import cases
 from facts import formulas
 from symbolic_truth import Request, Truth, holds, requests, truth
 from test_vectors import FOLDER, SYMBOLIC_FILES
@@ -133,12 +134,12 @@ def covers(theirs: int | str, ours: int | str) -> bool:
     return low <= own_low and own_high <= high
 
 
-@pytest.mark.parametrize("name", SYMBOLIC_FILES)
+@cases("name", SYMBOLIC_FILES)
 def test_every_vector_file_has_the_expected_number_of_cases(name: str) -> None:
     assert len(vectors(name)) == SYMBOLIC_FILES[name]
 
 
-@pytest.mark.parametrize("vector", vectors("symbolic"), ids=lambda vector: vector["id"])
+@cases("vector", vectors("symbolic"), ids=lambda vector: vector["id"])
 def test_a_symbolic_response_is_correct_and_at_least_as_narrow_as_the_framework(vector: dict[str, Any]) -> None:
     answer = ask({"op": vector["op"], "inputs": vector["inputs"]})
     assert answer.compatible is {True: True, False: False, "some": None}[vector["possible"]]
@@ -156,7 +157,7 @@ def test_a_symbolic_response_is_correct_and_at_least_as_narrow_as_the_framework(
             assert all(map(covers, theirs, answer.outputs[0].shape))
 
 
-@pytest.mark.parametrize("vector", vectors("openvino-dynamic"), ids=lambda vector: vector["id"])
+@cases("vector", vectors("openvino-dynamic"), ids=lambda vector: vector["id"])
 def test_a_symbolic_response_agrees_with_the_tests_of_openvino(vector: dict[str, Any]) -> None:
     answer = ask({"op": vector["op"], "inputs": vector["inputs"]})
     assert answer.compatible is vector["compatible"]

@@ -6,6 +6,7 @@ import re
 
 import httpx
 import pytest
+from cases import cases
 from facts import formulas
 from symbolic_truth import Request
 from test_cli import run
@@ -68,7 +69,7 @@ BAD: list[tuple[Request, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("request_", "pointer", "said"), BAD, ids=[str(case[0]) for case in BAD])
+@cases(("request_", "pointer", "said"), BAD, ids=[str(case[0]) for case in BAD])
 def test_an_invalid_symbol_is_an_invalid_request(request_: Request, pointer: str, said: str) -> None:
     with pytest.raises(Problem) as caught:
         ask(request_)
@@ -76,7 +77,7 @@ def test_an_invalid_symbol_is_an_invalid_request(request_: Request, pointer: str
     assert said in caught.value.detail
 
 
-@pytest.mark.parametrize("model", [BroadcastRequest, BackpropRequest])
+@cases("model", [BroadcastRequest, BackpropRequest])
 def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRequest]) -> None:
     op = {"name": "numpy.broadcast_to", "shape": ["N", 3]}
     gradients = {"gradients": []} if model is BackpropRequest else {}

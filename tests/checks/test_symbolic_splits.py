@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import cases
 from facts import formulas
 from symbolic_truth import Request
 from test_symbolic import ask
@@ -46,7 +46,7 @@ SPLITS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("request_", "compatible", "texts", "shape"), SPLITS, ids=[str(case[0]) for case in SPLITS])
+@cases(("request_", "compatible", "texts", "shape"), SPLITS, ids=[str(case[0]) for case in SPLITS])
 def test_an_axis_is_split_if_its_size_is_divisible(
     request_: Request, compatible: bool | None, texts: list[str], shape: list[int | str]
 ) -> None:
@@ -87,7 +87,7 @@ SPLIT_CONFLICTS: list[tuple[Request, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("request_", "axis"), SPLIT_CONFLICTS, ids=[str(case[0]) for case in SPLIT_CONFLICTS])
+@cases(("request_", "axis"), SPLIT_CONFLICTS, ids=[str(case[0]) for case in SPLIT_CONFLICTS])
 def test_an_axis_that_cannot_be_split_is_a_conflict_without_an_output_axis(request_: Request, axis: int) -> None:
     conflict = ask(request_).conflict
     assert conflict is not None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
-import pytest
+from cases import cases
 from test_cli import run
 
 import axiscast
@@ -100,7 +100,7 @@ SILENT = [
 ]
 
 
-@pytest.mark.parametrize("shapes", SILENT)
+@cases("shapes", SILENT)
 def test_inputs_that_only_expand_to_a_third_one_are_not_two_sided(shapes: list[Shape]) -> None:
     assert set(warned(*shapes)) <= {"rank-promotion"}
 
@@ -127,7 +127,7 @@ SQUARES: list[tuple[list[Shape], list[Shape] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("shapes", "inputs"), SQUARES)
+@cases(("shapes", "inputs"), SQUARES)
 def test_an_outer_product_has_one_fix(shapes: list[Shape], inputs: list[Shape] | None) -> None:
     (square,) = axiscast.check(MUTUAL, *shapes, warn=ALL).warnings
     assert square.code == "square"

@@ -17,6 +17,7 @@ import click
 import conftest
 import numpy as np
 import pytest
+from cases import cases
 from click.testing import CliRunner
 from conftest import Served
 
@@ -44,7 +45,7 @@ def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
     return [] if request.param == "here" else ["--url", service.url]
 
 
-@pytest.mark.parametrize(("shapes", "status"), [(["3", "1"], 0), (["3", "4"], 1), (["3", "?!"], 2)])
+@cases(("shapes", "status"), [(["3", "1"], 0), (["3", "4"], 1), (["3", "?!"], 2)])
 def test_a_command_in_its_own_process_prints_the_same(shapes: list[str], status: int) -> None:
     alone, here = process("check", *shapes), run("check", *shapes)
     assert (alone.returncode, alone.stdout, alone.stderr) == (status, here.stdout, here.stderr)
@@ -96,7 +97,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[message for _, message in MISTAKES])
+@cases(("arguments", "message"), MISTAKES, ids=[message for _, message in MISTAKES])
 def test_a_mistake_exits_with_2_and_suggests_the_fix(arguments: list[str], message: str) -> None:
     serves = arguments[0] == "serve"  # `serve` changes the environment of its process
     done = process(*arguments) if serves else run(*arguments, folder=Path(__file__).parents[2])
@@ -222,7 +223,7 @@ COMPLETIONS = {
 }
 
 
-@pytest.mark.parametrize(("typed", "completed"), COMPLETIONS.items())
+@cases(("typed", "completed"), COMPLETIONS.items())
 def test_a_shell_completes_ops_attributes_and_modes(typed: str, completed: list[str]) -> None:
     environment = {"COMP_WORDS": f"axiscast {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
     done = CliRunner().invoke(main, [], prog_name="axiscast", env=environment | {"_AXISCAST_COMPLETE": "bash_complete"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import cases
 from test_cli import run
 
 from axiscast import UnusableModel, check_model
@@ -98,9 +99,7 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "message", "repaired"), MISTAKES, ids=[" ".join(words)[:60] for words, *_ in MISTAKES]
-)
+@cases(("words", "status", "message", "repaired"), MISTAKES, ids=[" ".join(words)[:60] for words, *_ in MISTAKES])
 def test_a_mistaken_command_suggests_the_right_one(
     words: list[str], status: int, message: str, repaired: list[str] | None
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import cases
 from click.testing import CliRunner
 from conftest import PATIENCE, Served, run, started
 
@@ -68,7 +69,7 @@ def test_json_has_a_line_for_each_error() -> None:
     assert status == 0
 
 
-@pytest.mark.parametrize(("text", "words"), [(RESHAPE, "A reshape keeps"), ("all is well", "does not know this error")])
+@cases(("text", "words"), [(RESHAPE, "A reshape keeps"), ("all is well", "does not know this error")])
 def test_the_status_is_1_if_no_error_is_about_broadcasting(text: str, words: str) -> None:
     for status, out in (why(text), why(log=f"{text}\n")):
         assert status == 1

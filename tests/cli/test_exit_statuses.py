@@ -13,6 +13,7 @@ from pathlib import Path
 import conftest
 import numpy as np
 import pytest
+from cases import cases
 from click.testing import CliRunner, Result
 from peer import GOOD, answering, peer
 
@@ -104,7 +105,7 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("http_status", "code", "status", "message"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
+@cases(("http_status", "code", "status", "message"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
 def test_an_error_response_exits_with_77_or_69_without_a_usage_message(
     http_status: int, code: str, status: int, message: str
 ) -> None:
@@ -117,7 +118,7 @@ def test_an_error_response_exits_with_77_or_69_without_a_usage_message(
     )
 
 
-@pytest.mark.parametrize(("http_status", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
+@cases(("http_status", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
 def test_a_proxy_error_exits_with_77_or_69_without_a_usage_message(http_status: int, status: int) -> None:
     page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % http_status
     with peer(answering(page)) as url:

@@ -13,6 +13,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import Served
 from peer import GOOD, LARGE, MSGPACK, STAYS, answering, left, peer, received_headers, refuse_and_stay, request_on, stay
 
@@ -164,7 +165,7 @@ def test_the_proxy_of_the_environment_is_used_unless_no_proxy_lists_the_host(
     assert seen == [by_proxy, straight, straight, by_proxy]
 
 
-@pytest.mark.parametrize("option", ["limits", "auth", "params", "cookies", "http2", "follow_redirects", "mounts"])
+@cases("option", ["limits", "auth", "params", "cookies", "http2", "follow_redirects", "mounts"])
 def test_an_unknown_option_of_httpx_is_rejected_by_name(make: Any, option: str) -> None:
     with pytest.raises(TypeError, match=option):
         make(**{option: None})
@@ -182,7 +183,7 @@ def test_a_transport_of_httpx_has_its_own_options(make: Any, service: Served) ->
             make(service.url, transport=kind(), **options)
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost:8000", "ftp://127.0.0.1", "http://", "http://[::1", ""])
+@cases("url", ["127.0.0.1:8000", "localhost:8000", "ftp://127.0.0.1", "http://", "http://[::1", ""])
 def test_an_invalid_url_raises_value_error(make: Any, url: str) -> None:
     with pytest.raises(ValueError, match=r"^url "):
         make(url)

@@ -15,6 +15,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, run
 
 import axiscast
@@ -172,7 +173,7 @@ def test_broadcast_arrays_has_the_options_of_broadcast(anyone: Any) -> None:
     assert (outs[0].tolist(), outs[1].tolist(), bool(seen)) == ([[1, 1, 1]], [[1, 2, 3]], True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "out",
     [np.empty((2, 4), np.float32), np.empty((2, 3)), np.empty((3, 2), np.float32).T, np.broadcast_to(ROW, (2, 3)), []],
     ids=["shape", "dtype", "not C-contiguous", "read-only", "count"],
@@ -242,7 +243,7 @@ HALF = {
 }
 
 
-@pytest.mark.parametrize("call", HALF.values(), ids=HALF)
+@cases("call", HALF.values(), ids=HALF)
 def test_half_a_surrogate_pair_is_rejected_before_it_is_sent(client: Client, call: Any) -> None:
     with pytest.raises(axiscast.InvalidRequest, match=r"'\\ud800' contains half a surrogate pair"):
         call(client)
@@ -260,7 +261,7 @@ PROBLEMS: dict[str, tuple[type[errors.ServiceProblem], Callable[[Any], Any]]] = 
 }
 
 
-@pytest.mark.parametrize(("kind", "call"), PROBLEMS.values(), ids=PROBLEMS)
+@cases(("kind", "call"), PROBLEMS.values(), ids=PROBLEMS)
 def test_each_problem_code_raises_its_exception(anyone: Any, kind: type[errors.ServiceProblem], call: Any) -> None:
     with pytest.raises(kind) as caught:
         call(anyone)

@@ -16,6 +16,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import PATIENCE, free_port, served
 from peer import FITS
 from test_client import BROADCAST, ROW, Sync
@@ -46,10 +47,8 @@ EXCEPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("error", EXCEPTIONS, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize(
-    "send", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickled", "copied"]
-)
+@cases("error", EXCEPTIONS, ids=lambda error: type(error).__name__)
+@cases("send", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickled", "copied"])
 def test_every_exception_arrives_from_another_process_with_its_attributes(
     error: axiscast.AxiscastError, send: Callable[[Any], Any]
 ) -> None:
@@ -77,7 +76,7 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize("case", VERSIONS, ids=str)
+@cases("case", VERSIONS, ids=str)
 def test_an_error_of_an_older_service_names_its_version(case: dict[str, str]) -> None:
     headers = {"Axiscast-Version": case["version"]}
     transport, _ = answers(httpx.Response(422, json={"code": case["code"], "detail": "no such op"}, headers=headers))
@@ -110,7 +109,7 @@ GOOD = packed(FITS)
 BUSY = httpx.Response(503, json={"code": "overloaded", "detail": "busy"}, headers={"retry-after": "0"})
 
 
-@pytest.mark.parametrize("first", [BUSY, httpx.ConnectError("refused"), httpx.ReadError("reset"), httpx.Response(502)])
+@cases("first", [BUSY, httpx.ConnectError("refused"), httpx.ReadError("reset"), httpx.Response(502)])
 def test_a_temporary_failure_is_retried(first: Any) -> None:
     transport, seen = answers(first, GOOD)
     with Client(transport=transport) as client:
@@ -181,7 +180,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+@cases("lie", LIES.values(), ids=LIES)
 def test_a_response_in_another_format_raises_invalid_answer(lie: httpx.Response) -> None:
     if lie.headers.get("content-type") == "application/msgpack":
         lie.headers["content-type"] = "application/vnd.msgpack"
@@ -197,7 +196,7 @@ STATUSES = {
 }
 
 
-@pytest.mark.parametrize("response", STATUSES.values(), ids=STATUSES)
+@cases("response", STATUSES.values(), ids=STATUSES)
 def test_a_status_without_a_problem_document_raises_unexpected_status(response: httpx.Response) -> None:
     transport, _ = answers(response)
     with Client(transport=transport) as client, pytest.raises(axiscast.UnexpectedStatus) as caught:
@@ -231,10 +230,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.msgpack\r\nContent-Len
 BODY = bytes(msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [100], "data": bytes(100)}]}))
 
 
-@pytest.mark.parametrize(
-    "sent", [b"", b"HTTP/1.1 200", b"nonsense\r\n\r\n", HEAD % len(BODY), HEAD % len(BODY) + BODY[:-50]]
-)
-@pytest.mark.parametrize("make", [Client, lambda *a, **k: Sync(lambda: AsyncClient(*a, **k))], ids=["sync", "async"])
+@cases("sent", [b"", b"HTTP/1.1 200", b"nonsense\r\n\r\n", HEAD % len(BODY), HEAD % len(BODY) + BODY[:-50]])
+@cases("make", [Client, lambda *a, **k: Sync(lambda: AsyncClient(*a, **k))], ids=["sync", "async"])
 def test_a_truncated_response_raises_an_axiscast_error(make: Any, sent: bytes) -> None:
     with scripted(sent) as url:
         client = make(url, retries=0)
@@ -251,8 +248,8 @@ def test_a_truncated_response_is_requested_again_and_fills_out() -> None:
     assert out.tolist() == list(range(100))
 
 
-@pytest.mark.parametrize("make", [Client, lambda *a, **k: Sync(lambda: AsyncClient(*a, **k))], ids=["sync", "async"])
-@pytest.mark.parametrize("sent", [b"", HEAD % 1000 + b"\x81"], ids=["no head", "no body"])
+@cases("make", [Client, lambda *a, **k: Sync(lambda: AsyncClient(*a, **k))], ids=["sync", "async"])
+@cases("sent", [b"", HEAD % 1000 + b"\x81"], ids=["no head", "no body"])
 def test_a_stalled_response_ends_at_the_deadline(make: Any, sent: bytes) -> None:
     released = threading.Event()
     with scripted(sent, then=lambda connection: released.wait(PATIENCE) and None) as url:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 
 from axiscast import AsyncClient, Client, Transfer
 
@@ -45,8 +46,8 @@ OF_CALLS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("kind", [Client, AsyncClient])
-@pytest.mark.parametrize(("options", "says"), OF_CLIENTS, ids=str)
+@cases("kind", [Client, AsyncClient])
+@cases(("options", "says"), OF_CLIENTS, ids=str)
 def test_an_option_of_the_wrong_type_is_rejected_by_the_constructor(
     kind: Callable[..., Any], options: dict[str, Any], says: str
 ) -> None:
@@ -55,7 +56,7 @@ def test_an_option_of_the_wrong_type_is_rejected_by_the_constructor(
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [
         {"timeout": None}, {"timeout": 3}, {"timeout": np.float32(3)}, {"retries": 0}, {"retries": np.int64(1)},

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import msgpack
 import pytest
+from cases import cases
 from conftest import PATIENCE
 from peer import CHECKED, CHUNKED, FRAMINGS, GOOD, MSGPACK, REFUSED, answering, peer, request_on, until_left
 
@@ -34,7 +35,7 @@ def test_many_calls_reuse_one_connection(make: Any) -> None:
         assert client.can_broadcast((3,))
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [
         GOOD.replace(b"\r\n", b"\r\nConnection: close\r\n", 1),

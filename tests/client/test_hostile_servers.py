@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from conftest import unhurried
 from peer import CHECKED, GOOD, MSGPACK, STAYS, TENSOR, Script, answering, left, peer, request_on, stay
 
@@ -46,7 +47,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+@cases("flood", FLOODS.values(), ids=FLOODS)
 def test_an_endless_response_is_stopped_without_a_deadline(make: Any, flood: Script) -> None:
     refusals = (axiscast.InvalidAnswer, axiscast.UnexpectedStatus)
     with peer(flood) as url, make(url, retries=0, timeout=None) as client, pytest.raises(refusals):
@@ -88,7 +89,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("answer", "words"), HOSTILE.values(), ids=HOSTILE)
+@cases(("answer", "words"), HOSTILE.values(), ids=HOSTILE)
 def test_invalid_http_raises_invalid_answer(make: Any, answer: bytes, words: str) -> None:
     def run(connection: socket.socket) -> None:
         with suppress(ConnectionError):  # the client may close the connection
@@ -100,7 +101,7 @@ def test_invalid_http_raises_invalid_answer(make: Any, answer: bytes, words: str
         assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize(("answer", "words"), BROKEN.values(), ids=BROKEN)
+@cases(("answer", "words"), BROKEN.values(), ids=BROKEN)
 def test_a_response_that_ends_early_raises_connection_failed(make: Any, answer: bytes, words: str) -> None:
     with (
         peer(answering(answer)) as url,

@@ -10,6 +10,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from peer import FRAMINGS, GOOD, MSGPACK, answering, peer, until_left
@@ -25,8 +26,8 @@ from axiscast.wire.tensors import msgpack_parts
 
 
 # --- framing -----------------------------------------------------------------------------------
-@pytest.mark.parametrize("bytewise", [False, True], ids=["at once", "byte by byte"])
-@pytest.mark.parametrize("answer", FRAMINGS.values(), ids=FRAMINGS)
+@cases("bytewise", [False, True], ids=["at once", "byte by byte"])
+@cases("answer", FRAMINGS.values(), ids=FRAMINGS)
 def test_a_body_in_any_framing_fills_the_array(make: Any, answer: bytes, bytewise: bool) -> None:
     out = np.zeros((4, 50), np.uint8)
     with peer(answering(answer, bytewise=bytewise)) as url, make(url, retries=0) as client:
@@ -35,7 +36,7 @@ def test_a_body_in_any_framing_fills_the_array(make: Any, answer: bytes, bytewis
     assert out.reshape(-1).tolist() == list(range(200))
 
 
-@pytest.mark.parametrize("answer", FRAMINGS.values(), ids=FRAMINGS)
+@cases("answer", FRAMINGS.values(), ids=FRAMINGS)
 def test_a_response_truncated_at_any_byte_raises_an_error(make: Any, answer: bytes) -> None:
     for end in (1, 10, 40, len(answer) - 100, len(answer) - 1):
         with (
@@ -77,7 +78,7 @@ class Taken(Attempt[bytes]):
         self.body += bytes(chunk)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("method", "status", "body", "left"),
     [("HEAD", 200, b"", b"more"), ("GET", 204, b"", b"more"), ("GET", 304, b"", b"more"), ("GET", 200, b"more", b"")],
 )
@@ -156,9 +157,7 @@ def test_a_response_may_arrive_in_one_chunk_or_in_many(array: Any, bytewise: boo
     assert same.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("data", "length"), [(b"\x02\x01", 2), (b"\x01", 2), (b"\x01\x01\x01", 2), (b"\x01", 1), (b"\x01\x01\xc0", 3)]
-)
+@cases(("data", "length"), [(b"\x02\x01", 2), (b"\x01", 2), (b"\x01\x01\x01", 2), (b"\x01", 1), (b"\x01\x01\xc0", 3)])
 def test_a_nearly_ordinary_response_raises_an_error(data: bytes, length: int) -> None:
     body = (
         b"\x81\xb0broadcast_inputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6"

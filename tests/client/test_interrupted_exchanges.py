@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served
 from peer import (
     GOOD,
@@ -45,7 +46,7 @@ def refuse_later(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" + REFUSED)
 
 
-@pytest.mark.parametrize("refuse", [refuse_and_close, refuse_and_stay, refuse_later])
+@cases("refuse", [refuse_and_close, refuse_and_stay, refuse_later])
 def test_an_early_error_response_is_read_during_the_upload(make: Any, refuse: Script) -> None:
     with peer(refuse, refuse, refuse) as url, make(url, retries=0) as client:
         for _ in range(3):
@@ -70,7 +71,7 @@ def test_a_connection_closed_during_the_upload_raises_an_error(make: Any) -> Non
         client.broadcast("numpy.broadcast_arrays", LARGE)
 
 
-@pytest.mark.parametrize("direction", ["upload", "download"])
+@cases("direction", ["upload", "download"])
 def test_an_exception_of_the_progress_callback_is_raised(make: Any, service: Served, direction: str) -> None:
     def fail(transfer: axiscast.Transfer) -> None:
         if transfer.direction == direction:
@@ -96,7 +97,7 @@ def trickle(connection: socket.socket) -> None:
 SLOW = {"takes nothing": stay, "trickles its head": trickle}
 
 
-@pytest.mark.parametrize("script", SLOW.values(), ids=SLOW)
+@cases("script", SLOW.values(), ids=SLOW)
 def test_no_call_takes_longer_than_the_deadline(make: Any, script: Script) -> None:
     with peer(script) as url, make(url, timeout=0.5) as client:
         start = time.monotonic()
@@ -107,7 +108,7 @@ def test_no_call_takes_longer_than_the_deadline(make: Any, script: Script) -> No
             left.release()
 
 
-@pytest.mark.parametrize("array", [LARGE, LARGE[:10]], ids=["to send", "to receive"])
+@cases("array", [LARGE, LARGE[:10]], ids=["to send", "to receive"])
 def test_waiting_uses_no_processor_time(make: Any, array: Any) -> None:
     with peer(stay) as url, make(url, timeout=0.5) as client:
         start = time.process_time()

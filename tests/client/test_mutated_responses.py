@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+from cases import cases
 from test_responses import CONFLICTING, FAILED, FITS, PAIR, RIGHT, answered, body_of
 
 from axiscast import InvalidAnswer, ServiceProblem
@@ -41,7 +41,7 @@ CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()
 }
 
 
-@pytest.mark.parametrize(("call", "body"), CALLS.values(), ids=CALLS)
+@cases(("call", "body"), CALLS.values(), ids=CALLS)
 def test_a_mutated_response_is_read_or_raises_invalid_answer(call: Call[Any], body: bytes) -> None:
     chance = random.Random(body)
     for mutated in itertools.islice(mutations(body, chance), 300):
@@ -51,7 +51,7 @@ def test_a_mutated_response_is_read_or_raises_invalid_answer(call: Call[Any], bo
             continue
 
 
-@pytest.mark.parametrize("op", ["later.op", {"name": "later.op", "shape": [3]}])
+@cases("op", ["later.op", {"name": "later.op", "shape": [3]}])
 def test_an_op_unknown_to_this_version_may_have_any_number_of_outputs(op: Any) -> None:
     output, reached = {"shape": [3], "elements": 3}, {"input": 0, "shape": [3], "axes": [0], "broadcast_axes": []}
     for count in range(3):

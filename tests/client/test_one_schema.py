@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from pydantic import BaseModel
 
 import axiscast
@@ -102,7 +103,7 @@ def test_every_method_of_the_clients_is_called() -> None:
     assert {path for _, path, _ in CALLS.values()} == {*MODELS, "/v1/ops"}
 
 
-@pytest.mark.parametrize("name", CALLS)
+@cases("name", CALLS)
 def test_the_service_reads_the_bytes_that_a_client_sends(name: str) -> None:
     call, path, fields = CALLS[name]
     recorder = Recorder()

@@ -10,6 +10,7 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from test_responses import MIB, MSGPACK, PAIR, TO, WIDE, answered, tensor
 
 from axiscast import InvalidAnswer, ServiceProblem, UnexpectedStatus
@@ -99,7 +100,7 @@ def peak_of(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 20
     return peak
 
 
-@pytest.mark.parametrize("name", GREEDY_TENSORS)
+@cases("name", GREEDY_TENSORS)
 def test_a_tensor_uses_no_more_memory_than_was_requested(name: str) -> None:
     assert peak_of(TO, GREEDY_TENSORS[name]()) < MIB
 
@@ -124,13 +125,13 @@ def test_a_hostile_verdict_uses_no_more_memory_than_a_valid_one(call: str, body:
     assert peak_of(VERDICT_CALLS[call], GREEDY_VERDICTS[body]()) < 80 * MIB
 
 
-@pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
+@cases("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
 def test_values_that_need_much_memory_are_not_created(call: Call[Any]) -> None:
     with pytest.raises(InvalidAnswer, match="would take"):
         answered(call, rows_of(b"\x80", 110_000, b"\xa4note"))
 
 
-@pytest.mark.parametrize("name", GREEDY_PROBLEMS)
+@cases("name", GREEDY_PROBLEMS)
 def test_a_hostile_problem_uses_no_more_memory_than_a_valid_one(name: str) -> None:
     body = GREEDY_PROBLEMS[name]()
     media = "application/problem+json" if body.startswith(b"{") else MSGPACK

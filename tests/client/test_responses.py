@@ -7,6 +7,7 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import Served
 from test_vectors import FILES, OP, vectors
 
@@ -51,7 +52,7 @@ def tensor(array: Any, **fields: Any) -> dict[str, Any]:
 # --- shapes that are known before the response ----------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FILES)
+@cases("name", FILES)
 def test_expected_outputs_have_the_shapes_of_the_framework(name: str) -> None:
     for vector in vectors(name):
         if vector["compatible"]:
@@ -173,14 +174,14 @@ def body_of(answer: Any) -> bytes:
     return answer if isinstance(answer, bytes) else bytes(msgpack.packb(answer))
 
 
-@pytest.mark.parametrize("piece", [1, 65536])
-@pytest.mark.parametrize(("call", "answer"), RIGHT.values(), ids=RIGHT)
+@cases("piece", [1, 65536])
+@cases(("call", "answer"), RIGHT.values(), ids=RIGHT)
 def test_a_matching_response_is_accepted(call: Call[Any], answer: Any, piece: int) -> None:
     assert len(answered(call, body_of(answer), piece=piece)) > 0
 
 
-@pytest.mark.parametrize("piece", [1, 65536])
-@pytest.mark.parametrize(("call", "answer"), WRONG.values(), ids=WRONG)
+@cases("piece", [1, 65536])
+@cases(("call", "answer"), WRONG.values(), ids=WRONG)
 def test_a_response_to_a_different_request_raises_invalid_answer(call: Call[Any], answer: Any, piece: int) -> None:
     with pytest.raises(InvalidAnswer):
         answered(call, body_of(answer), piece=piece)
@@ -231,7 +232,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
+@cases("verdict", VERDICTS.values(), ids=VERDICTS)
 def test_a_contradictory_verdict_raises_invalid_answer(verdict: dict[str, Any]) -> None:
     for call, answer in (
         (check([PAIR["op"], *PAIR["inputs"]], {}), verdict),
@@ -245,7 +246,7 @@ def test_a_contradictory_verdict_raises_invalid_answer(verdict: dict[str, Any]) 
             answered(call, body_of(answer))
 
 
-@pytest.mark.parametrize("results", [None, [], [FITS], [FITS] * 3], ids=["none", "no row", "one row", "three rows"])
+@cases("results", [None, [], [FITS], [FITS] * 3], ids=["none", "no row", "one row", "three rows"])
 def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
     with pytest.raises(InvalidAnswer):
         answered(check_batch([PAIR, PAIR]), body_of({"results": results}))
@@ -255,7 +256,7 @@ def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
     assert (one.compatible, other.code) == (False, "unknown-op")
 
 
-@pytest.mark.parametrize("size", ["N", "9" * 5000, "-", "²"])
+@cases("size", ["N", "9" * 5000, "-", "²"])
 def test_the_shape_of_integer_sizes_contains_no_symbols(size: str) -> None:
     shape = {"shape": [size, 3]}
     answer = FITS | shape | {"outputs": [shape], "broadcast_inputs": [broadcast | shape for broadcast in REACHED]}
@@ -292,8 +293,8 @@ def test_more_than_a_thousand_outputs_are_read(service: Served) -> None:
 # --- problems -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("member", ["detail", "pointer"])
-@pytest.mark.parametrize("depth", [1, 500, 900])
+@cases("member", ["detail", "pointer"])
+@cases("depth", [1, 500, 900])
 def test_a_problem_field_that_is_not_a_string_is_none(member: str, depth: int) -> None:
     document = b"\x82\xa4code\xa8internal" + msgpack.packb(member) + b"\x91" * depth + b"\xc0"
     with pytest.raises(axiscast.InternalError) as caught:
@@ -307,7 +308,7 @@ def test_a_problem_has_the_status_of_its_response() -> None:
     assert caught.value.status == 503
 
 
-@pytest.mark.parametrize(
+@cases(
     "document",
     [b"{", b"[]", b'{"code": 7}', b'{"code": ["overloaded"]}', b'{"code": "\xff"}', b"[" * 10**5, b'{"code": NaN}'],
     ids=lambda document: document[:20].decode("latin-1"),

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import msgpack
 import pytest
+from cases import cases
 from conftest import PATIENCE, free_port, trusted
 from peer import CHECKED, GOOD, MSGPACK, Sync, answering, peer, request_on, until_left
 
@@ -128,22 +129,22 @@ def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[axiscast.Axisc
         return caught.value, server.requests
 
 
-@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+@cases("answer", BROKEN.values(), ids=BROKEN)
+@cases("reset", [False, True], ids=["closed", "reset"])
 def test_a_broken_connection_is_retried(way: Any, answer: bytes, reset: bool) -> None:
     error, requests = raised(way, answer, reset)
     assert (type(error), requests) == (axiscast.ConnectionFailed, 3)
     assert "the connection to the service broke" in str(error)
 
 
-@pytest.mark.parametrize("answer", INVALID.values(), ids=INVALID)
+@cases("answer", INVALID.values(), ids=INVALID)
 def test_an_invalid_answer_is_not_retried(way: Any, answer: bytes) -> None:
     error, requests = raised(way, answer)
     assert (type(error), requests) == (axiscast.InvalidAnswer, 1)
 
 
-@pytest.mark.parametrize("status", [*RETRIED, *OTHERS])
-@pytest.mark.parametrize("media", ["text/html; charset=utf-8", "application/json"])
+@cases("status", [*RETRIED, *OTHERS])
+@cases("media", ["text/html; charset=utf-8", "application/json"])
 def test_the_status_of_an_error_response_decides_about_a_retry(way: Any, status: int, media: str) -> None:
     error, requests = raised(way, response(status, media, b"Bad Gateway"))
     assert (type(error), error.status) == (axiscast.UnexpectedStatus, status)
@@ -151,14 +152,14 @@ def test_the_status_of_an_error_response_decides_about_a_retry(way: Any, status:
     assert requests == (3 if status in RETRIED else 1)
 
 
-@pytest.mark.parametrize("status", [status for status in (*RETRIED, *OTHERS) if status >= 400])
+@cases("status", [status for status in (*RETRIED, *OTHERS) if status >= 400])
 def test_the_status_of_a_problem_decides_about_a_retry(way: Any, status: int) -> None:
     error, requests = raised(way, response(status, "application/problem+json", PROBLEM))
     assert (type(error), error.status) == (axiscast.ServiceProblem, status)
     assert requests == (3 if status in RETRIED else 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [
         response(502, "text/html", gzip.compress(b"Bad Gateway"), "Content-Encoding: gzip"),
@@ -356,8 +357,8 @@ def answer_once(connection: socket.socket) -> None:
     until_left(connection)  # the connection stays open, so only its age prevents its reuse
 
 
-@pytest.mark.parametrize("more", [b"", b"x", GOOD], ids=["nothing", "a byte", "an answer"])
-@pytest.mark.parametrize("head", [b"", b"Connection: keep-alive\r\n"], ids=["plain", "h11"])
+@cases("more", [b"", b"x", GOOD], ids=["nothing", "a byte", "an answer"])
+@cases("head", [b"", b"Connection: keep-alive\r\n"], ids=["plain", "h11"])
 def test_a_connection_with_bytes_after_the_response_is_not_reused(head: bytes, more: bytes) -> None:
     attempt = Attempt(
         Call("GET", "/", [], lambda length: WholeBodyReader(length or 0, lambda body, reserve: body)), None

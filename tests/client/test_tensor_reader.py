@@ -7,6 +7,7 @@ import msgpack
 import numpy as np
 import pytest
 from arrays import EIGHT, FLOATS, bits, random_array
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,7 +86,7 @@ def test_a_response_in_any_chunks_is_read(shapes, name, strided, bin_bytes, size
         assert list(map(bits, out)) == list(map(bits, arrays))
 
 
-@pytest.mark.parametrize("nbytes", [0, 8, 255, 256, 65_536])
+@cases("nbytes", [0, 8, 255, 256, 65_536])
 def test_bins_with_each_header_are_read(nbytes):
     body = msgpack.packb({"broadcast_inputs": [{"dtype": "uint8", "shape": [nbytes], "data": bytes(nbytes)}] * 2})
     for size in (1, 7, 2**20):
@@ -177,8 +178,8 @@ def test_a_valid_response_is_read():
     assert read(VALID)[0].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("size", [1, 2**30], ids=["byte by byte", "whole"])
-@pytest.mark.parametrize("fault", INVALID)
+@cases("size", [1, 2**30], ids=["byte by byte", "whole"])
+@cases("fault", INVALID)
 def test_an_inconsistent_response_raises_invalid_answer_and_uses_no_memory(fault, size):
     tracemalloc.start()
     try:

@@ -9,6 +9,7 @@ import ml_dtypes
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from reference import box
 from test_vectors import FILES, inputs_of, vectors
 
@@ -62,8 +63,8 @@ def test_the_whole_input_is_sent_if(op: Any, inputs: list[Any], window: Any) -> 
     assert body.get("window") == (None if window is None else [list(pair) for pair in window])
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("layout", ["dense", "strided"])
+@cases("name", FILES)
+@cases("layout", ["dense", "strided"])
 def test_windows_have_the_values_of_the_framework(name: str, layout: str, client: Client) -> None:
     draw = random.Random(name)
     tried = [vector for vector in vectors(name) if vector.get("values") and len(vector["inputs"]) < 8]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import httpx
 import pytest
+from cases import cases
 from click.testing import CliRunner
 
 import axiscast
@@ -276,7 +277,7 @@ def test_the_service_and_the_client_have_the_same_comparison(client: Client, htt
     assert list(told(fits)) == ["mindspore.broadcast_to", "torch.expand", "paddle.expand"]
 
 
-@pytest.mark.parametrize(("inputs", "shape"), [([(3,), (3,)], (3,)), ([], None)])
+@cases(("inputs", "shape"), [([(3,), (3,)], (3,)), ([], None)])
 def test_a_comparison_without_any_op_is_an_invalid_request(
     client: Client, inputs: list[tuple[int, ...]], shape: tuple[int, ...]
 ) -> None:
@@ -293,7 +294,7 @@ def test_each_op_has_the_message_of_its_own_rule() -> None:
                 assert message == (result.conflict and result.conflict.message)
 
 
-@pytest.mark.parametrize(
+@cases(
     "asked",
     [
         {"inputs": [(8, 1, 6, 1), (7, 1, 5)], "warn": ["mutual-stretch", "rank-promotion"]},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cases import cases
 from click.testing import CliRunner
 
 import axiscast
@@ -41,7 +42,7 @@ def test_each_cell_names_the_element_that_it_reads() -> None:
     assert cells == [*first, *second, *(text for pair in zip(first, second, strict=True) for text in pair)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "copies"),
     [
         (lambda: axiscast.check("ngraph.Broadcast", (3,), shape=(2, 3), broadcast_axes=[0]), ["a0", "a1", "a2"]),
@@ -95,7 +96,7 @@ def test_the_answers_of_all_functions_have_a_picture() -> None:
     assert texts(picture(axiscast.why("CUDA out of memory"))) != []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shapes", "note"),
     [
         ([(3, 1)] * 500 + [(4,)] * 500, "and 992 more inputs"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import msgpack
-import pytest
+from cases import cases
 from conftest import Served
 from http_requests import JSON, post
 
@@ -76,7 +76,7 @@ LARGE: dict[str, tuple[str, Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("path", "request_", "code"), LARGE.values(), ids=LARGE)
+@cases(("path", "request_", "code"), LARGE.values(), ids=LARGE)
 def test_a_request_for_a_large_output_is_refused_at_little_cost(
     http: httpx.Client, service: Served, path: str, request_: Any, code: str
 ) -> None:

@@ -8,6 +8,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from http_requests import JSON, MSGPACK, NGRAPH, ROW, post
 
 
@@ -53,7 +54,7 @@ LAYOUTS: dict[str, tuple[Any, Any, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("request_", "gradient", "expected"), LAYOUTS.values(), ids=LAYOUTS)
+@cases(("request_", "gradient", "expected"), LAYOUTS.values(), ids=LAYOUTS)
 def test_a_gradient_in_json_is_dense_by_default(
     http: httpx.Client, request_: Any, gradient: Any, expected: list[Any]
 ) -> None:
@@ -108,7 +109,7 @@ def test_elements_that_do_not_overlap_may_have_any_strides(http: httpx.Client) -
     assert answer.json()["gradients"][0]["data"] == [6, 14, 22]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "str<4>", "bytes<4>", "datetime64[s]", "timedelta64[s]"])
+@cases("dtype", ["bool", "str<4>", "bytes<4>", "datetime64[s]", "timedelta64[s]"])
 def test_a_gradient_of_a_dtype_without_sums_is_refused(http: httpx.Client, dtype: str) -> None:
     size = {"bool": 1, "str<4>": 16, "bytes<4>": 4}.get(dtype, 8)
     gradient = {"dtype": dtype, "shape": [2, 3], "data": bytes(6 * size)}

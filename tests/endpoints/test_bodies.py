@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-import pytest
+from cases import cases
 from conftest import Served
 from http_requests import JSON, MSGPACK, post
 from raw_http import answers, connect, read_all
@@ -41,7 +41,7 @@ BAD_BODIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "pointer", "said"), BAD_BODIES, ids=[said for _, _, said in BAD_BODIES])
+@cases(("value", "pointer", "said"), BAD_BODIES, ids=[said for _, _, said in BAD_BODIES])
 def test_the_message_about_an_invalid_body_has_the_location_and_the_fix(
     http: httpx.Client, value: Any, pointer: str, said: str
 ) -> None:
@@ -52,13 +52,13 @@ def test_the_message_about_an_invalid_body_has_the_location_and_the_fix(
         assert said in document["detail"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 100_000, b'{"inputs":[[NaN]]}'])
+@cases("content", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 100_000, b'{"inputs":[[NaN]]}'])
 def test_a_body_that_is_not_json_is_malformed(http: httpx.Client, content: bytes) -> None:
     answer = http.post("/v1/check", content=content, headers={"Content-Type": JSON})
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed-body")
 
 
-@pytest.mark.parametrize("content", [b"", b"\xc1", b"\x81\xa1a", b"\x80\x80", b"\xd4\x01\x00", b"\x91" * 5000])
+@cases("content", [b"", b"\xc1", b"\x81\xa1a", b"\x80\x80", b"\xd4\x01\x00", b"\x91" * 5000])
 def test_a_body_that_is_not_messagepack_is_malformed(http: httpx.Client, content: bytes) -> None:
     answer = http.post("/v1/check", content=content, headers={"Content-Type": MSGPACK, "Accept": JSON})
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed-body")

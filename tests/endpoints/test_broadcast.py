@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import msgpack
 import numpy as np
-import pytest
+from cases import cases
 from http_requests import JSON, NGRAPH, ROW, post
 
 
@@ -31,7 +31,7 @@ def test_a_dense_messagepack_response_is_one_valid_object_of_the_announced_lengt
     assert output["data"] == ROW["data"] * 400_000
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(40_000, 3), (25, 5000), (3, 40_000)])
+@cases(("rows", "columns"), [(40_000, 3), (25, 5000), (3, 40_000)])
 def test_a_response_of_up_to_a_mebibyte_has_the_elements_of_each_output(
     rows: int, columns: int, http: httpx.Client
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_window_works_for_an_output_larger_than_any_memory(http: httpx.Client)
     ]
 
 
-@pytest.mark.parametrize("window", [[[0, 1]], [[0, 3], [0, 3]], [[1, 0], [0, 3]], [[-1, 1], [0, 3]]])
+@cases("window", [[[0, 1]], [[0, 3], [0, 3]], [[1, 0], [0, 3]], [[-1, 1], [0, 3]]])
 def test_a_window_outside_the_output_is_refused(http: httpx.Client, window: Any) -> None:
     request = {"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}, "inputs": [ROW], "window": window}
     answer = post(http, "/v1/broadcast", request, Accept=JSON).json()

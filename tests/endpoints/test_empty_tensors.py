@@ -14,6 +14,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from short_requests import short_answer
@@ -111,7 +112,7 @@ def test_an_empty_tensor_is_the_same_in_json_and_messagepack(shape: tuple[int, .
     assert asked(*requests_of(shape, "float32")) > 0
 
 
-@pytest.mark.parametrize("dtype", ELEMENTS)
+@cases("dtype", ELEMENTS)
 def test_an_empty_tensor_of_any_dtype_is_the_same_in_json_and_messagepack(dtype: str) -> None:
     for shape in [(0, 30, 70, 70), (40, 0, 40, 40, 40), (2049, 0), (0,), (3, 0, 2)]:
         asked(*requests_of(shape, dtype))
@@ -124,7 +125,7 @@ def test_an_empty_tensor_of_any_shape_is_the_same_in_json_and_messagepack(shape:
         asked(*(request for request in requests_of(shape, "float32") if request[0] == "/v1/broadcast" or 0 in shape))
 
 
-@pytest.mark.parametrize(("rows", "rank"), [(0, 0), (0, 4), (0, 64), (3, 0), (5000, 0)])
+@cases(("rows", "rank"), [(0, 0), (0, 4), (0, 64), (3, 0), (5000, 0)])
 def test_columns_without_sizes_are_the_same_in_json_and_messagepack(rows: int, rank: int) -> None:
     asked(("/v1/check/columns", batch_of(rows, rank)))
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import msgpack
 import pytest
+from cases import cases
 from pydantic import BaseModel
 
 from axiscast.messages import CheckRequest
@@ -226,7 +227,7 @@ def answers() -> list[tuple[httpx.Response, httpx.Response]]:
     return asyncio.run(ask())
 
 
-@pytest.mark.parametrize("number", range(len(MISTAKES)), ids=lambda number: str(MISTAKES[number][0][:2]))
+@cases("number", range(len(MISTAKES)), ids=lambda number: str(MISTAKES[number][0][:2]))
 def test_the_message_about_an_invalid_request_has_the_corrected_request(
     answers: list[tuple[httpx.Response, httpx.Response]], number: int
 ) -> None:
@@ -249,8 +250,8 @@ ROWS: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "said", "repaired"), ROWS, ids=repr)
-@pytest.mark.parametrize("media_type", ["application/json", "application/vnd.msgpack"])
+@cases(("row", "said", "repaired"), ROWS, ids=repr)
+@cases("media_type", ["application/json", "application/vnd.msgpack"])
 def test_the_message_about_an_invalid_row_has_the_corrected_row(
     http: httpx.Client, row: Any, said: str, repaired: Any, media_type: str
 ) -> None:
@@ -292,7 +293,7 @@ LARGE: dict[str, tuple[type[BaseModel], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+@cases("name", LARGE)
 def test_a_large_invalid_request_is_answered_at_little_cost(name: str) -> None:
     model, value = LARGE[name]
     seconds = 9.0
@@ -305,7 +306,7 @@ def test_a_large_invalid_request_is_answered_at_little_cost(name: str) -> None:
     assert seconds < 0.1
 
 
-@pytest.mark.parametrize("op", ['{"a":' + "[" * 990, '{"name":"torch.expand"', "{", '{"name":1}', "[" * 5000])
+@cases("op", ['{"a":' + "[" * 990, '{"name":"torch.expand"', "{", '{"name":1}', "[" * 5000])
 def test_an_op_in_a_url_that_is_not_a_name_is_refused(http: httpx.Client, op: str) -> None:
     answer = http.get(CHECK, params={"input": "3", "op": op})
     assert (answer.status_code, answer.json()["parameter"]) == (422, "op")

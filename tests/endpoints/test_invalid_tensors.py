@@ -2,6 +2,7 @@
 
 import pytest
 from arrays import EIGHT, FLOATS
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,7 +168,7 @@ FIELDS = {
 """The invalid field, if it is not `data`."""
 
 
-@pytest.mark.parametrize("fault", INVALID)
+@cases("fault", INVALID)
 def test_an_invalid_tensor_is_refused_with_a_message(fault):
     tensor, *said = INVALID[fault]
     with pytest.raises(Problem) as refused:

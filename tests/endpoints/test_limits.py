@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from measures import CONSTANTS, FIXED, MODULES, SETTINGS, TO, TORCH, answered, checked, holding, refusal, with_constant
 
 from axiscast.wire import shapes
@@ -25,7 +26,7 @@ ROWS = re.findall(
 )
 
 
-@pytest.mark.parametrize(("value", "name", "status", "code"), ROWS, ids=[row[1] for row in ROWS])
+@cases(("value", "name", "status", "code"), ROWS, ids=[row[1] for row in ROWS])
 def test_the_list_of_limits_has_the_values_in_the_code(value: str, name: str, status: str, code: str) -> None:
     if name.startswith("AXISCAST_"):
         value = value.replace("MiB", "*1048576").replace("GiB", "*1073741824")
@@ -49,7 +50,7 @@ def test_every_limit_is_on_the_list() -> None:
 CODES = {name: code or "none" for _, name, _, code in ROWS}
 
 
-@pytest.mark.parametrize("name", CODES)
+@cases("name", CODES)
 def test_each_limit_holds_on_both_sides(name: str) -> None:
     if name in FIXED:
         within, beyond = FIXED[name]
@@ -129,12 +130,12 @@ def conflicting(op: Any, *shapes: list[int]) -> str | None:
     return None if conflict is None else conflict["code"]
 
 
-@pytest.mark.parametrize(("code", "ask", "most"), OTHERS.values(), ids=OTHERS)
+@cases(("code", "ask", "most"), OTHERS.values(), ids=OTHERS)
 def test_other_limits_hold_at_the_documented_value(code: str, ask: Callable[[int], object], most: int) -> None:
     assert (refusal(partial(ask, most)), refusal(partial(ask, most + 1))) == (None, code)
 
 
-@pytest.mark.parametrize("name", [name for name, field in Settings.__dataclass_fields__.items() if field.type == "int"])
+@cases("name", [name for name, field in Settings.__dataclass_fields__.items() if field.type == "int"])
 def test_each_setting_has_a_minimum(name: str) -> None:
     variable, least = variable_of(name), Settings.__dataclass_fields__[name].metadata["least"]
     assert getattr(Settings.from_environment({variable: str(least)}), name) == least

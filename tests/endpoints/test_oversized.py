@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import taken
 
 from axiscast.checks.estimates import memory_estimate
@@ -76,7 +77,7 @@ def least_seconds(work: Callable[[], None]) -> float:
     return best
 
 
-@pytest.mark.parametrize(("code", "work"), OVERSIZED.values(), ids=OVERSIZED)
+@cases(("code", "work"), OVERSIZED.values(), ids=OVERSIZED)
 def test_oversized_requests_are_refused_in_5_ms_and_1_mib(code: str, work: Callable[[], None]) -> None:
     with pytest.raises(Problem) as refused:
         work()

@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import cases
 from conftest import served, wait_for
 
 from axiscast_service.app import create_app
@@ -119,9 +120,7 @@ def test_all_bytes_arrive_through_tls(pem: Path) -> None:
             assert len(given) > 2 * 2**16
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/static/page.css", "/static/page.js", "/docs", BUNDLE, "/ops", "/openapi.json", "/v1/ops"]
-)
+@cases("path", ["/", "/static/page.css", "/static/page.js", "/docs", BUNDLE, "/ops", "/openapi.json", "/v1/ops"])
 def test_pages_and_scripts_are_compressed_if_the_client_accepts_gzip(http: httpx.Client, path: str) -> None:
     plain = http.get(path, headers={"Accept-Encoding": "identity"})
     packed = http.get(path, headers={"Accept-Encoding": "br, gzip;q=0.5"})
@@ -169,9 +168,7 @@ def send(http: httpx.Client, text: str) -> httpx.Response:
     return http.request(method, path, content=brace + body, headers=json_type | named)
 
 
-@pytest.mark.parametrize(
-    "code", [code for code in PROBLEM_EXAMPLES if code != "unauthenticated"]
-)  # needs a service with keys
+@cases("code", [code for code in PROBLEM_EXAMPLES if code != "unauthenticated"])  # needs a service with keys
 def test_the_example_of_a_problem_has_this_problem_and_its_fix_does_not(http: httpx.Client, code: str) -> None:
     example = PROBLEM_EXAMPLES[code]
     problem = send(http, example.request).json()

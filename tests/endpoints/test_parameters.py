@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import msgpack
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast import Client
@@ -30,8 +31,8 @@ def send(http: httpx.Client, method: str, path: str, query: str) -> httpx.Respon
     return http.request(method, f"{path}{'&' if '?' in path else '?'}{query}", json=BODIES.get(path))
 
 
-@pytest.mark.parametrize(("method", "path"), PLACES)
-@pytest.mark.parametrize("query", ["op=torch.nope", "formatt=svg", "x", "=1"])
+@cases(("method", "path"), PLACES)
+@cases("query", ["op=torch.nope", "formatt=svg", "x", "=1"])
 def test_an_unknown_parameter_is_refused(http: httpx.Client, method: str, path: str, query: str) -> None:
     if path.startswith("/v1/check?") and query.startswith("op="):
         return  # GET /v1/check has this parameter
@@ -44,12 +45,12 @@ def test_an_unknown_parameter_is_refused(http: httpx.Client, method: str, path: 
         assert "pointer" not in problem
 
 
-@pytest.mark.parametrize(("method", "path"), PLACES)
+@cases(("method", "path"), PLACES)
 def test_requests_without_unknown_parameters_are_accepted(http: httpx.Client, method: str, path: str) -> None:
     assert http.request(method, path, json=BODIES.get(path)).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/ops", "/static/page.css", "/livez", "/readyz", "/openapi.json"])
+@cases("path", ["/", "/docs", "/ops", "/static/page.css", "/livez", "/readyz", "/openapi.json"])
 def test_pages_and_probes_ignore_unknown_parameters(http: httpx.Client, path: str) -> None:
     assert http.get(path, params={"x": "1"}).status_code == 200
 
@@ -64,7 +65,7 @@ def test_the_format_of_a_posted_check(http: httpx.Client) -> None:
     assert twice["detail"] == "format is given twice"
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/vnd.msgpack"])
+@cases("accept", ["application/json", "application/vnd.msgpack"])
 def test_the_catalogue_of_one_framework(http: httpx.Client, accept: str) -> None:
     def names(query: str) -> list[str]:
         answer = http.get(f"/v1/ops{query}", headers={"Accept": accept})
@@ -76,7 +77,7 @@ def test_the_catalogue_of_one_framework(http: httpx.Client, accept: str) -> None
     assert len(names("")) > 100
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "words"),
     [("ngrph", "did you mean ngraph?"), ("Torch", "did you mean torch?"), ("", "write one of numpy, ")],
 )
@@ -97,8 +98,8 @@ FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "faults"), FAULTS, ids=str)
-@pytest.mark.parametrize("media", ["application/json", "application/vnd.msgpack"])
+@cases(("body", "faults"), FAULTS, ids=str)
+@cases("media", ["application/json", "application/vnd.msgpack"])
 def test_a_problem_lists_all_faults_of_a_body(
     http: httpx.Client, body: dict[str, Any], faults: list[tuple[str, str]], media: str
 ) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from cases import cases
 from short_requests import ShortAnswer, short_answer
 
 from axiscast.checks.check import check_to_dict
@@ -227,7 +228,7 @@ def outcome_of_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
     return slow
 
 
-@pytest.mark.parametrize("media", list(Encoding))
+@cases("media", list(Encoding))
 def test_odd_requests_get_the_same_bytes_as_by_the_general_way(media: Encoding, outcome_of_schema: Any) -> None:
     rng = random.Random(20261122 + len(media.value))
     plain = refused = 0
@@ -243,7 +244,7 @@ def test_odd_requests_get_the_same_bytes_as_by_the_general_way(media: Encoding, 
     assert refused > COUNT // 10
 
 
-@pytest.mark.parametrize("encoding", list(Encoding))
+@cases("encoding", list(Encoding))
 def test_a_plain_check_of_any_op_has_the_bytes_of_the_general_way(encoding: Encoding) -> None:
     rng = random.Random(36)
     plain: Counter[str] = Counter()
@@ -266,7 +267,7 @@ def test_a_plain_check_of_any_op_has_the_bytes_of_the_general_way(encoding: Enco
     assert {"numpy.broadcast_to", "mlx.core.broadcast_to"} <= plain.keys()
 
 
-@pytest.mark.parametrize("media", list(Encoding))
+@cases("media", list(Encoding))
 def test_a_field_that_is_repeated_is_refused(media: Encoding) -> None:
     rng = random.Random(1)
     lengths = Pairs([("b", 2), ("b", 2)])
@@ -284,7 +285,7 @@ def test_a_field_that_is_repeated_is_refused(media: Encoding) -> None:
         assert answer.status == 400
 
 
-@pytest.mark.parametrize("media", list(Encoding))
+@cases("media", list(Encoding))
 def test_a_value_that_is_nested_too_deeply_is_refused(media: Encoding) -> None:
     deep = b"[" * 900 + b"]" * 900 if media is Encoding.JSON else b"\x91" * 1500 + b"\x90"
     hollow: Any = {"inputs": [[3]], "op": {"name": "numpy.broadcast_to", "shape": "deep"}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import httpx
-import pytest
+from cases import cases
 from http_requests import NGRAPH_ANSWER, post
 from msgpack import unpackb
 
@@ -22,7 +22,7 @@ def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> 
     }
 
 
-@pytest.mark.parametrize("assume", ['{"N": "2..", "M": 2}', "N=2.., M=2", "N = 2..  M=2"])
+@cases("assume", ['{"N": "2..", "M": 2}', "N=2.., M=2", "N = 2..  M=2"])
 def test_assumptions_in_a_url_are_written_as_on_the_command_line(http: httpx.Client, assume: str) -> None:
     answer = http.get("/v1/check", params=[("input", "N,3"), ("input", "M,3"), ("assume", assume)]).json()
     assert [condition["message"] for condition in answer["conditions"]] == ["N == 2"]
@@ -53,8 +53,8 @@ def test_a_response_can_be_cached_and_revalidated(http: httpx.Client) -> None:
     assert http.get("/v1/check?input=4", headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/check?input=3", "/v1/check?input=3&format=text", "/openapi.json", "/"])
-@pytest.mark.parametrize(
+@cases("path", ["/v1/check?input=3", "/v1/check?input=3&format=text", "/openapi.json", "/"])
+@cases(
     ("known", "status"),
     [("*", 304), ('"another", {tag}', 304), ("W/{tag}", 304), ('"*"', 200), ('"another"', 200), ("", 200)],
 )
@@ -109,7 +109,7 @@ BAD_QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(("query", "code", "said"), BAD_QUERIES, ids=[query for query, _, _ in BAD_QUERIES])
+@cases(("query", "code", "said"), BAD_QUERIES, ids=[query for query, _, _ in BAD_QUERIES])
 def test_the_message_about_an_invalid_query_has_a_fix(http: httpx.Client, query: str, code: str, said: str) -> None:
     answer = http.get(f"/v1/check?{query}")
     assert (answer.status_code, answer.json()["code"]) == (422, code)
@@ -135,7 +135,7 @@ def test_null_is_an_unknown_size_in_every_request_form(http: httpx.Client) -> No
     assert len(http.post("/v1/check", json=same).json()["conditions"]) == 0
 
 
-@pytest.mark.parametrize("path", ["translate", "broadcast", "backprop"])
+@cases("path", ["translate", "broadcast", "backprop"])
 def test_null_is_refused_if_sizes_must_be_integers(http: httpx.Client, path: str) -> None:
     tensor = {"dtype": "int8", "shape": [1], "data": [1]}
     fields = {"translate": {"to": "torch.expand"}, "broadcast": {}, "backprop": {"gradients": [tensor]}}[path]

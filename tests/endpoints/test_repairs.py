@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import cases
 
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate
@@ -133,7 +134,7 @@ def answers() -> list[tuple[httpx.Response, httpx.Response | None]]:
     return asyncio.run(ask_all())
 
 
-@pytest.mark.parametrize("number", range(len(BROKEN)), ids=lambda number: f"{BROKEN[number][0]} {BROKEN[number][1]}")
+@cases("number", range(len(BROKEN)), ids=lambda number: f"{BROKEN[number][0]} {BROKEN[number][1]}")
 def test_a_problem_has_the_location_and_the_correction(
     answers: list[tuple[httpx.Response, httpx.Response | None]], number: int
 ) -> None:
@@ -149,10 +150,8 @@ def test_a_problem_has_the_location_and_the_correction(
     assert repaired is None or repaired.status_code == 200, repaired.text
 
 
-@pytest.mark.parametrize(
-    "found", [b"x", [b"x"], [[1]], [1] * 10**5, "x" * 10**5, 10**5000, 0, 1.5, None, {"a": b"x"}], ids=type
-)
-@pytest.mark.parametrize("place", ["inputs", "input", "shape", "op", "name", "attribute", "assume"])
+@cases("found", [b"x", [b"x"], [[1]], [1] * 10**5, "x" * 10**5, 10**5000, 0, 1.5, None, {"a": b"x"}], ids=type)
+@cases("place", ["inputs", "input", "shape", "op", "name", "attribute", "assume"])
 def test_values_that_json_cannot_represent_are_not_written(place: str, found: Any) -> None:
     op_field = {"name": "name", "attribute": "shape"}.get(place)
     broken = {"op": {**TO, op_field: found}} if op_field else {place: found}

@@ -13,6 +13,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from http_requests import JSON, MSGPACK
 
 Shape = list[int]
@@ -355,7 +356,7 @@ def test_a_check_with_the_names_of_the_documentation(
     assert (placed["shape"], placed["axes"], placed["broadcast_axes"]) == (target, axes, broadcast_axes)
 
 
-@pytest.mark.parametrize("shape", [3, "2,3", {"0": 2}, 2.0, None])
+@cases("shape", [3, "2,3", {"0": 2}, 2.0, None])
 def test_a_target_shape_of_mindspore_that_is_not_a_list_is_invalid(http: httpx.Client, shape: Any) -> None:
     """In Python, this is a TypeError: tests/test_attribute_types.py."""
     request = {"op": {"name": "mindspore.broadcast_to", "shape": shape}, "inputs": [[3]]}

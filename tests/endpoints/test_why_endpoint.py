@@ -6,6 +6,7 @@ import asyncio
 
 import httpx
 import pytest
+from cases import cases
 from conftest import Served
 from http_requests import post
 
@@ -45,7 +46,7 @@ def test_data_that_the_text_does_not_contain_is_absent(http: httpx.Client) -> No
     assert "reshape" in other["message"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "pointer", "words"),
     [
         ({}, "/text", "missing"),

@@ -48,7 +48,7 @@ def consumed_late(stream, lag):
     return b"".join([*consumed, *waiting])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     placement=placements(),
     dtype=st.sampled_from(DTYPES),

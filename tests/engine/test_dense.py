@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases import cases
 from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,7 +53,7 @@ def copied(view: Any) -> bytes:
     return np.ascontiguousarray(view.view(f"V{view.itemsize}")).tobytes()
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(views(), st.sampled_from([0, 1, 4, 16]))
 def test_write_dense_copies_the_bytes_of_the_view(view: Any, offset: int) -> None:
     memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
@@ -63,7 +64,7 @@ def test_write_dense_copies_the_bytes_of_the_view(view: Any, offset: int) -> Non
     assert set(memory[:offset].tolist() + memory[offset + view.nbytes :].tolist()) == {0xEE}
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(views())
 def test_chunks_are_the_bytes_of_the_view(view: Any) -> None:
     with limited(dense, SMALL), limited(transposes, SMALL_TILES):
@@ -72,7 +73,7 @@ def test_chunks_are_the_bytes_of_the_view(view: Any) -> None:
     assert max(map(len, chunks)) <= SMALL["CHUNK_BYTES"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("own", "order", "shape"),
     [
         ((1, 3, 1, 300, 1), (0, 1, 2, 3, 4), (2, 3, 2, 300, 20)),
@@ -132,7 +133,7 @@ LARGE: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("view", "way"), LARGE.values(), ids=LARGE)
+@cases(("view", "way"), LARGE.values(), ids=LARGE)
 def test_every_method_is_used_and_right_at_its_real_size(view: Any, way: str) -> None:
     write = dense._writer(layout_of(in_units(view)))
     assert (write.func if isinstance(write, partial) else write).__name__ == way
@@ -158,8 +159,8 @@ def test_a_view_that_numpy_copies_fastest_is_not_cut_into_units(name: str, monke
     assert np.array_equal(out, view)
 
 
-@pytest.mark.parametrize("dtype", ["f8", "U3", "S70000", "M8[ns]", ml_dtypes.bfloat16])
-@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
+@cases("dtype", ["f8", "U3", "S70000", "M8[ns]", ml_dtypes.bfloat16])
+@cases("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
 def test_an_array_without_elements_is_written(dtype: Any, shape: Any) -> None:
     for view in (
         np.empty(shape, dtype),
@@ -170,13 +171,13 @@ def test_an_array_without_elements_is_written(dtype: Any, shape: Any) -> None:
         assert b"".join(dense.chunks(view)) == b""
 
 
-@pytest.mark.parametrize("wrong", [np.zeros((2, 40_000)), np.zeros((40_000, 2), "f4"), np.zeros((2, 40_000)).T])
+@cases("wrong", [np.zeros((2, 40_000)), np.zeros((40_000, 2), "f4"), np.zeros((2, 40_000)).T])
 def test_the_output_must_have_the_shape_the_dtype_and_c_order(wrong: Any) -> None:
     with pytest.raises(ValueError, match="out must have the shape and dtype of the view"):
         dense.write_dense(np.zeros((40_000, 2)), wrong)
 
 
-@pytest.mark.parametrize("view", [view for view, _ in LARGE.values()], ids=LARGE)
+@cases("view", [view for view, _ in LARGE.values()], ids=LARGE)
 def test_a_stream_takes_no_more_memory_than_its_buffers_and_one_chunk(view: Any) -> None:
     for _ in dense.chunks(view):  # the first pass fills the caches
         pass
@@ -203,7 +204,7 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize(("view", "most"), HELD.values(), ids=HELD)
+@cases(("view", "most"), HELD.values(), ids=HELD)
 def test_a_stream_allocates_the_buffers_that_it_reports(view: Any, most: int) -> None:
     held = dense.chunk_buffer_bytes(view)
     assert most - most // 8 <= held <= most
@@ -228,7 +229,7 @@ def test_a_stream_of_a_petabyte_begins_immediately_with_few_buffers() -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("view", "copied"),
     [
         (np.broadcast_to(np.arange(6).reshape(2, 3).T, (4, 3, 2)), 48),  # read four times out of order

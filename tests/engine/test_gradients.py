@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import reference
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from placements import LAYOUTS, axes_of, flat, placements
@@ -33,7 +34,7 @@ def with_replicated_axes(array, axes):
     return np.broadcast_to(box, array.shape)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     placement=placements(),
     dtype=st.sampled_from(["int64", "float64", "complex128"]),
@@ -55,8 +56,8 @@ def test_int8_sums_wrap_around(placement, replicated):
     assert flat(backprop_one(placement, gradient)) == [(total + 128) % 256 - 128 for total in exact]
 
 
-@pytest.mark.parametrize("layout", ["dense", "strided"])
-@pytest.mark.parametrize(
+@cases("layout", ["dense", "strided"])
+@cases(
     ("dtype", "value", "count", "total"),
     [
         ("int8", 1, 200, -56),
@@ -80,8 +81,8 @@ def test_sums_past_the_range_wrap_in_integers_and_reach_infinity_in_floats(dtype
     assert result.tobytes() == np.array(total, result.dtype).tobytes()
 
 
-@pytest.mark.parametrize("summed_axis", [0, 1])
-@pytest.mark.parametrize(
+@cases("summed_axis", [0, 1])
+@cases(
     ("dtype", "count", "total"),
     [
         ("float32", 10**6, 5e5),
@@ -103,7 +104,7 @@ def test_a_long_sum_of_narrow_floats_is_correctly_rounded(dtype, count, total, s
     )
 
 
-@pytest.mark.parametrize("summed_axis", [0, 1])
+@cases("summed_axis", [0, 1])
 def test_a_long_sum_of_float64_is_accurate(summed_axis):
     values = np.random.default_rng(1).uniform(0, 1, (2, 10**6))
     gradient = values if summed_axis == 1 else np.ascontiguousarray(values.T)
@@ -114,7 +115,7 @@ def test_a_long_sum_of_float64_is_accurate(summed_axis):
 MANY = 10**15
 
 
-@pytest.mark.parametrize(
+@cases(
     ("dtype", "value", "total"),
     [
         ("float64", 3, 3e15),

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases import cases
 from conftest import limited, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ SHAPES = st.lists(st.sampled_from([1, 2, 3, 4, 5, 16, 17, 33, 130, 300]), min_si
 
 
 @st.composite
-def cases(draw: Any) -> Any:
+def drawn_sums(draw: Any) -> Any:
     shape = tuple(draw(SHAPES.filter(lambda shape: math.prod(shape) < 20_000)))
     axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
     return shape, axes, draw(st.permutations(range(len(shape)))), draw(st.booleans())
@@ -33,8 +34,8 @@ def laid_out(values: Any, order: Any, reverse: bool) -> Any:
     return np.flip(np.flip(array).copy()) if reverse else array
 
 
-@settings(max_examples=300)
-@given(cases(), st.sampled_from(DTYPES))
+@settings(max_examples=150)
+@given(drawn_sums(), st.sampled_from(DTYPES))
 def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
     shape, axes, order, reverse = case
     values = np.random.default_rng(1).integers(-2, 2, shape)
@@ -50,9 +51,9 @@ def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
 SPOILERS = [np.inf, -np.inf, np.nan, np.finfo("f8").max, np.finfo("f8").min, np.finfo("f4").max, np.finfo("f4").min]
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
-    cases(),
+    drawn_sums(),
     st.sampled_from(["f4", "f8", "f2", "c8", "c16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2]),
     st.lists(st.tuples(st.integers(0, 2**20), st.sampled_from(SPOILERS)), max_size=6),
     st.booleans(),
@@ -92,8 +93,8 @@ LARGEST = 2**1024 - 2**970
 """The largest finite value: larger ones are rounded to infinity."""
 
 
-@pytest.mark.parametrize("spoiler", [math.nan, math.inf])
-@pytest.mark.parametrize("dtype", ["f8", "c16"])
+@cases("spoiler", [math.nan, math.inf])
+@cases("dtype", ["f8", "c16"])
 def test_other_columns_stay_exact_beside_values_that_are_not_finite(dtype: str, spoiler: float) -> None:
     array = np.full((2**17, 40), 0.1, dtype)
     array[5, 7] = spoiler
@@ -103,7 +104,7 @@ def test_other_columns_stay_exact_beside_values_that_are_not_finite(dtype: str, 
     assert np.max(np.abs(np.delete(ours, 7) - exact)) <= 8 * math.ulp(exact)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from([2, 3, 16, 40, 300, 10**6]), st.booleans()), min_size=1, max_size=16))
 def test_a_step_is_not_larger_than_the_limit(axes: Any) -> None:
     shape, summed = zip(*axes, strict=True)
@@ -111,10 +112,8 @@ def test_a_step_is_not_larger_than_the_limit(axes: Any) -> None:
     assert math.prod(sums._steps(shape, gone, sums.COPIED_ELEMENTS)) <= sums.COPIED_ELEMENTS
 
 
-@pytest.mark.parametrize("times", [1, 10_000])
-@pytest.mark.parametrize(
-    ("dtype", "large"), [("f4", 3e38), ("f8", 1.5e308), (ml_dtypes.bfloat16, 3e38), ("c16", 1.5e308)]
-)
+@cases("times", [1, 10_000])
+@cases(("dtype", "large"), [("f4", 3e38), ("f8", 1.5e308), (ml_dtypes.bfloat16, 3e38), ("c16", 1.5e308)])
 def test_the_sum_is_finite_although_one_of_its_groups_overflows(dtype: Any, large: float, times: int) -> None:
     values = np.tile(np.array([large, large, -large, -large]).astype(dtype), times)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -164,11 +163,11 @@ def test_a_long_sum_is_close_to_the_exact_fraction() -> None:
     assert abs(Fraction(float(sums.sum_axes(values, (0,), values.dtype)[0])) / exact - 1) < Fraction(1, 10**6)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("dtype", "transposed"),
     [*((dtype, False) for dtype in ("f4", "f2", "f8", "c16", "i8", ml_dtypes.bfloat16)), ("f4", True), ("c16", True)],
 )
-@pytest.mark.parametrize(("shape", "axes"), PATTERNS.values(), ids=PATTERNS)
+@cases(("shape", "axes"), PATTERNS.values(), ids=PATTERNS)
 def test_sums_take_no_more_memory_than_they_report(shape: Any, axes: Any, dtype: Any, transposed: bool) -> None:
     array = np.zeros([max(size // 5, 1) for size in shape], dtype)
     if transposed:
@@ -178,7 +177,7 @@ def test_sums_take_no_more_memory_than_they_report(shape: Any, axes: Any, dtype:
     assert taken(lambda: sums.sum_axes(array, axes, array.dtype)) <= results + sums.working_bytes(array.size) + 2**16
 
 
-@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@cases("dtype", [np.complex64, np.complex128])
 def test_complex_sums_work_with_the_largest_rank_of_numpy(dtype: Any) -> None:
     summed = sums.sum_axes(np.full([2] * 13 + [1] * 51, 1 + 2j, dtype), (0, 1), np.dtype(np.complex128))
     assert summed.shape == (1, 1, *[2] * 11, *[1] * 51)

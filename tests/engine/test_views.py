@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import reference
+from cases import cases
 from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from axiscast.engine import views as engine
 from axiscast.plan.plan import Placement
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(placements(), st.sampled_from(sorted(LAYOUTS)))
 def test_the_view_has_the_elements_of_the_reference(placement, layout):
     array = numbered(placement.input_shape, layout)
@@ -25,7 +26,7 @@ def test_the_view_has_the_elements_of_the_reference(placement, layout):
     assert flat(view) == reference.broadcast(flat(array), *axes_of(placement))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data(), placements(), st.sampled_from(sorted(LAYOUTS)))
 def test_a_window_is_the_slice_of_the_full_output(data, placement, layout):
     array = numbered(placement.input_shape, layout)
@@ -79,7 +80,7 @@ def is_strided(box):
     return not box.size or all(len(np.unique(np.diff(box, axis=axis))) < 2 for axis in range(box.ndim))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(case=merges(), lookups=st.integers(1, 20))
 def test_a_window_of_merged_axes_is_strided_exactly_if_strides_can_describe_it(case, lookups):
     placement, window = case
@@ -102,7 +103,7 @@ def test_a_window_of_merged_axes_is_strided_exactly_if_strides_can_describe_it(c
         )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "<U3", "S5", "M8[ns]", "complex128", "S300000"])
+@cases("dtype", ["int8", "bfloat16", "<U3", "S5", "M8[ns]", "complex128", "S300000"])
 def test_elements_are_gathered_in_every_dtype_and_at_any_address(dtype):
     kind = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
     raw = np.random.default_rng(0).integers(0, 127, 6 * kind.itemsize + 1, np.uint8)

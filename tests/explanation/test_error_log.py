@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-import pytest
+from cases import cases
 
 import axiscast
 from axiscast.explanation.error_log import ErrorLog
@@ -30,7 +30,7 @@ def fed(text: str, length: int) -> list[str]:
     return found + log.feed("", is_last=True)
 
 
-@pytest.mark.parametrize("length", [1, 7, 64, 1000, 10**6])
+@cases("length", [1, 7, 64, 1000, 10**6])
 def test_each_message_is_found_once_whatever_the_pieces(length: int) -> None:
     answers = [axiscast.why(text) for text in fed(LOG, length)]
     assert [(answer.inputs, answer.sizes) for answer in answers] == [

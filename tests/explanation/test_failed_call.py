@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import cases
 
 import axiscast
 
@@ -15,7 +15,7 @@ def traceback(*lines: str, error: str) -> str:
     return f'Traceback (most recent call last):\n  File "/home/me/train.py", line 3, in <module>\n{source}\n{error}\n'
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lines", "error", "words"),
     [
         (("X = (X - X.mean(axis=1)) / X.std(axis=1)", "     ~~^~~~~~~~~~~~~~~~"), NUMPY,
@@ -61,7 +61,7 @@ def test_an_assignment_is_not_read_as_an_addition() -> None:
         assert answer.op.name == op
 
 
-@pytest.mark.parametrize(
+@cases(
     "lines",
     [
         ("y = np.ones((3, 4)) + b",),  # other shapes than those of the message

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import unhurried
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,7 +92,7 @@ def test_the_corpus_has_enough_messages_of_each_framework() -> None:
     assert sum(line.get("holds_shapes", False) for line in corpus()) >= 200
 
 
-@pytest.mark.parametrize("line", [line for line in corpus() if line.get("holds_shapes")], ids=names)
+@cases("line", [line for line in corpus() if line.get("holds_shapes")], ids=names)
 def test_a_message_with_shapes_gives_the_op_and_the_inputs_of_its_call(line: dict[str, Any]) -> None:
     answer = axiscast.why(line["text"])
     assert rule(answer.op and answer.op.name) == rule(line["op"])
@@ -102,7 +103,7 @@ def test_a_message_with_shapes_gives_the_op_and_the_inputs_of_its_call(line: dic
     assert answer.check.diagram or line["framework"] == "einops"
 
 
-@pytest.mark.parametrize("line", [line for line in corpus() if line.get("holds_shapes") is False], ids=names)
+@cases("line", [line for line in corpus() if line.get("holds_shapes") is False], ids=names)
 def test_nothing_is_invented_for_a_message_without_the_shapes(line: dict[str, Any]) -> None:
     answer = axiscast.why(line["text"])
     assert answer.op is None or rule(answer.op.name) == rule(line["op"])
@@ -110,7 +111,7 @@ def test_nothing_is_invented_for_a_message_without_the_shapes(line: dict[str, An
     assert not answer.message.startswith("axiscast does not know")
 
 
-@pytest.mark.parametrize("line", [line for line in corpus() if line["op"] is None], ids=names)
+@cases("line", [line for line in corpus() if line["op"] is None], ids=names)
 def test_a_message_without_an_op_names_no_op(line: dict[str, Any]) -> None:
     answer = axiscast.why(line["text"])
     assert (answer.op, answer.check) == (None, None)
@@ -226,7 +227,7 @@ def test_the_operand_of_each_size_is_named_if_the_operator_received_both() -> No
     assert "`scores` and `labels`" in message
 
 
-@pytest.mark.parametrize(
+@cases(
     "beside",
     [
         "scores is (64, 10) and labels (64,)",
@@ -234,7 +235,7 @@ def test_the_operand_of_each_size_is_named_if_the_operator_received_both() -> No
         "batch (32,), scores.shape = [64, 10], labels.shape = [64]",
     ],
 )
-@pytest.mark.parametrize("sizes", [(10, 64), (64, 10)])
+@cases("sizes", [(10, 64), (64, 10)])
 def test_shapes_beside_the_message_are_checked(beside: str, sizes: tuple[int, int]) -> None:
     text = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 1".format(*sizes)
     for whole in (f"{beside}\n{text}", f"{text}\n{beside}"):
@@ -244,13 +245,13 @@ def test_shapes_beside_the_message_are_checked(beside: str, sizes: tuple[int, in
         assert answer.sizes == (*sizes,)
 
 
-@pytest.mark.parametrize("beside", ["scores is (64, 10)", "(64, 11) and (64,)", "(64, 10) and (10,)", "(64,) (10,)"])
+@cases("beside", ["scores is (64, 10)", "(64, 11) and (64,)", "(64, 10) and (10,)", "(64,) (10,)"])
 def test_shapes_without_the_conflict_of_the_message_are_ignored(beside: str) -> None:
     text = "The size of tensor a (10) must match the size of tensor b (64) at non-singleton dimension 1"
     assert axiscast.why(f"{text}\n{beside}").inputs is None
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "operands could not be broadcast together with shapes (99999999999999999999,) (5,)",
@@ -289,7 +290,7 @@ def test_symbolic_sizes_are_named() -> None:
     assert answer.message.startswith("Sizes s0 and s77 conflict on axis 1 of the result")
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "ValueError: shape mismatch: objects cannot be broadcast to a single shape",
@@ -360,7 +361,7 @@ def test_a_text_of_1_mib_takes_seconds() -> None:
     unhurried(is_linear, 5)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "said"),
     [
         ("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor", "a count"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast.explanation.exceptions import add_why
@@ -99,7 +100,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_the_operands_are_named(name: str) -> None:
     function, start = CASES[name]
     message = axiscast.why(raised(function)).message
@@ -130,7 +131,7 @@ SIBLINGS: dict[str, tuple[Callable[[], object], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SIBLINGS)
+@cases("name", SIBLINGS)
 def test_other_operands_that_need_the_same_reshape_are_named(name: str) -> None:
     function, sentence = SIBLINGS[name]
     start = "wide - mean: wide (4, 3) float64, mean (4,) float64. Reshape mean to (4, 1), mean[:, None]."
@@ -324,7 +325,7 @@ FIXED: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FIXED)
+@cases("name", FIXED)
 def test_an_error_in_an_expression_is_explained_in_its_names(name: str) -> None:
     function, start = FIXED[name]
     error = raised(function)

@@ -6,6 +6,7 @@ import re
 from random import Random
 
 import pytest
+from cases import cases
 from test_why import corpus
 
 import axiscast
@@ -115,7 +116,7 @@ SAID = {
 """For each framework, a part of a recorded message, and the words that the answer must have."""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("framework", "part", "words"),
     [(framework, part, words) for framework, parts in SAID.items() for part, words in parts.items()],
 )
@@ -127,7 +128,7 @@ def test_the_answer_states_the_values_of_the_recorded_message(framework: str, pa
     assert answer.check is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "words"),
     [
         ("ValueError: x and y must have same first dimension, but have shapes (3,) and (4,)", ("(3,)", "(4,)")),
@@ -168,7 +169,7 @@ def test_a_common_message_of_another_library_is_explained(text: str, words: tupl
     assert "does not know this wording" not in answer.message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "op", "shapes"),
     [
         ("RuntimeError: linear(): input and weight.T shapes cannot be multiplied (2x3 and 4x5)", "torch.matmul",
@@ -197,7 +198,7 @@ def test_a_value_from_another_part_of_a_log_is_not_stated() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "words"),
     [
         ("polars.exceptions.InvalidOperationError: cannot do arithmetic operation on series of different lengths: "

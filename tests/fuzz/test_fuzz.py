@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
-import pytest
+from cases import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz.seeds import kept, made, seeds
 from fuzz.targets import TARGETS
 
-SEEDS = {name: seeds(name) for name in TARGETS}
+SEEDS = cache(seeds)
 
 
 @st.composite
 def bent(draw: st.DrawFn, name: str) -> bytes:
     """Return a seed with some bytes changed, removed, inserted or repeated."""
-    data = bytearray(draw(st.sampled_from(SEEDS[name])))
+    data = bytearray(draw(st.sampled_from(SEEDS(name))))
     for _ in range(draw(st.integers(0, 6))):
         place = draw(st.integers(0, len(data)))
         match draw(st.sampled_from(["change", "drop", "insert", "repeat", "cut", "join"])):
@@ -32,7 +33,7 @@ def bent(draw: st.DrawFn, name: str) -> bytes:
             case "cut":
                 del data[place:]
             case "join":
-                data[place:] = draw(st.sampled_from(SEEDS[name]))[place:]
+                data[place:] = draw(st.sampled_from(SEEDS(name)))[place:]
     return bytes(data)
 
 
@@ -56,9 +57,9 @@ _TOKENS = [
 """Bytes that are difficult for parsers."""
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@cases("name", TARGETS)
 def test_random_input_has_a_response_or_a_problem(name: str) -> None:
-    @settings(max_examples=400, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, suppress_health_check=list(HealthCheck))
     @given(bent(name) | st.binary(max_size=200))
     def run(data: bytes) -> None:
         TARGETS[name](data)
@@ -66,13 +67,13 @@ def test_random_input_has_a_response_or_a_problem(name: str) -> None:
     run()
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@cases("name", TARGETS)
 def test_the_inputs_of_the_corpus_pass(name: str) -> None:
     for data in kept(name):
         TARGETS[name](data)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@cases("name", TARGETS)
 def test_the_targets_accept_their_seeds(name: str) -> None:
     """A target that refuses all its seeds at once would find nothing."""
     valid = made(name)

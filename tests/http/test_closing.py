@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import pytest
+from cases import cases
 from conversation import Unhurried, connection, hooks, turns
 
 from axiscast_service.http.closing import LINGER_BYTES, LINGER_SECONDS, MAX_DRAINING
@@ -30,7 +30,7 @@ def test_a_drained_upload_ends_with_its_last_byte() -> None:
     run(drain)
 
 
-@pytest.mark.parametrize(("drains", "limit"), [(True, 200), (False, LINGER_BYTES)])
+@cases(("drains", "limit"), [(True, 200), (False, LINGER_BYTES)])
 def test_a_lingering_close_discards_a_limited_number_of_bytes(drains: bool, limit: int) -> None:
     async def linger() -> None:
         pipe, protocol = connection(hooks(max_body_bytes=100))

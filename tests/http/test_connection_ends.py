@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import PATIENCE
 from conversation import CHECK, answered, application, connection, hooks, turns
 from raw_http import BODY
@@ -29,7 +30,7 @@ from axiscast_service.middleware.answer import Answer
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 
 
-@pytest.mark.parametrize("leaving", [False, True])
+@cases("leaving", [False, True])
 def test_a_request_in_pieces_is_answered_without_a_fast_path(leaving: bool) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
@@ -45,7 +46,7 @@ def test_a_request_in_pieces_is_answered_without_a_fast_path(leaving: bool) -> N
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("leaving", "status"), [(False, b"500"), (True, b"503")])
+@cases(("leaving", "status"), [(False, b"500"), (True, b"503")])
 def test_a_cancelled_application_gets_a_problem_for_its_cause(leaving: bool, status: bytes) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
@@ -58,7 +59,7 @@ def test_a_cancelled_application_gets_a_problem_for_its_cause(leaving: bool, sta
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("value", [b"close", b"Close"])
+@cases("value", [b"close", b"Close"])
 def test_an_application_may_end_the_connection(value: bytes) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"Connection", value), (b"content-length", b"0")]

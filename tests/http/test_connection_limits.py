@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import PATIENCE
 from conversation import CHECK, Unhurried, answered, application, connection, hooks, limited, turns
 from uvicorn.server import ServerState
@@ -23,7 +24,7 @@ LONG = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 # --- lingering
 
 
-@pytest.mark.parametrize("sent", [b"", LONG])
+@cases("sent", [b"", LONG])
 def test_only_an_arriving_body_is_drained(sent: bytes) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
@@ -106,7 +107,7 @@ def test_the_slowest_body_is_the_one_with_the_fewest_bytes_in_each_second() -> N
         runner.run(run())
 
 
-@pytest.mark.parametrize("encrypted", [False, True])
+@cases("encrypted", [False, True])
 def test_a_long_body_grows_the_tls_buffers_of_an_encrypted_connection(encrypted: bool) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks(), encrypted)
@@ -126,7 +127,7 @@ def test_a_long_body_grows_the_tls_buffers_of_an_encrypted_connection(encrypted:
 # --- the end of a response
 
 
-@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@cases("version", [b"1.0", b"1.1"])
 def test_a_response_without_a_length_ends_with_its_last_chunk_or_its_connection(version: bytes) -> None:
     async def run() -> None:
         pipe, _ = connection(hooks())

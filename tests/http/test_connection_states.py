@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import cases
 from conversation import CHECK, answered, connection, hooks, turns
 
 from axiscast.wire.problems import Problem
@@ -164,7 +165,7 @@ def test_the_application_gets_a_disconnect_when_the_client_disconnects() -> None
     assert received == ["gone", "not sent"]
 
 
-@pytest.mark.parametrize("method", [b"HEAD", b"POST"])
+@cases("method", [b"HEAD", b"POST"])
 def test_the_refusal_of_a_malformed_body_follows_the_headers_of_its_request(method: bytes) -> None:
     def problem_response(problem: Problem, fields: Any) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         return 400, [(b"content-length", b"4"), (b"x-host", dict(fields)[b"host"])], b"body"
@@ -184,7 +185,7 @@ def test_the_refusal_of_a_malformed_body_follows_the_headers_of_its_request(meth
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("followed", [False, True])
+@cases("followed", [False, True])
 def test_a_connection_with_data_after_the_last_request_has_a_lingering_close(followed: bool) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
@@ -221,7 +222,7 @@ def test_a_connection_that_ends_during_its_handshake_counts_until_then() -> None
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pieces", "nbytes"),
     [
         ([POST + b"Content-Length: 1000\r\n\r\n", bytes(10), bytes(989), b"x"], 1000),
@@ -244,7 +245,7 @@ def test_a_short_request_is_in_flight_once_it_is_complete(pieces: list[bytes], n
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("encrypted", [False, True])
+@cases("encrypted", [False, True])
 def test_an_https_url_is_answered_only_with_tls(encrypted: bool) -> None:
     async def run() -> None:
         pipe, _ = connection(hooks(), encrypted)

@@ -7,6 +7,7 @@ from collections import deque
 from random import Random
 
 import pytest
+from cases import cases
 from conversation import STEPS, Pipe, connection, hooks, numbers, request, responses, turns
 
 from axiscast_service.http.hooks import Hooks
@@ -63,7 +64,7 @@ async def converse(random: Random, shared: Hooks) -> None:
     assert pipe.lost
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_a_conversation_is_never_stuck_and_frees_its_resources(seed: int) -> None:
     async def run() -> None:
         shared = hooks()
@@ -94,7 +95,7 @@ BROKEN = (
 )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_a_malformed_request_is_refused_among_any_other_requests(seed: int) -> None:
     async def converse_badly(random: Random, shared: Hooks) -> None:
         requests = [request(random, number) for number in range(random.choice([0, 1, 3]))]

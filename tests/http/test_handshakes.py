@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from cases import cases
 from conftest import free_port, unhurried
 from listener_sockets import LIVEZ, LONGEST, LOOP, connect, encrypted, hello, listening, trusting, wait_until
 
@@ -25,8 +26,8 @@ from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.settings import Settings
 
 
-@pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
-@pytest.mark.parametrize("begun", [False, True], ids=["silent", "half"])
+@cases("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
+@cases("begun", [False, True], ids=["silent", "half"])
 def test_handshakes_that_never_end_are_closed_for_new_connections(absent: str, begun: bool, pem: Path) -> None:
     first = hello(pem) if begun else b""
     with encrypted(pem, absent=absent, request_seconds=300) as running, ExitStack() as stack:
@@ -123,7 +124,7 @@ def test_a_failed_handshake_leaves_nothing_behind(pem: Path, caplog: pytest.LogC
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-@pytest.mark.parametrize("reset", [False, True])
+@cases("reset", [False, True])
 def test_an_encrypted_connection_leaves_nothing_behind(pem: Path, reset: bool) -> None:
     gc.collect()
     gc.disable()

@@ -8,7 +8,7 @@ import socket
 import time
 from contextlib import suppress
 
-import pytest
+from cases import cases
 from conftest import Served
 from raw_http import BODY, CHUNKED, GET, LAST, POST, SECRET, answers, ask, assert_refused, at_most, connect, in_pieces
 
@@ -78,7 +78,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
+@cases("data", MALFORMED.values(), ids=MALFORMED)
 def test_invalid_http_gets_one_response_before_the_close(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 400, "malformed-request")
@@ -120,7 +120,7 @@ NOT_ALLOWED = {
 }
 
 
-@pytest.mark.parametrize("data", NOT_ALLOWED.values(), ids=NOT_ALLOWED)
+@cases("data", NOT_ALLOWED.values(), ids=NOT_ALLOWED)
 def test_connect_and_options_asterisk_get_405(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 405, "method-not-allowed")
@@ -175,7 +175,7 @@ UNENDING = {
 }
 
 
-@pytest.mark.parametrize("data", UNENDING.values(), ids=UNENDING)
+@cases("data", UNENDING.values(), ids=UNENDING)
 def test_a_too_long_header_block_is_refused_before_its_end(gate: Served, data: bytes) -> None:
     with at_most(10 * 2**20, gate), connect(gate.port) as connection:
         connection.sendall(data)
@@ -223,7 +223,7 @@ def test_trailer_fields_are_not_taken_for_header_fields(gate: Served) -> None:
     assert answer.headers["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize("protocol", ["websocket", "h2c"])
+@cases("protocol", ["websocket", "h2c"])
 def test_an_upgrade_header_is_ignored(gate: Served, protocol: str) -> None:
     upgrade = b"Connection: Upgrade\r\nUpgrade: " + protocol.encode() + b"\r\n"
     post = POST + upgrade + b"Content-Length: 16\r\n\r\n" + BODY

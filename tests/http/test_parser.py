@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import h11
 import pytest
+from cases import cases
 from conftest import run
 from raw_http import BODY, CHUNKED, GET, LAST, POST
 from test_heads import MALFORMED
@@ -90,14 +91,14 @@ def read(data: bytes, size: int) -> tuple[list[tuple[RequestHead, bytes]], bytes
     return found, parser.rest
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", REQUESTS)
+@cases("size", SIZES)
+@cases("name", REQUESTS)
 def test_a_request_in_any_parts_is_the_same_request(name: str, size: int) -> None:
     data, head, length, body = REQUESTS[name]
     assert read(data, size) == ([(RequestHead(head, length), body)], b"")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@cases("size", SIZES)
 def test_pipelined_requests_are_parsed_one_by_one(size: int) -> None:
     data = b"".join(request for request, *_ in REQUESTS.values())
     found, rest = read(data + GET[:9], size)
@@ -105,8 +106,8 @@ def test_pipelined_requests_are_parsed_one_by_one(size: int) -> None:
     assert rest == GET[:9]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
+@cases("size", SIZES)
+@cases("data", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_requests_are_refused_in_any_parts(data: bytes, size: int) -> None:
     with pytest.raises(Problem) as refused:
         read(data, size)
@@ -143,7 +144,7 @@ BOUNDED = {
 }
 
 
-@pytest.mark.parametrize(("whole", "long"), BOUNDED.values(), ids=BOUNDED)
+@cases(("whole", "long"), BOUNDED.values(), ids=BOUNDED)
 def test_each_expensive_part_of_a_header_block_has_a_limit(whole: bytes, long: bytes) -> None:
     assert len(read(whole, len(whole))[0]) == 1
     with pytest.raises(Problem) as refused:
@@ -151,7 +152,7 @@ def test_each_expensive_part_of_a_header_block_has_a_limit(whole: bytes, long: b
     assert refused.value.code == "head-too-large"
 
 
-@pytest.mark.parametrize("name", [name for name in REQUESTS if "line" not in name and name not in URLS])
+@cases("name", [name for name in REQUESTS if "line" not in name and name not in URLS])
 def test_h11_reads_the_same(name: str) -> None:
     data, *_ = REQUESTS[name]
     ((head, body),) = read(data, len(data))[0]

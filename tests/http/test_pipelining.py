@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-import pytest
+from cases import cases
 from conftest import SECONDS, Served
 from raw_http import BODY, BROADCAST, DUE, GET, LAST, POST, answers, ask, at_most, connect, read_all
 
@@ -46,7 +46,7 @@ EARLY = {
 }
 
 
-@pytest.mark.parametrize(("head", "status"), EARLY.values(), ids=EARLY)
+@cases(("head", "status"), EARLY.values(), ids=EARLY)
 def test_an_early_response_closes_without_100_continue(gate: Served, head: bytes, status: int) -> None:
     (answer,) = ask(gate.port, head + b"Expect: 100-continue\r\n\r\n")
     assert (answer.status, answer.headers["connection"]) == (status, "close")

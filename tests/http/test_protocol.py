@@ -21,6 +21,7 @@ import msgpack
 import numpy as np
 import pytest
 import uvicorn
+from cases import cases
 from conftest import PATIENCE, SECONDS, Served, free_port, served, wait_for
 from raw_http import (
     BODY,
@@ -112,7 +113,7 @@ def test_an_early_response_differs_only_in_its_headers() -> None:
     assert (answer.headers["connection"], answer.body) == ("close", b"a\r\nb\r\n")
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.05])
+@cases("pause", [0.0, 0.05])
 def test_a_long_body_arrives_as_it_was_sent_and_the_next_request_behind_it(gate: Served, pause: float) -> None:
     sent = np.random.default_rng(0).integers(0, 256, 3 * 2**20, np.uint8)
     tensor = {"dtype": "uint8", "shape": [len(sent)], "data": sent.tobytes()}
@@ -125,7 +126,7 @@ def test_a_long_body_arrives_as_it_was_sent_and_the_next_request_behind_it(gate:
     assert msgpack.unpackb(first.body)["broadcast_inputs"][0]["data"] == sent.tobytes()
 
 
-@pytest.mark.parametrize("sent", [0, 300_000, 2_500_000])
+@cases("sent", [0, 300_000, 2_500_000])
 def test_a_stalled_long_body_gets_a_408(gate: Served, sent: int) -> None:
     raw, seconds = trickle(gate.port, POST + b"Content-Length: 3000000\r\n\r\n" + b"x" * sent, b"x")
     assert [answer.status for answer in answers(raw)] == [408]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import cases
 
 from axiscast_service.http.rates import CHECKS_PER_WINDOW, FLOOR_BYTES, Rates
 
@@ -20,7 +20,7 @@ def test_a_silent_client_is_too_slow_after_five_checks_and_no_sooner() -> None:
     assert not rates.is_too_slow
 
 
-@pytest.mark.parametrize(("nbytes", "is_too_slow"), [(FLOOR_BYTES, False), (FLOOR_BYTES - 1, True)])
+@cases(("nbytes", "is_too_slow"), [(FLOOR_BYTES, False), (FLOOR_BYTES - 1, True)])
 def test_a_fast_enough_body_starts_another_window(nbytes: int, is_too_slow: bool) -> None:
     rates = Rates(never)
     for _ in range(CHECKS_PER_WINDOW):

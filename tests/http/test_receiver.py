@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from cases import cases
 from conversation import Pipe
 
 from axiscast.wire.problems import Problem
@@ -22,7 +23,7 @@ def receiver(budget: MemoryBudget, encrypted: bool = False) -> tuple[Receiver, P
     return Receiver(parser, flow, Rates(loop.time), budget), parser
 
 
-@pytest.mark.parametrize("encrypted", [False, True])
+@cases("encrypted", [False, True])
 def test_received_data_above_the_allowance_is_reserved_until_it_is_released(encrypted: bool) -> None:
     async def run() -> None:
         budget = MemoryBudget(2**24)

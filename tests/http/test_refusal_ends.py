@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
+from cases import cases
 from conversation import Pipe, connection, hooks, limited, turns
 
 POST = b"POST /early?0 HTTP/1.1\r\nHost: x\r\n"
@@ -30,7 +30,7 @@ def test_a_refused_upload_is_drained_to_its_last_byte_and_then_closed() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         b"nonsense\r\n\r\n",

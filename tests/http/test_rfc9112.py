@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import cases
 
 from axiscast.wire.problems import Problem
 from axiscast_service.http.parser import BodyData, EndOfRequest, Parser
@@ -116,14 +117,14 @@ def read(data: bytes, size: int) -> tuple[bytes, bool]:
     return body, any(isinstance(event, EndOfRequest) for event in events)
 
 
-@pytest.mark.parametrize("size", [1, 10**6])
-@pytest.mark.parametrize(("data", "body"), ACCEPTED.values(), ids=ACCEPTED)
+@cases("size", [1, 10**6])
+@cases(("data", "body"), ACCEPTED.values(), ids=ACCEPTED)
 def test_a_valid_request_is_accepted(data: bytes, body: bytes, size: int) -> None:
     assert read(data, size) == (body, True)
 
 
-@pytest.mark.parametrize("size", [1, 10**6])
-@pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED)
+@cases("size", [1, 10**6])
+@cases("data", REFUSED.values(), ids=REFUSED)
 def test_an_invalid_request_is_refused(data: bytes, size: int) -> None:
     with pytest.raises(Problem) as refused:
         read(data, size)

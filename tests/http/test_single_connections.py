@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import cases
 from conversation import CHECK, Echo, Unhurried, answered, application, connection, hooks, limited, turns
 from uvicorn.server import ServerState
 
@@ -40,7 +41,7 @@ def test_requests_before_a_half_close_are_answered_if_the_client_reads_late() ->
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("path", [b"cancelled", b"fails"])
+@cases("path", [b"cancelled", b"fails"])
 def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(path: bytes) -> None:
     async def run() -> None:
         pipe, protocol = connection(hooks())
@@ -157,7 +158,7 @@ def test_a_connection_is_closed_if_no_further_request_begins_in_time() -> None:
         runner.run(run())
 
 
-@pytest.mark.parametrize("status", [204, 304])
+@cases("status", [204, 304])
 def test_a_status_without_a_body_is_sent_without_one(status: int) -> None:
     async def app(scope: object, receive: object, send: Callable[[object], Awaitable[None]]) -> None:
         await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"3")]})
@@ -207,8 +208,8 @@ LOOPS = [asyncio.SelectorEventLoop, pytest.param(Loop, id="uvloop")]
 MALFORMED = b"GET /v1/check?1 HTTP/1.1\r\n\r\n"
 
 
-@pytest.mark.parametrize("make_loop", LOOPS)
-@pytest.mark.parametrize(
+@cases("make_loop", LOOPS)
+@cases(
     ("first", "last", "expected"),
     [
         (b"", CHECK % 1, b"200"),
@@ -251,7 +252,7 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
         runner.run(run())
 
 
-@pytest.mark.parametrize("limit", [4, 1])
+@cases("limit", [4, 1])
 def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(limit: int) -> None:
     async def run() -> None:
         shared = hooks(connections=limited(limit))

@@ -7,6 +7,7 @@ from random import Random
 
 import h11
 import pytest
+from cases import cases
 
 from axiscast.wire.problems import Problem
 from axiscast_service.http.parser import BodyData, EndOfRequest, Parser, RequestHead
@@ -156,7 +157,7 @@ def by_httptools(data: bytes) -> Requests:
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@cases("seed", range(4))
 def test_accepted_requests_are_parsed_alike_by_others_and_in_any_parts(seed: int) -> None:
     writer, accepted = Writer(seed), 0
     for _ in range(400):

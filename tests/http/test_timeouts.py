@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from cases import cases
 from conftest import SECONDS, SLOTS, Served, wait_for
 from conversation import Unhurried
 from raw_http import (
@@ -113,12 +114,12 @@ def waited(gate: Served) -> dict[Any, Any]:
         return {name: future.result() for name, future in futures.items()}
 
 
-@pytest.mark.parametrize("name", SLOW)
+@cases("name", SLOW)
 def test_incomplete_requests_are_closed_after_the_time_limit(waited: dict[Any, Any], name: str) -> None:
     assert SECONDS <= waited[name][1] < LONGEST
 
 
-@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
+@cases("name", [name for name in SLOW if name not in ("silence", "half a body")])
 def test_a_partial_request_gets_a_408(waited: dict[Any, Any], name: str) -> None:
     *before, answer = answers(waited[name][0])
     assert_refused(answer, 408, "request-timeout")
@@ -207,7 +208,7 @@ WITHHELD = {
 }
 
 
-@pytest.mark.parametrize("data", WITHHELD.values(), ids=WITHHELD)
+@cases("data", WITHHELD.values(), ids=WITHHELD)
 def test_clients_that_withhold_the_end_of_a_request_do_not_block_others(gate: Served, data: bytes) -> None:
     with ExitStack() as stack:
         withholders = [stack.enter_context(connect(gate.port)) for _ in range(4 * SLOTS)]

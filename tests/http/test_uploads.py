@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, served, wait_for
 from conversation import connection, hooks, turns
 from test_protocol import running
@@ -114,8 +115,8 @@ SIZES = [LONG_BYTES, LONG_BYTES + 1, 3 * WINDOW_BYTES - 1, 3 * WINDOW_BYTES, 3 *
 SIZES += [5 * WINDOW_BYTES, 16 * MiB + 12_345, 40 * MiB - 17]
 
 
-@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-@pytest.mark.parametrize("framed", [announced, chunked])
+@cases("cut", CUTS.values(), ids=CUTS)
+@cases("framed", [announced, chunked])
 def test_random_bytes_are_returned_unchanged(
     parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], cut: Cut
 ) -> None:
@@ -124,8 +125,8 @@ def test_random_bytes_are_returned_unchanged(
         assert come_back(parser.port, framed(body, cut)) == data, nbytes
 
 
-@pytest.mark.parametrize("framed", [announced, chunked])
-@pytest.mark.parametrize("nbytes", SIZES)
+@cases("framed", [announced, chunked])
+@cases("nbytes", SIZES)
 def test_any_number_of_bytes_is_returned_unchanged(
     parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], nbytes: int
 ) -> None:
@@ -133,7 +134,7 @@ def test_any_number_of_bytes_is_returned_unchanged(
     assert come_back(parser.port, framed(body, CUTS["random"])) == data
 
 
-@pytest.mark.parametrize("nbytes", [9 * MiB + 1, 12 * MiB - 1, 25 * MiB + 333])
+@cases("nbytes", [9 * MiB + 1, 12 * MiB - 1, 25 * MiB + 333])
 def test_the_clients_arrays_are_returned_unchanged(parser: Served, nbytes: int) -> None:
     array = np.frombuffer(random_bytes(nbytes), np.uint8)
     with Client(parser.url) as client:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from conftest import run
 from uvicorn.server import ServerState
 
@@ -33,7 +34,7 @@ def test_a_uvicorn_with_an_unknown_server_state_is_refused(monkeypatch: pytest.M
         verify_uvicorn()
 
 
-@pytest.mark.parametrize("arguments", [{}, {"config": 1, "server_state": 2, "app_state": {}, "more": 3}])
+@cases("arguments", [{}, {"config": 1, "server_state": 2, "app_state": {}, "more": 3}])
 def test_a_uvicorn_that_creates_connections_in_an_unknown_way_is_refused(arguments: dict[str, Any]) -> None:
     from axiscast_service.http.protocol import HTTPProtocol
 

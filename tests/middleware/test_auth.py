@@ -14,6 +14,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, run, served
 
 from axiscast import AsyncClient, Client, Unauthenticated, UnexpectedStatus
@@ -45,7 +46,7 @@ def bearer(key: str, scheme: str = "Bearer") -> dict[str, str]:
 # --- the service ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("headers", [bearer(ALICE), bearer(BOB), bearer(BOB, "bearer"), bearer(f" {ALICE}")])
+@cases("headers", [bearer(ALICE), bearer(BOB), bearer(BOB, "bearer"), bearer(f" {ALICE}")])
 def test_every_key_in_the_file_is_accepted(guarded: Served, headers: dict[str, str]) -> None:
     assert httpx.get(guarded.url + CHECK, headers=headers).json()["compatible"] is True
 
@@ -66,7 +67,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED)
+@cases("headers", REFUSED.values(), ids=REFUSED)
 def test_any_other_key_is_refused_with_401_and_the_fix(guarded: Served, headers: list[tuple[str, str]]) -> None:
     answer = httpx.get(guarded.url + CHECK, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
@@ -75,7 +76,7 @@ def test_any_other_key_is_refused_with_401_and_the_fix(guarded: Served, headers:
     assert answer.headers["x-request-id"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "path",
     [
         "/v1/ops",
@@ -110,7 +111,7 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize("path", OPEN)
+@cases("path", OPEN)
 def test_probes_and_pages_need_no_key(guarded: Served, path: str) -> None:
     assert httpx.get(guarded.url + path).status_code == 200
 
@@ -226,7 +227,7 @@ def test_the_clients_send_the_api_key(guarded: Served) -> None:
     assert asyncio.run(ask())
 
 
-@pytest.mark.parametrize("key", [None, "secret-0123456789abcdef"])
+@cases("key", [None, "secret-0123456789abcdef"])
 def test_a_refused_key_raises_its_own_exception_without_the_key(guarded: Served, key: str | None) -> None:
     with Client(guarded.url, api_key=key) as client, pytest.raises(Unauthenticated) as caught:
         client.can_broadcast((3,), (1,))
@@ -239,7 +240,7 @@ def test_a_large_upload_with_a_wrong_key_gets_the_reason(guarded: Served) -> Non
         client.broadcast_to(np.zeros(2**22), (2, 2**22))
 
 
-@pytest.mark.parametrize("key", ["", "secret-with-a-line-end\n", "secret with spaces", "secret-ä"])
+@cases("key", ["", "secret-with-a-line-end\n", "secret with spaces", "secret-ä"])
 def test_an_invalid_key_is_refused_before_it_is_sent(key: str) -> None:
     for kind in (Client, AsyncClient):
         with pytest.raises(ValueError, match="api_key must be printable ASCII") as caught:
@@ -260,7 +261,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
     assert seen == [("here", f"Bearer {ALICE}")]
 
 
-@pytest.mark.parametrize("given", ["option", "environment"])
+@cases("given", ["option", "environment"])
 def test_the_command_line_accepts_the_key(guarded: Served, given: str) -> None:
     arguments = ["--api-key", ALICE] if given == "option" else []
     environment = os.environ | ({"AXISCAST_API_KEY": ALICE} if given == "environment" else {})
@@ -269,7 +270,7 @@ def test_the_command_line_accepts_the_key(guarded: Served, given: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(("key", "status"), [("", 2), ("secret-0123456789abcdef", 77), ("secret with spaces", 2)])
+@cases(("key", "status"), [("", 2), ("secret-0123456789abcdef", 77), ("secret with spaces", 2)])
 def test_the_command_line_reports_an_invalid_key(guarded: Served, key: str, status: int) -> None:
     command = [sys.executable, "-m", "axiscast", "ops", "--url", guarded.url, "--api-key", key]
     done = run(command)

@@ -10,6 +10,7 @@ import httpx
 import msgpack
 import pytest
 import yaml
+from cases import cases
 from conftest import PATIENCE, Served, run, served
 
 from axiscast import Client, MisdirectedRequest
@@ -94,7 +95,7 @@ def test_other_names_are_allowed_if_listed_or_with_keys_or_a_wildcard(tmp_path: 
         assert client.can_broadcast((3,), (1,))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "hosts"),
     [
         ({}, "localhost,127.0.0.1,[::1],127.0.0.1"),
@@ -112,7 +113,7 @@ def test_the_default_hosts_depend_on_the_address_and_the_keys(settings: dict[str
     assert effective_hosts(Settings(**settings)) == hosts
 
 
-@pytest.mark.parametrize("listed", ["a:8000", "http://a", "::1", "a b", "*.example", "a/"])
+@cases("listed", ["a:8000", "http://a", "::1", "a b", "*.example", "a/"])
 def test_an_invalid_allowed_host_stops_the_start(listed: str) -> None:
     with pytest.raises(ValueError, match="AXISCAST_ALLOWED_HOSTS has "):
         parse_hosts(f"localhost,{listed}")

@@ -6,7 +6,7 @@ import gzip
 
 import httpx
 import msgpack
-import pytest
+from cases import cases
 from conftest import Served
 from http_requests import JSON, MSGPACK, NGRAPH, NGRAPH_ANSWER, pack, post
 
@@ -33,7 +33,7 @@ ACCEPTS = [
 ]
 
 
-@pytest.mark.parametrize(("accept", "answered"), ACCEPTS, ids=[str(accept) for accept, _ in ACCEPTS])
+@cases(("accept", "answered"), ACCEPTS, ids=[str(accept) for accept, _ in ACCEPTS])
 def test_the_response_has_the_accepted_encoding_or_that_of_the_request(
     service: Served, accept: str, answered: str
 ) -> None:
@@ -68,7 +68,7 @@ MEDIA = [
 ]
 
 
-@pytest.mark.parametrize(("headers", "said"), MEDIA)
+@cases(("headers", "said"), MEDIA)
 def test_an_unsupported_encoding_gets_a_415(http: httpx.Client, headers: dict[str, str], said: str) -> None:
     answer = http.post("/v1/check", content=gzip.compress(b"{}"), headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from conftest import Served, free_port, served
 
 from axiscast import Client, OutputTooLarge, ServiceProblem
@@ -124,7 +125,7 @@ def test_responses_exceptions_logs_and_spans_have_the_same_request_id(collector:
     }
 
 
-@pytest.mark.parametrize("log_format", ["json", "text"])
+@cases("log_format", ["json", "text"])
 def test_every_log_line_within_a_span_has_its_ids(log_format: str) -> None:
     record = logging.LogRecord("axiscast", logging.WARNING, "", 0, "low on memory", None, None)
     span = trace.SpanContext(int(TRACE, 16), int(PARENT, 16), False, trace.TraceFlags(1))
@@ -140,7 +141,7 @@ def test_every_log_line_within_a_span_has_its_ids(log_format: str) -> None:
         assert outside == "WARNING:  low on memory"
 
 
-@pytest.mark.parametrize("own", [{}, {"Traceparent": "mine"}])
+@cases("own", [{}, {"Traceparent": "mine"}])
 def test_the_client_sends_its_current_span_and_nothing_else(own: dict[str, str]) -> None:
     callers = trace.SpanContext(1, 2, True, trace.TraceFlags(0), trace.TraceState([("a", "b")]))
     requests: list[httpx.Request] = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import cases
 from click.testing import CliRunner
 
 import axiscast
@@ -61,14 +62,14 @@ WAYS: dict[str, Callable[[httpx.Client], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@cases("way", WAYS.values(), ids=WAYS)
 def test_the_response_to_an_alias_names_the_rule(way: Callable[[httpx.Client], Any], http: httpx.Client) -> None:
     answer = way(http)
     assert (answer["compatible"], answer["op"]) == (True, RULE)
     assert [output["shape"][1] for output in answer["outputs"]] == [3]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("request_", "op"),
     [
         ({"inputs": [[3]]}, {"name": "numpy.broadcast_shapes"}),
@@ -89,7 +90,7 @@ def test_a_response_always_names_the_op(request_: dict[str, Any], op: dict[str, 
     assert row["op"] == op
 
 
-@pytest.mark.parametrize(
+@cases(
     ("query", "op"),
     [
         ("input=3", {"name": "numpy.broadcast_shapes"}),
@@ -174,7 +175,7 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
         assert op_class(name) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "shapes", "compatible"),
     [  # what each framework does, executed by tests/aliases.py
         ("torch.addcmul", [(2, 1), (3,), (1,)], True),
@@ -201,7 +202,7 @@ def test_an_alias_accepts_the_same_shapes_as_its_function(
     assert axiscast.check(name, *shapes).compatible is compatible
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "said", "instead"),
     [
         ("torch.equal", "returns one bool", "torch.eq"),
@@ -238,9 +239,7 @@ def test_the_error_for_a_function_that_does_not_broadcast_explains_what_it_does(
     assert "did you mean" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in ADVICE if "." in name] + [f"torch.{tail}" for tail in ADVICE if "." not in tail]
-)
+@cases("name", [name for name in ADVICE if "." in name] + [f"torch.{tail}" for tail in ADVICE if "." not in tail])
 def test_the_advice_for_unsupported_functions_names_existing_ops(name: str) -> None:
     if op_class(name) is not None:
         return
@@ -250,7 +249,7 @@ def test_the_advice_for_unsupported_functions_names_existing_ops(name: str) -> N
     assert all(op_class(word) is not None for word in words)
 
 
-@pytest.mark.parametrize("name", ["numpy.convolve", "torch.cdist", "jax.numpy.cov"])
+@cases("name", ["numpy.convolve", "torch.cdist", "jax.numpy.cov"])
 def test_no_op_is_suggested_for_a_function_without_a_similar_op(name: str) -> None:
     with pytest.raises(axiscast.UnknownOp) as caught:
         axiscast.check(name, (2, 3), (2, 3))

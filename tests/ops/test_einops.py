@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast import Client, NotStrided
@@ -83,8 +84,8 @@ WINDOWS: dict[str, tuple[einops.repeat, list[tuple[int, int]], bool]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128", "U3"])
-@pytest.mark.parametrize(("op", "window", "strided"), WINDOWS.values(), ids=WINDOWS)
+@cases("dtype", ["int8", "float32", "complex128", "U3"])
+@cases(("op", "window", "strided"), WINDOWS.values(), ids=WINDOWS)
 def test_a_window_of_merged_axes_equals_the_slice_of_the_whole_output(
     client: Client, op: einops.repeat, window: list[tuple[int, int]], strided: bool, dtype: str
 ) -> None:
@@ -138,9 +139,7 @@ CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "lengths", "shape", "code", "said"), CONFLICTS, ids=[said for *_, said in CONFLICTS]
-)
+@cases(("pattern", "lengths", "shape", "code", "said"), CONFLICTS, ids=[said for *_, said in CONFLICTS])
 def test_shapes_that_do_not_fit_the_pattern_are_a_conflict(
     client: Client, pattern: str, lengths: dict[str, int], shape: tuple[int, ...], code: str, said: str
 ) -> None:
@@ -164,7 +163,7 @@ READ: list[tuple[str, tuple[int, ...], list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "shape", "reached"), READ, ids=[pattern for pattern, *_ in READ])
+@cases(("pattern", "shape", "reached"), READ, ids=[pattern for pattern, *_ in READ])
 def test_a_pattern_is_parsed_as_einops_parses_it(
     client: Client, pattern: str, shape: tuple[int, ...], reached: list[int]
 ) -> None:
@@ -212,9 +211,7 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "lengths", "attribute", "said"), BAD_PATTERNS, ids=[said for *_, said in BAD_PATTERNS]
-)
+@cases(("pattern", "lengths", "attribute", "said"), BAD_PATTERNS, ids=[said for *_, said in BAD_PATTERNS])
 def test_a_pattern_that_einops_refuses_is_a_conflict_with_the_reason(
     http: httpx.Client, pattern: str, lengths: dict[str, Any], attribute: str, said: str
 ) -> None:
@@ -230,7 +227,7 @@ def test_a_pattern_that_einops_refuses_is_a_conflict_with_the_reason(
     assert (refused.status_code, refused.json()["code"]) == (422, "incompatible-shapes")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pattern", "lengths", "pointer", "said"),
     [
         ("h -> h c", {"c": "3"}, "/op/axes_lengths/c", "must be an integer, not a string"),

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from string import Formatter
 
-import pytest
+from cases import cases
 from releases.environments import ENVIRONMENTS, NOT_RUN
 
 from axiscast.ops import OPS, Framework, Op
@@ -20,7 +20,7 @@ FILES = [path.stem for path in sorted(FOLDER.glob("*.py")) if OP.search(path.rea
 GENERAL = r"x|y|[xy]\d|[xy]s|[xy]_shape|[xy]_rank"
 
 
-@pytest.mark.parametrize("file", FILES)
+@cases("file", FILES)
 def test_a_file_with_ops_has_a_framework_that_is_executed_or_says_why_not(file: str) -> None:
     framework = getattr(import_module(f"axiscast.ops.{file}"), "FRAMEWORK", None)
     assert isinstance(framework, Framework), f"ops/{file}.py needs FRAMEWORK = Framework(...)"
@@ -29,7 +29,7 @@ def test_a_file_with_ops_has_a_framework_that_is_executed_or_says_why_not(file: 
     )
 
 
-@pytest.mark.parametrize("name", OPS)
+@cases("name", OPS)
 def test_an_op_has_a_name_of_its_file_a_link_and_templates_of_known_fields(name: str) -> None:
     op, file = OPS[name], OPS[name].__module__.rpartition(".")[2]
     assert name.startswith(f"{file}."), f"ops/{file}.py: the name {name!r} must begin with {file!r} and a dot"

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from test_vectors import FILES, OP, vectors
@@ -70,7 +70,7 @@ WORDS: list[tuple[Plan, Op]] = [
 ]
 
 
-@pytest.mark.parametrize(("meant", "op"), WORDS, ids=[f"{op.name}-{number}" for number, (_, op) in enumerate(WORDS)])
+@cases(("meant", "op"), WORDS, ids=[f"{op.name}-{number}" for number, (_, op) in enumerate(WORDS)])
 def test_a_plan_is_expressed_by_an_op_of_the_framework(meant: Plan, op: Op) -> None:
     assert from_plan(type(op), meant) == op
 
@@ -85,12 +85,12 @@ LENT = [
 ]
 
 
-@pytest.mark.parametrize(("op", "shapes"), LENT, ids=[f"{op.name}-{number}" for number, (op, _) in enumerate(LENT)])
+@cases(("op", "shapes"), LENT, ids=[f"{op.name}-{number}" for number, (op, _) in enumerate(LENT)])
 def test_from_plan_finds_an_op_with_two_inputs(op: Op, shapes: tuple[tuple[int, ...], ...]) -> None:
     assert from_plan(type(op), lower(op, shapes)) == op
 
 
-@pytest.mark.parametrize("name", FILES)
+@cases("name", FILES)
 def test_the_op_of_every_vector_can_express_its_plan(name: str) -> None:
     for vector in vectors(name):
         if not vector["compatible"] or not vector["outputs"]:

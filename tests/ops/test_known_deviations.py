@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
+from cases import cases
 from releases.cases import drawn_groups, hint_cases
 from releases.claims import SAID, Case
 from releases.environments import ENVIRONMENTS, NOT_RUN
@@ -160,7 +160,7 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
 }
 
 
-@pytest.mark.parametrize(("op", "shapes"), DIFFERS.values(), ids=DIFFERS)
+@cases(("op", "shapes"), DIFFERS.values(), ids=DIFFERS)
 def test_a_request_on_which_the_release_differs_has_the_warning(op: Op, shapes: Shapes) -> None:
     assert "release-differs" in codes(ask(op, *shapes))
 
@@ -192,7 +192,7 @@ REFUSES: dict[str, tuple[Op, Shapes]] = {
 }
 
 
-@pytest.mark.parametrize(("op", "shapes"), REFUSES.values(), ids=REFUSES)
+@cases(("op", "shapes"), REFUSES.values(), ids=REFUSES)
 def test_a_request_that_the_release_refuses_too_has_no_warning(op: Op, shapes: Shapes) -> None:
     answer = ask(op, *shapes)
     assert answer.compatible is False
@@ -255,7 +255,7 @@ AGREES: dict[str, tuple[Op, Shapes]] = {
 }
 
 
-@pytest.mark.parametrize(("op", "shapes"), AGREES.values(), ids=AGREES)
+@cases(("op", "shapes"), AGREES.values(), ids=AGREES)
 def test_a_request_on_which_the_release_agrees_has_no_warning(op: Op, shapes: Shapes) -> None:
     answer = ask(op, *shapes)
     assert answer.compatible is True

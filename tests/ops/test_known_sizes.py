@@ -30,14 +30,14 @@ from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem
 
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
-ROWS = 8
+ROWS = 5
 """The number of requests for each op and its attributes."""
-ATTRIBUTES_PER_RULE, ATTRIBUTES_PER_OP = 60, 10
+ATTRIBUTES_PER_RULE, ATTRIBUTES_PER_OP = 30, 4
 """The maximum number of vectors whose attributes differ, such as the equations of an einsum.
 
 The first number applies to one op of each rule, and the second number to the other ops with this rule.
 """
-RANKS_PER_RULE, RANKS_PER_OP = 10, 3
+RANKS_PER_RULE, RANKS_PER_OP = 6, 2
 """The maximum number of further vectors, with other ranks."""
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import cases
 
 import axiscast
 from axiscast.ops import ALIASES, OPS
@@ -20,7 +20,7 @@ LEFT_OUT: dict[str, str] = {}
 """The functions without a vector in a framework that was executed, each with the reason."""
 
 
-@pytest.mark.parametrize("framework", VECTORS)
+@cases("framework", VECTORS)
 def test_the_outputs_are_the_arrays_that_the_framework_returns(framework: str) -> None:
     wrong = []
     for vector in VECTORS[framework]:
@@ -32,7 +32,7 @@ def test_the_outputs_are_the_arrays_that_the_framework_returns(framework: str) -
     assert wrong == []
 
 
-@pytest.mark.parametrize("framework", VECTORS)
+@cases("framework", VECTORS)
 def test_every_function_of_an_executed_framework_has_a_vector(framework: str) -> None:
     names = {name for name in [*OPS, *ALIASES] if name.startswith(f"{framework}.")}
     assert names - {vector["op"]["name"] for vector in VECTORS[framework]} == LEFT_OUT.keys() & names

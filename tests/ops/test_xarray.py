@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import cases
 
 from axiscast import Client
 from axiscast.messages import CheckAnswer
@@ -55,7 +56,7 @@ def test_a_longer_string_is_refused_because_xarray_reads_its_characters() -> Non
         xarray.broadcast(dims=(("x",),), exclude="xy")
 
 
-@pytest.mark.parametrize(("one", "other"), [((1,), (3,)), ((3,), (1,))])
+@cases(("one", "other"), [((1,), (3,)), ((3,), (1,))])
 def test_a_size_1_does_not_expand_and_the_conflict_names_both_inputs(
     client: Client, one: tuple[int], other: tuple[int]
 ) -> None:

@@ -1,6 +1,7 @@
 """The laws P1 to P5 of a plan, and the properties of a placement."""
 
 import pytest
+from cases import cases
 
 from axiscast.plan.alignment import align_right, align_to_target
 from axiscast.plan.plan import Placement, PlanLawError
@@ -70,7 +71,7 @@ def test_broadcast_axes_are_those_that_the_input_lacks_or_expands(
     assert Placement(0, input_shape, output_shape, output_axes).broadcast_axes == broadcast_axes
 
 
-@pytest.mark.parametrize(
+@cases(
     ("output_shape", "elements"),
     [((), 1), ((0,), 0), ((2, 3), 6), ((2**62, 2**62, 4), 2**126), ((2**63, 0), 0)],
     ids=str,
@@ -91,7 +92,7 @@ def test_the_axes_of_an_alignment_are_computed_once() -> None:
     assert alignment.outputs is alignment.outputs
 
 
-@pytest.mark.parametrize(
+@cases(
     ("alignment", "sizes"),
     [
         (align_right(((2, 1), (3,))), (2, 3)),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import cases
 
 from axiscast.plan.alignment import Alignment, Axis, Output, Term, align_right, align_to_target
 from axiscast.plan.relations import Relation
@@ -38,28 +39,28 @@ def test_every_relation_has_a_row_of_admitted_pairs():
     assert set(ADMITTED) == set(Relation)
 
 
-@pytest.mark.parametrize(("relation", "size", "other"), CASES)
+@cases(("relation", "size", "other"), CASES)
 def test_a_relation_admits_these_integers(relation, size, other):
     axis = Axis(relation, (Term(0, 0, size), Term(None, None, other)))
     assert (try_resolve(Alignment((), None, (axis,), ())) is not None) == ((size, other) in ADMITTED[relation])
 
 
-@pytest.mark.parametrize("relation", Relation)
+@cases("relation", Relation)
 def test_a_relation_admits_the_same_sizes_in_arrays(relation):
     for other in SIZES[relation is Relation.DIVISIBLE :]:
         admitted = np.broadcast_to(relation.holds(np.array(SIZES), other), len(SIZES))
         assert admitted.tolist() == [(size, other) in ADMITTED[relation] for size in SIZES]
 
 
-@pytest.mark.parametrize(("relation", "size", "other"), CASES)
+@cases(("relation", "size", "other"), CASES)
 def test_a_relation_admits_the_same_sizes_in_the_solver(relation, size, other):
     solver = SizeSolver([(1, 1), (size, size), (other, other)])
     clause = relation.holds(SymbolicSize(1), SymbolicSize(2))
     assert solver.entails(clause) == ((size, other) in ADMITTED[relation])
 
 
-@pytest.mark.parametrize("target", [None, (1, 3), (2, 1), (2, 3)])
-@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (2, 3), (0, 3), (3,), (2,), ()])
+@cases("target", [None, (1, 3), (2, 1), (2, 3)])
+@cases("shape", [(1, 1), (2, 1), (2, 3), (0, 3), (3,), (2,), ()])
 def test_the_fast_path_of_right_aligned_shapes_follows_the_table(shape, target):
     right = align_right((shape, (2, 1))) if target is None else align_to_target(shape, target)
     general = Alignment(right.input_shapes, right.target, right.axes, tuple(Output(*one) for one in right.outputs))
@@ -67,7 +68,7 @@ def test_the_fast_path_of_right_aligned_shapes_follows_the_table(shape, target):
     assert right.broadcast_shape() == (None if plan is None else plan.outputs[0].output_shape)
 
 
-@pytest.mark.parametrize("relation", Relation)
+@cases("relation", Relation)
 def test_the_ways_to_find_the_common_size_agree_on_random_sizes(relation):
     rows = np.random.default_rng(7).choice([0, 1, 1, 2, 3, 6], size=(400, 3))
     rows = rows[rows[:, 2] > 0] if relation is Relation.DIVISIBLE else rows

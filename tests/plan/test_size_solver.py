@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import product
 
-import pytest
+from cases import cases
 
 from axiscast.plan.size_solver import Clause, SizeSolver
 
@@ -35,7 +35,7 @@ def some_clause(draw: random.Random, variables: list[int]) -> Clause:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@cases("seed", range(4))
 def test_the_solver_agrees_with_the_enumeration_of_all_sizes(seed: int) -> None:
     draw = random.Random(seed)
     left = followed = 0

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
+from cases import cases
 
 from axiscast.ops import FRAMEWORKS
 
@@ -57,7 +57,7 @@ def test_no_two_public_names_mean_different_things() -> None:
     assert EXCEPTIONS.keys() <= found.keys()
 
 
-@pytest.mark.parametrize("package", sorted({path.parent for path in SOURCES}), ids=lambda path: path.name)
+@cases("package", sorted({path.parent for path in SOURCES}), ids=lambda path: path.name)
 def test_no_two_modules_of_a_package_have_nearly_the_same_name(package: Path) -> None:
     """Two names that differ only in a plural or in an underscore are one name to a reader."""
     modules: dict[str, list[str]] = defaultdict(list)
@@ -67,7 +67,7 @@ def test_no_two_modules_of_a_package_have_nearly_the_same_name(package: Path) ->
     assert [names for names in modules.values() if len(names) > 1] == []
 
 
-@pytest.mark.parametrize("package", sorted({path.parent for path in SOURCES}), ids=lambda path: path.name)
+@cases("package", sorted({path.parent for path in SOURCES}), ids=lambda path: path.name)
 def test_no_module_has_the_name_of_a_public_function_of_its_package(package: Path) -> None:
     """The import of such a module would replace the function in the package."""
     exported = {*public_definitions(package / "__init__.py")}

@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from runpy import run_path
 
-import pytest
+from cases import cases
 from conftest import run
 
 import axiscast
@@ -211,7 +211,7 @@ def test_no_modules_import_each_other() -> None:
     TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize(("statement", "forbidden"), CASES.values(), ids=CASES)
+@cases(("statement", "forbidden"), CASES.values(), ids=CASES)
 def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[str]) -> None:
     report = f"{statement}; import sys; print(*sys.modules)"
     done = run([sys.executable, "-c", report])
@@ -219,7 +219,7 @@ def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[s
     assert forbidden.isdisjoint(done.stdout.split())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("framework", "call"),
     [
         ("numpy", "axiscast.check('numpy.broadcast_arrays', (3,), (3, 1))"),

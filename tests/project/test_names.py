@@ -9,6 +9,7 @@ from typing import Any
 
 import conftest
 import pytest
+from cases import cases
 from test_cli import run
 
 import axiscast
@@ -40,7 +41,7 @@ MISSING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("ask", "says"), MISSING, ids=[says[-50:] for _, says in MISSING])
+@cases(("ask", "says"), MISSING, ids=[says[-50:] for _, says in MISSING])
 def test_a_name_that_is_not_there_says_which_is(ask: Any, says: str) -> None:
     with pytest.raises(AttributeError) as caught:
         ask()
@@ -65,7 +66,7 @@ def test_no_alias_is_an_attribute_of_another_kind() -> None:
             assert isinstance(found, type(axiscast.numpy.add)), alias
 
 
-@pytest.mark.parametrize("name", OPS)
+@cases("name", OPS)
 def test_help_of_an_op_shows_its_rule_its_attributes_and_an_example_that_is_true(name: str) -> None:
     kind = OPS[name]
     text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
@@ -101,7 +102,7 @@ def test_the_catalogue_and_the_schemas_have_the_rule_alone() -> None:
         assert "Attributes:" not in OPS[entry.name].model_json_schema()["description"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "call"),
     [
         ("openvino.Broadcast-3", "axiscast.openvino.Broadcast3(target_shape=(2, 1), mode='bidirectional')"),
@@ -113,7 +114,7 @@ def test_the_command_line_says_an_ops_name_in_python(name: str, call: str) -> No
     assert f"  {call}\n" in run("ops", name).stdout
 
 
-@pytest.mark.parametrize(
+@cases(
     ("alias", "said"),
     [("np.where", "np.where is an alias of numpy.where"), ("jnp.maximum", "jnp.maximum is an alias of jax.numpy.add")],
 )

@@ -36,7 +36,7 @@ def runs(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_suite_that_is_interrupted_leaves_nothing_running(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_interrupted.py").write_text(INTERRUPTED)
     running = tmp_path / "running"

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import httpx
 import pytest
+from cases import cases
 from conftest import served
 from test_metrics import workers_of
 
@@ -36,7 +37,7 @@ def test_the_lag_of_a_blocked_loop_is_reported_for_a_while(monkeypatch: pytest.M
     assert max(reported) >= 1.9
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@cases("workers", [1, 2])
 def test_the_longest_lag_of_any_worker_is_a_metric(workers: int) -> None:
     with served(workers=workers) as running:
 

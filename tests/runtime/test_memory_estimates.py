@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import cases
 from conftest import kept, taken
 from short_requests import short_answer
 
@@ -94,8 +94,8 @@ BODIES: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("media", Encoding)
-@pytest.mark.parametrize(("model", "value"), BODIES.values(), ids=BODIES)
+@cases("media", Encoding)
+@cases(("model", "value"), BODIES.values(), ids=BODIES)
 def test_a_body_needs_at_most_the_reserved_memory(model: Any, value: Any, media: Encoding) -> None:
     body = encode(value, media)
     if media is JSON and value is BODIES["wide characters"][1]:
@@ -108,7 +108,7 @@ def test_a_body_needs_at_most_the_reserved_memory(model: Any, value: Any, media:
     assert is_within() or is_within()  # Python's own table of interned strings may have grown, by 2 MiB, once
 
 
-@pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "timedelta64[s]", "str<4>",
+@cases("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "timedelta64[s]", "str<4>",
                                    "str<100>", "bytes<3>", "bytes<100>", None])  # fmt: skip
 def test_lists_become_an_array_within_the_reserved_memory(dtype: str | None) -> None:
     element: Any = 1
@@ -177,7 +177,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
+@cases(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_needs_at_most_the_reserved_memory(work: Any, model: Any, question: Any) -> None:
     request = validate(model, question)
     shown = {"exclude_none": True} if work is answer_translate else {"exclude_unset": True}
@@ -220,7 +220,7 @@ SYMBOLIC_ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("row", SYMBOLIC_ROWS.values(), ids=SYMBOLIC_ROWS)
+@cases("row", SYMBOLIC_ROWS.values(), ids=SYMBOLIC_ROWS)
 def test_symbolic_rows_need_most_of_the_reserved_memory(row: dict[str, Any]) -> None:
     reserved = Reserved()
     answers: list[Any] = []
@@ -256,7 +256,7 @@ def test_a_row_that_exceeds_the_memory_does_not_affect_the_others() -> None:
     assert second["error"]["code"] == "output-too-large"
 
 
-@pytest.mark.parametrize("inputs", [1, 2, 20])
+@cases("inputs", [1, 2, 20])
 def test_columns_need_at_most_the_reserved_memory(inputs: int) -> None:
     column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
     request = validate(CheckColumnsRequest, {"inputs": [column] * inputs})
@@ -273,8 +273,8 @@ BACKPROPS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32", "complex64", "complex128"])
-@pytest.mark.parametrize(("op", "shape", "gradients", "strides"), BACKPROPS.values(), ids=BACKPROPS)
+@cases("dtype", ["int8", "float16", "bfloat16", "float32", "complex64", "complex128"])
+@cases(("op", "shape", "gradients", "strides"), BACKPROPS.values(), ids=BACKPROPS)
 def test_a_backprop_needs_at_most_the_reserved_memory(
     op: str, shape: list[int], gradients: list[list[int]], strides: list[int] | None, dtype: str
 ) -> None:
@@ -321,7 +321,7 @@ def test_memory_is_reserved_for_a_strided_answer_that_is_copied() -> None:
     assert 2 * 10**6 < peak <= reserved.most + SLACK
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float64", "str<100000>"])
+@cases("dtype", ["int8", "float64", "str<100000>"])
 def test_a_gathered_window_needs_at_most_the_reserved_memory(dtype: str) -> None:
     size = 8 * MiB // dtypes.dtype_from_name(dtype).itemsize
     data = memoryview(bytes(size * dtypes.dtype_from_name(dtype).itemsize + 1))[1:]  # where it lies in a message
@@ -353,7 +353,7 @@ AT_ONCE: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "question"), AT_ONCE.values(), ids=AT_ONCE)
+@cases(("path", "question"), AT_ONCE.values(), ids=AT_ONCE)
 def test_responses_without_a_reservation_need_little_memory(path: str, question: Any) -> None:
     body = encode(question, JSON)
     assert len(body) < 4096
@@ -363,8 +363,8 @@ def test_responses_without_a_reservation_need_little_memory(path: str, question:
     assert answers == [None]
 
 
-@pytest.mark.parametrize("as_base64", [False, True])
-@pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
+@cases("as_base64", [False, True])
+@cases("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
                                    "timedelta64[s]", "str<4>", "str<100>", "bytes<3>", "bytes<100>"])  # fmt: skip
 def test_a_json_answer_needs_at_most_the_reserved_memory(dtype: str, as_base64: bool) -> None:
     kind = dtypes.dtype_from_name(dtype)

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from conftest import PATIENCE, started, wait_for
 
 from axiscast.engine.dense import write_dense
@@ -188,7 +189,7 @@ ENDED: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("work", ENDED.values(), ids=ENDED)
+@cases("work", ENDED.values(), ids=ENDED)
 def test_long_work_in_numpy_has_checkpoints(work: Callable[[], object]) -> None:
     left_off = CancellableWork(work)
     left_off.cancel()

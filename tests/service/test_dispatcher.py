@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from cases import cases
 from conftest import PATIENCE, wait_for
 from fast_path_requests import FAST_PATH, JSON, QUERY, REQUESTS, SHAPES, get, post, request
 
@@ -276,7 +277,7 @@ def test_pipelined_requests_are_answered_one_by_one() -> None:
             assert [without_its_own(answer) for answer in given] == [wanted] * 5
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@cases("version", ["1.0", "1.1"])
 def test_a_connection_closes_on_request(version: str) -> None:
     asked = get("input=3", "Connection: close").replace(b"HTTP/1.1", f"HTTP/{version}".encode())
     with running() as service:
@@ -307,7 +308,7 @@ def test_a_connection_whose_only_request_took_the_fast_path_may_idle() -> None:
             assert without_its_own(connection.ask(asked)) == without_its_own(wanted)
 
 
-@pytest.mark.parametrize(("fields", "status"), [(["Content-Type: image/png"], 415), ([JSON, "Accept: image/png"], 406)])
+@cases(("fields", "status"), [(["Content-Type: image/png"], 415), ([JSON, "Accept: image/png"], 406)])
 def test_the_body_of_a_request_refused_by_its_headers_is_not_requested(fields: list[str], status: int) -> None:
     asked = request("POST /v1/check", *fields, "Expect: 100-continue", "Content-Length: 9")
     with running() as service, Asking(service) as connection:
@@ -321,7 +322,7 @@ LONG_FIELDS = {
 }
 
 
-@pytest.mark.parametrize("fields", LONG_FIELDS.values(), ids=LONG_FIELDS)
+@cases("fields", LONG_FIELDS.values(), ids=LONG_FIELDS)
 def test_a_request_with_many_headers_is_answered(fields: list[str]) -> None:
     with running() as service, Asking(service) as connection:
         for _ in range(TIMES):

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, run, served, unhurried
 
 from axiscast import Client, ConnectionFailed
@@ -66,7 +67,7 @@ def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem
     assert ran().returncode == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("certificate", "key", "reason"),
     [
         ("absent", "key", "No such file or directory"),

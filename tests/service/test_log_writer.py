@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, served, wait_for
 
 from axiscast_service.log_writer import MAX_QUEUED_BYTES, LogWriter
 
 CHECK = b"GET /v1/check?input=3 HTTP/1.1\r\nHost: x\r\n\r\n"
-REQUESTS = 20_000
+REQUESTS = 10_000
 """The number of requests. A log line has 200 bytes, so the lines of all requests fit neither in the queue (1 MiB) nor
 in a pipe (64 KiB)."""
 
@@ -55,7 +56,7 @@ def test_a_service_ends_if_nobody_reads_its_log() -> None:
         assert running.process.wait(timeout=PATIENCE) == 0
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@cases("workers", [1, 2])
 def test_the_last_lines_of_each_process_are_written(workers: int) -> None:
     with served(workers=workers) as running:
         log = running.end()

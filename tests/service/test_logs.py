@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import msgpack
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, served, wait_for
 
 from axiscast_service.app import create_app
@@ -213,7 +214,7 @@ TRACEPARENTS = {
 }
 
 
-@pytest.mark.parametrize(("header", "trace_id"), TRACEPARENTS.items())
+@cases(("header", "trace_id"), TRACEPARENTS.items())
 def test_a_trace_id_is_read_only_from_a_valid_traceparent(header: str, trace_id: str | None) -> None:
     headers = [(b"host", b"x"), (b"traceparent", header.encode())]
     assert trace_ids_of(joined_fields(headers)) == ({"trace_id": trace_id} if trace_id else {})
@@ -229,7 +230,7 @@ def test_the_log_has_one_of_two_formats() -> None:
 # --- the client ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("trusted", "peer", "forwarded", "address"),
     [
         ("", "192.0.2.1", "203.0.113.9", "192.0.2.1"),  # no proxy is trusted
@@ -269,7 +270,7 @@ def test_trusted_proxies_that_are_not_addresses_are_an_error() -> None:
         verify_settings(Settings(trusted_proxies="10.0.0.0/8,proxy"))
 
 
-@pytest.mark.parametrize("path", ["/v1/check?input=3", "/v1/ops"], ids=["fast path", "normal path"])
+@cases("path", ["/v1/check?input=3", "/v1/ops"], ids=["fast path", "normal path"])
 def test_the_log_has_the_client_behind_a_trusted_proxy(path: str) -> None:
     with served(access_log="true", log_format="json", trusted_proxies="127.0.0.1") as running:
         httpx.get(running.url + path, headers={"X-Forwarded-For": "203.0.113.9", "User-Agent": "curl/8"})

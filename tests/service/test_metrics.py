@@ -19,6 +19,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
+from cases import cases
 from conftest import Served, run, served, wait_for
 
 import axiscast
@@ -252,7 +253,7 @@ def test_explicit_metrics_without_prometheus_client_are_an_error(monkeypatch: py
     serve.verify_settings(Settings(metrics=False))
 
 
-@pytest.mark.parametrize("word", ["yes", "1", "maybe"])
+@cases("word", ["yes", "1", "maybe"])
 def test_a_switch_is_true_or_false(word: str) -> None:
     with pytest.raises(ValueError, match="AXISCAST_METRICS must be true or false, not"):
         Settings.from_environment({"AXISCAST_METRICS": word})

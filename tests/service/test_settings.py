@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from cases import cases
 from conftest import run
 
 from axiscast_service.runtime.budget import MemoryBudget
@@ -38,7 +39,7 @@ def test_each_row_explains_when_to_change_the_setting() -> None:
     assert len(ROWS) == 20
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "nbytes"),
     [
         ("1048576", 1_048_576),
@@ -54,16 +55,14 @@ def test_a_size_is_a_number_of_bytes_or_has_a_binary_unit(text: str, nbytes: int
     assert Settings.from_environment({"AXISCAST_MAX_OUTPUT_BYTES": text}).max_output_bytes == nbytes
 
 
-@pytest.mark.parametrize(
-    "text", ["256m", "256MB", "1.5GiB", "-1", "MiB", "256MiBs", "1e6", "\u0662", "512KiB", "9" * 5000]
-)
+@cases("text", ["256m", "256MB", "1.5GiB", "-1", "MiB", "256MiBs", "1e6", "\u0662", "512KiB", "9" * 5000])
 def test_a_size_in_any_other_form_is_an_error(text: str) -> None:
     expected = "AXISCAST_MEMORY_BUDGET_BYTES must be a size of at least 1MiB, such as 1048576 or 256MiB, not "
     with pytest.raises(ValueError, match=re.escape(expected)):
         Settings.from_environment({"AXISCAST_MEMORY_BUDGET_BYTES": text})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("nbytes", "text"), [(0, "0"), (1, "1"), (1023, "1023"), (65536, "64KiB"), (100663296, "96MiB"), (2**34, "16GiB")]
 )
 def test_a_size_is_shown_with_its_largest_whole_unit(nbytes: int, text: str) -> None:
@@ -96,7 +95,7 @@ def settings_of(workers: str, tls: str, budget: str) -> Settings:
     )
 
 
-@pytest.mark.parametrize(("workers", "tls", "limit", "budget", "requests"), _TABLE)
+@cases(("workers", "tls", "limit", "budget", "requests"), _TABLE)
 def test_each_row_of_the_memory_table_fits_exactly(
     workers: str, tls: str, limit: str, budget: str, requests: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from test_snippets import RUNNERS, Array, distinct, runs
 from test_translate import Shape, ask
 
@@ -33,7 +34,7 @@ CODE: list[tuple[Op, list[Shape], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "shapes", "to", "code"), CODE)
+@cases(("op", "shapes", "to", "code"), CODE)
 def test_the_code_calls_the_function_that_computes_the_same(op: Op, shapes: list[Shape], to: str, code: str) -> None:
     assert ask(op, *shapes, to=to).code.text.endswith(f"\n{code}")
 
@@ -54,7 +55,7 @@ REFUSED: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "to", "detail"), REFUSED)
+@cases(("op", "to", "detail"), REFUSED)
 def test_a_function_is_never_replaced_by_another_one(op: str, to: str, detail: str) -> None:
     with pytest.raises(axiscast.Untranslatable, match=detail):
         axiscast.translate(op, (3,), (3,), to=to)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from test_snippets import RUNNERS, distinct, names, placed, runs
 from test_translate import ask
 
@@ -45,7 +46,7 @@ CODE: list[tuple[Op, list[Shape], str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "shapes", "to", "lines"), CODE)
+@cases(("op", "shapes", "to", "lines"), CODE)
 def test_the_code_takes_named_sizes_from_its_inputs(op: Op, shapes: list[Shape], to: str, lines: list[str]) -> None:
     text = ask(op, *shapes, to=to).code.text  # type: ignore[arg-type]
     assert text.splitlines()[-len(lines) :] == lines
@@ -68,7 +69,7 @@ REFUSED: list[tuple[Op, list[Shape], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "shapes", "to", "detail"), REFUSED)
+@cases(("op", "shapes", "to", "detail"), REFUSED)
 def test_sizes_that_code_cannot_take_are_refused(op: Op, shapes: list[Shape], to: str, detail: str) -> None:
     with pytest.raises(Problem, match=detail):
         ask(op, *shapes, to=to)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from languages.interpreter import javascript, octave
 
 from axiscast.engine.views import output_view
@@ -399,7 +400,7 @@ y = mx.nd.broadcast_axis(t1, axis=(0, 2), size=(2, 4))""",
 }
 
 
-@pytest.mark.parametrize("to", TEXTS)
+@cases("to", TEXTS)
 def test_a_snippet_is_idiomatic_code(to: str) -> None:
     answer = answer_translate(TranslateRequest(op=EXPLICIT, inputs=[(3,)], to=to))
     assert answer.code.text == TEXTS[to]
@@ -454,7 +455,7 @@ y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # mx.nd.reshape copies a s
 ]
 
 
-@pytest.mark.parametrize(("op", "shape", "text"), EMPTY)
+@cases(("op", "shape", "text"), EMPTY)
 def test_mxnet_snippets_enable_empty_shapes_and_sizes_of_0(op: Op, shape: Shape, text: str) -> None:
     assert answer_translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text
 

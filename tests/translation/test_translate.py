@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import cases
 
 from axiscast.drawing.terminal_text import translation_as_text
 from axiscast.messages import TranslateAnswer, TranslateRequest
@@ -161,7 +162,7 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "shapes", "to", "steps"), STEPS)
+@cases(("op", "shapes", "to", "steps"), STEPS)
 def test_the_steps_are_those_that_a_user_would_write(op: Op, shapes: list[Shape], to: str, steps: list[str]) -> None:
     assert said(op, *shapes, to=to) == steps
 
@@ -250,7 +251,7 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "shapes", "to", "why"), WHY_NOT)
+@cases(("op", "shapes", "to", "why"), WHY_NOT)
 def test_an_impossible_translation_is_a_problem_with_the_reason(op: Op, shapes: list[Shape], to: str, why: str) -> None:
     with pytest.raises(Problem) as caught:
         ask(op, *shapes, to=to)
@@ -267,7 +268,7 @@ def test_a_plain_translation_has_the_name_of_each_step() -> None:
     assert names == ["transpose", "reshape", "numpy.broadcast_to"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("op", "shapes", "to", "line"),
     [
         (ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [(3,)], "onnx", "1. onnx.Expand(shape=(2, 3))"),

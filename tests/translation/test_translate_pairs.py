@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import cases
 from test_translate import Shape, ask
 from test_vectors import FILES, OP, vectors
 
@@ -43,7 +43,7 @@ from axiscast.plan.plan import Plan
 from axiscast.wire.problems import Problem
 
 FULL = bool(os.environ.get("AXISCAST_FULL"))
-SAMPLE = 23
+SAMPLE = 43
 """A target is tested with one request out of this number. The next target is tested with the next request."""
 Request = tuple[Op, tuple[Shape, ...]]
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -113,7 +113,7 @@ def same(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
     )
 
 
-@pytest.mark.parametrize("to", TARGETS)
+@cases("to", TARGETS)
 def test_the_steps_of_a_translation_return_the_same_bytes(to: str) -> None:
     counts: Counter[str] = Counter()
     for op, shapes in requests() if FULL else requests()[TARGETS.index(to) % SAMPLE :: SAMPLE]:
@@ -269,7 +269,7 @@ def small_requests() -> list[Request]:
     return [request for request in requests() if small(*request)]
 
 
-@pytest.mark.parametrize("to", TARGETS)
+@cases("to", TARGETS)
 def test_no_search_finds_an_untranslatable_operation(to: str) -> None:
     requests = small_requests()
     tried = requests if FULL else random.Random(to).sample(requests, len(requests) // 3)
@@ -287,7 +287,7 @@ def _code(op: Op, shapes: tuple[Shape, ...], to: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("to", TARGETS)
+@cases("to", TARGETS)
 def test_reshapes_and_transposes_are_added_only_if_necessary(to: str) -> None:
     moved = 0
     for op, shapes in small_requests()[:: 1 if FULL else 5]:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from cases import cases
 from test_translate import PLACED, ask
 
 import axiscast
@@ -52,7 +53,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("request_body", "code", "pointer", "detail"), MISTAKES)
+@cases(("request_body", "code", "pointer", "detail"), MISTAKES)
 def test_an_invalid_translation_is_a_problem_with_its_location_and_a_suggestion(
     http: httpx.Client, request_body: dict[str, Any], code: str, pointer: str, detail: str
 ) -> None:
@@ -102,7 +103,7 @@ DIFFERS: list[tuple[dict[str, Any], str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("request_", "to", "messages"), DIFFERS)
+@cases(("request_", "to", "messages"), DIFFERS)
 def test_code_that_fails_in_the_release_has_a_warning(
     http: httpx.Client, request_: dict[str, Any], to: str, messages: list[str]
 ) -> None:

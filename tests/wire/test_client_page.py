@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import msgpack
-import pytest
+from cases import cases
 
 PAGE = (Path(__file__).parents[2] / "docs/clients.md").read_text()
 LINE = re.compile(r"((?:[0-9a-f]{2} )*[0-9a-f]{2})  +(.+)")
@@ -47,7 +47,7 @@ def test_a_strided_response_has_the_documented_strides_and_bytes(http: httpx.Cli
     assert "the fourth field `strides`, which\nis `[0, 1]`, and its data has only 6 bytes" in PAGE
 
 
-@pytest.mark.parametrize("block", ["request", "response"])
+@cases("block", ["request", "response"])
 def test_each_comment_states_its_bytes(block: str) -> None:
     found = lines(block)
     assert len(found) > 10

@@ -5,6 +5,7 @@ import tracemalloc
 
 import msgpack
 import pytest
+from cases import cases
 from conftest import taken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ def outcome(body, media):
 MESSAGE = {"op": "numpy.broadcast_to", "inputs": [[3], []], "explain": True, "note": "né", "x": [None, -1, 2.5]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("media", "body"),
     [
         (JSON, b'{"op":"numpy.broadcast_to","inputs":[[3],[]],"explain":true,"note":"n\\u00e9","x":[null,-1,2.5]}'),
@@ -72,7 +73,7 @@ def test_messagepack_preserves_binary_data():
     assert decode(b"\x81\xa4data\xc5\x01\x00" + raw, MSGPACK) == {"data": raw}
 
 
-@pytest.mark.parametrize(("media", "shown"), [(JSON, "\ud800"), (MSGPACK, "?")], ids=["JSON", "MessagePack"])
+@cases(("media", "shown"), [(JSON, "\ud800"), (MSGPACK, "?")], ids=["JSON", "MessagePack"])
 def test_a_response_may_contain_half_a_surrogate_pair(media, shown):
     assert decode(encode({"detail": "\ud800"}, media), media) == {"detail": shown}
 
@@ -167,7 +168,7 @@ def test_malformed_json_is_refused_with_a_message(body, said):
     assert said in refusal(body, JSON)
 
 
-@pytest.mark.parametrize(("opened", "closed"), [(b"[", b"]"), (b'{"[\\"{":', b"}")], ids=["lists", "maps"])
+@cases(("opened", "closed"), [(b"[", b"]"), (b'{"[\\"{":', b"}")], ids=["lists", "maps"])
 def test_five_hundred_lists_or_maps_may_be_nested(opened, closed):
     assert outcome(opened * 500 + b"0" + closed * 500, JSON) == "a value"
     assert "too deeply: the limit is 500 levels" in refusal(opened * 501 + b"0" + closed * 501, JSON)
@@ -179,7 +180,7 @@ def test_a_refusal_shows_only_the_beginning_of_a_key():
     assert len(refusal(f'{{"{key}":1,"{key}":2}}'.encode(), JSON)) < 200
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(st.binary(max_size=100), st.sampled_from(Encoding))
 @example(b"\xc7\x0c\xff\xff\xff\xff\xff" + b"\0" * 8, MSGPACK)  # a timestamp of too many nanoseconds
 def test_any_bytes_are_decoded_or_refused(body, media):
@@ -243,7 +244,7 @@ def whole(body):
     return True
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from([bytes([first]) for first in range(256) if first not in NOT_SURVEYED]), max_size=40))
 def test_the_prescan_ends_where_msgpack_ends(pieces):
     body = b"".join(pieces)
@@ -255,7 +256,7 @@ def test_the_prescan_ends_where_msgpack_ends(pieces):
         assert whole(body)
 
 
-@pytest.mark.parametrize("size", [prescan.MIN_VIEW_BYTES - 1, prescan.MIN_VIEW_BYTES, 70_000])
+@cases("size", [prescan.MIN_VIEW_BYTES - 1, prescan.MIN_VIEW_BYTES, 70_000])
 def test_a_long_bin_is_a_view_of_the_body_and_a_short_one_is_not(size):
     datas = [bytes([number]) * size for number in (1, 2)]
     body = bytearray(msgpack.packb({"a": datas[0], "b": [b"short", datas[1]], "c": "end"}))
@@ -335,7 +336,7 @@ SMALLEST = {
 }
 
 
-@pytest.mark.parametrize("item", SMALLEST.values(), ids=SMALLEST)
+@cases("item", SMALLEST.values(), ids=SMALLEST)
 def test_values_need_at_most_the_reserved_memory_and_80_times_the_body(item):
     body, reserved = list_header(4000) + item * 4000, []
     peak = taken(lambda: decode(body, MSGPACK, reserved.append))
@@ -343,7 +344,7 @@ def test_values_need_at_most_the_reserved_memory_and_80_times_the_body(item):
     assert peak <= 80 * len(body)
 
 
-@pytest.mark.parametrize("media", [JSON, MSGPACK])
+@cases("media", [JSON, MSGPACK])
 def test_the_problem_of_too_many_values_states_the_limit_and_what_to_send(media):
     # A batch has a map, the key "requests", a list, and for each row a map, the key "inputs", 3 lists and 9 sizes.
     batch = {"requests": [{"inputs": [[1] * 5, [1] * 4]}] * 10_000}
@@ -359,7 +360,7 @@ def test_the_problem_of_too_many_values_states_the_limit_and_what_to_send(media)
     )
 
 
-@pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b"[", b'{"":'], ids=bytes.decode)
+@cases("item", [b"[],", b"{},", b"1,", b"[", b'{"":'], ids=bytes.decode)
 def test_json_with_too_many_values_is_refused_before_it_is_parsed(item):
     body = b"[" + item * (prescan.MAX_VALUES + 1)
     tracemalloc.start()

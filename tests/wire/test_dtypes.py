@@ -9,13 +9,14 @@ import msgpack
 import numpy as np
 import pytest
 from arrays import NAMES, dtype_of
+from cases import cases
 
 import axiscast
 from axiscast.wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
 from axiscast.wire.tensors import json_parts, msgpack_parts
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_a_name_and_its_dtype_are_a_pair(name):
     assert dtype_from_name(name) == dtype_of(name)
     assert dtype_name(dtype_of(name)) == name
@@ -28,7 +29,7 @@ UNKNOWN += ["timedelta64[-1s]", "str", "str<>", "str<0>", "str<-1>", "str<262145
 UNKNOWN += ["bytes<0>", "bytes<1048577>", "bytes<9999999999>", "\ud800"]
 
 
-@pytest.mark.parametrize("name", UNKNOWN, ids=ascii)
+@cases("name", UNKNOWN, ids=ascii)
 def test_a_name_of_no_dtype_is_refused_with_examples(name):
     with pytest.raises(UnknownDtype, match=r"[Ww]rite a name such as float32, int64|must have 1 to 1048576 bytes"):
         dtype_from_name(name)
@@ -53,7 +54,7 @@ SAME_BYTES = {"<f4": "float32", "=f4": "float32", "<U8": "str<8>", "|S4": "bytes
 SAME_BYTES |= {"<M8[ns]": "datetime64[ns]", "=i8": "int64", "numpy.float32": "float32", ">b1": "bool"}
 
 
-@pytest.mark.parametrize(("name", "advice"), BIG_ENDIAN.items())
+@cases(("name", "advice"), BIG_ENDIAN.items())
 def test_a_big_endian_dtype_is_converted_and_not_renamed(name, advice):
     with pytest.raises(UnknownDtype) as refused:
         dtype_from_name(name)
@@ -62,7 +63,7 @@ def test_a_big_endian_dtype_is_converted_and_not_renamed(name, advice):
     assert "did you mean" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("name", "meant"), SAME_BYTES.items())
+@cases(("name", "meant"), SAME_BYTES.items())
 def test_the_suggested_name_keeps_the_bytes(name, meant):
     with pytest.raises(UnknownDtype, match=f"did you mean {re.escape(meant)}[?]"):
         dtype_from_name(name)
@@ -76,16 +77,14 @@ def test_a_native_dtype_is_big_endian_on_a_big_endian_machine(monkeypatch):
     dtype_from_name.cache_clear()
 
 
-@pytest.mark.parametrize(
-    "name", ["f4,i4", "[('a', '>f4')]", "{'names': ['a']}", "V8", "|V8", "void", "void8", "record"]
-)
+@cases("name", ["f4,i4", "[('a', '>f4')]", "{'names': ['a']}", "V8", "|V8", "void", "void8", "record"])
 def test_a_structured_dtype_is_sent_as_its_fields(name):
     with pytest.raises(UnknownDtype, match=r'send each field of a structured array, such as x\["a"\], as a tensor'):
         dtype_from_name(name)
 
 
-@pytest.mark.parametrize("encode", [json.dumps, msgpack.packb])
-@pytest.mark.parametrize("data", ["data", "base64"])
+@cases("encode", [json.dumps, msgpack.packb])
+@cases("data", ["data", "base64"])
 def test_the_service_refuses_big_endian_bytes(http, encode, data):
     raw = np.array([0, 1, 2], ">f4").tobytes()
     value = [0, 1, 2] if data == "data" else base64.b64encode(raw).decode()
@@ -102,7 +101,7 @@ def test_the_service_refuses_big_endian_bytes(http, encode, data):
     assert problem["detail"].endswith('convert the array with .astype("<f4"), then write float32')
 
 
-@pytest.mark.parametrize("code", [">f4", ">i8", ">c8", ">U2", ">M8[ns]"])
+@cases("code", [">f4", ">i8", ">c8", ">U2", ">M8[ns]"])
 def test_big_endian_arrays_keep_their_values(client, code):
     array = np.array([0, 1, 2]).astype(code)
     for way in (axiscast, client):

@@ -6,8 +6,8 @@ from itertools import product
 
 import ml_dtypes
 import numpy as np
-import pytest
 from arrays import LAYOUTS, NAMES, bits, random_array, received, through_json
+from cases import cases
 
 from axiscast.wire.tensors import json_parts
 
@@ -29,23 +29,23 @@ def written(array):
     return json.loads(b"".join(json_parts(array, strided=False, as_base64=False)))["data"]
 
 
-@pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
-@pytest.mark.parametrize("layout", ["C", "one axis replicated", "size 0", "scalar"])
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "datetime64[25s]"])
+@cases("strided", [False, True], ids=["dense", "strided"])
+@cases("layout", ["C", "one axis replicated", "size 0", "scalar"])
+@cases("name", [name for name in NAMES if name != "datetime64[25s]"])
 def test_json_lists_preserve_the_values_of_every_dtype(name, layout, strided):
     array = LAYOUTS[layout](random_array(name, (4, 5, 6)))
     again = through_json(array, strided, as_base64=False)
     assert (again.dtype, again.shape, values(again)) == (array.dtype, array.shape, values(array))
 
 
-@pytest.mark.parametrize("count", [-(2**63) + 1, -(10**11) - 7, 0, 10**11 + 7, 2**63 - 1])
-@pytest.mark.parametrize("unit", ["W", "10D", "25s", "ns"])
+@cases("count", [-(2**63) + 1, -(10**11) - 7, 0, 10**11 + 7, 2**63 - 1])
+@cases("unit", ["W", "10D", "25s", "ns"])
 def test_json_preserves_dates_of_any_year(unit, count):
     array = np.array([count]).view(f"M8[{unit}]")
     assert through_json(array, strided=False, as_base64=False).view(np.int64).tolist() == [count]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("array", "data"),
     [
         (np.array([True, False]), [True, False]),
@@ -76,7 +76,7 @@ def test_an_array_is_written_as_this_json_list(array, data):
     assert repr(written(array)) == repr(data)  # -0.0 is not 0.0, and 1 is not True
 
 
-@pytest.mark.parametrize(
+@cases(
     ("tensor", "array"),
     [
         ('{"shape": [2], "data": [true, false]}', np.array([True, False])),
@@ -117,7 +117,7 @@ def test_a_json_tensor_is_read_as_this_array(tensor, array):
 PLAIN = [True, False, 0, 1, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 0.5, -0.0, 1e300]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "name", "elements"),
     [
         ([2**63], "uint64", [2**63]),
@@ -157,7 +157,7 @@ def test_complex_numbers_of_the_highest_rank_are_written():
     assert written(np.empty([0] + [1] * 63, np.complex64)) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("array", "text"),
     [
         (np.float32([[1.5], [2]]), "[[1.5,1.5,1.5],[2.0,2.0,2.0]]"),
@@ -174,8 +174,8 @@ def test_repeated_elements_are_written_at_each_place(array, text):
     assert b"".join(json_parts(view, strided=False, as_base64=False)).decode().partition('"data":')[2] == text + "}"
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2), (2, 3, 1, 0)])
-@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 1, 4, 1), (1, 3, 1, 5), (1, 1, 1, 1), (2, 0, 4, 1)], ids=str)
+@cases("order", [(0, 1, 2, 3), (3, 1, 0, 2), (2, 3, 1, 0)])
+@cases("shape", [(2, 3, 4, 5), (2, 1, 4, 1), (1, 3, 1, 5), (1, 1, 1, 1), (2, 0, 4, 1)], ids=str)
 def test_any_mix_of_repeated_and_transposed_axes_is_nested_like_the_shape(shape, order):
     elements = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
     view = np.broadcast_to(elements, [size if size != 1 else 3 for size in shape]).transpose(order)[:, ::-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import cases
 
 from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
 
@@ -75,7 +76,7 @@ SHAPES: dict[str, list[int | str] | None] = {
 """Texts with the sizes that they describe, or None."""
 
 
-@pytest.mark.parametrize(("text", "sizes"), SHAPES.items(), ids=[ascii(text)[:30] for text in SHAPES])
+@cases(("text", "sizes"), SHAPES.items(), ids=[ascii(text)[:30] for text in SHAPES])
 def test_a_pasted_shape_is_accepted(text: str, sizes: list[int | str] | None) -> None:
     if sizes is None:
         with pytest.raises(ValueError, match=r"write a shape as|at most 2000 characters"):

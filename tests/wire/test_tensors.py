@@ -3,16 +3,16 @@
 import json
 
 import numpy as np
-import pytest
 from arrays import LAYOUTS, NAMES, SMALL, bits, dtype_of, random_array, through_json, through_msgpack
+from cases import cases
 
 from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.tensors import Tensor, json_parts, msgpack_parts
 
 
-@pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", NAMES)
+@cases("strided", [False, True], ids=["dense", "strided"])
+@cases("layout", LAYOUTS)
+@cases("name", NAMES)
 def test_every_dtype_and_layout_is_preserved_exactly(name, layout, strided):
     array = LAYOUTS[layout](random_array(name, (4, 5, 6)))
     for again in (through_msgpack(array, strided), through_json(array, strided, as_base64=True)):
@@ -20,8 +20,8 @@ def test_every_dtype_and_layout_is_preserved_exactly(name, layout, strided):
         assert not again.flags.writeable
 
 
-@pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SMALL and dtype_of(name).str[0] == "<"])
+@cases("strided", [False, True], ids=["dense", "strided"])
+@cases("name", [name for name in NAMES if name not in SMALL and dtype_of(name).str[0] == "<"])
 def test_big_endian_arrays_are_sent_little_endian(name, strided):
     little = random_array(name, (4, 5))
     big = little.byteswap().view(little.dtype.newbyteorder(">"))
@@ -61,7 +61,7 @@ def test_a_contiguous_array_is_sent_and_received_without_a_copy():
     assert np.shares_memory(Tensor.model_validate(body).to_array("/x"), np.frombuffer(body["data"]))
 
 
-@pytest.mark.parametrize("dtype", ["<f8", ">f8"])
+@cases("dtype", ["<f8", ">f8"])
 def test_a_strided_tensor_of_a_quadrillion_elements_is_small(dtype):
     array = np.broadcast_to(np.arange(3, dtype=dtype), (10**15, 3))
     assert sum(map(len, msgpack_parts(array, strided=True))) < 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+from cases import cases
 
 import axiscast
 from axiscast.messages import CheckAnswer
@@ -194,14 +194,14 @@ def sentences(answer: CheckAnswer[Any]) -> Iterator[str]:
     yield from (fact.message for fact in facts if fact is not None)
 
 
-@pytest.mark.parametrize(("op", "shapes", "attributes", "sentence"), [*CONFLICTS, *CONDITIONS, *HINTS], ids=str)
+@cases(("op", "shapes", "attributes", "sentence"), [*CONFLICTS, *CONDITIONS, *HINTS], ids=str)
 def test_a_conflict_has_its_sentence_and_hints(
     op: str, shapes: list[tuple[Any, ...]], attributes: dict[str, Any], sentence: str
 ) -> None:
     assert sentence in [*sentences(axiscast.check(op, *shapes, **attributes))]
 
 
-@pytest.mark.parametrize(("op", "shapes", "sentence"), WARNINGS, ids=str)
+@cases(("op", "shapes", "sentence"), WARNINGS, ids=str)
 def test_a_warning_has_its_sentence(op: str, shapes: list[tuple[Any, ...]], sentence: str) -> None:
     assert sentence in [*sentences(axiscast.check(op, *shapes, warn=["mutual-stretch", "rank-promotion"]))]
 
@@ -212,7 +212,7 @@ def test_the_fix_of_an_outer_product_has_its_own_hint() -> None:
     assert warning.hint.message == "write input 1 as `b.squeeze(-1)`, of shape (5,): the output is (5,)"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "code"),
     [
         ("64", "64 1 1", "[:, None, None]"),
