@@ -259,7 +259,8 @@ def read_snapshot() -> set[str]:
     return facts
 
 
-def write_snapshot(facts: list[str]) -> None:
+def snapshot_of(facts: list[str]) -> str:
+    """Return the text of the snapshot that has these facts."""
     aliases: dict[str, list[str]] = {}
     for fact in facts:
         if fact.startswith("alias "):
@@ -267,13 +268,13 @@ def write_snapshot(facts: list[str]) -> None:
             aliases.setdefault(framework, []).append(name)
     lines = [f"aliases {framework}: {' '.join(names)}" for framework, names in aliases.items()]
     lines += [fact for fact in facts if not fact.startswith("alias ")]
-    SNAPSHOT.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     new = facts()
     old = read_snapshot() if SNAPSHOT.exists() else {*new}
-    write_snapshot(new)
+    SNAPSHOT.write_text(snapshot_of(new))
     changes = breaking(old, {*new})
     print(f"{len({*new} - old)} additions, {len(changes)} breaking changes", *changes, sep="\n")
     if changes:
