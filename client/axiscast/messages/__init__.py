@@ -55,7 +55,8 @@ class ProblemDetails(AnswerModel):
     pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the body.")
     parameter: str | None = Field(default=None, description="The name of the invalid query parameter.")
     errors: ListOf[FieldError] = Field(
-        default=[], description="All faults of the request. The first fault is also in detail, pointer and parameter."
+        default_factory=list,
+        description="All faults of the request. The first fault is also in detail, pointer and parameter.",
     )
     conflict: ConflictAnswer | None = Field(default=None, description="For incompatible-shapes: conflict and hints.")
     limit: int | None = Field(default=None, description="The limit that the request exceeds.")
@@ -101,9 +102,9 @@ class CompareRequest(RequestModel):
         examples=[[2, -1]],
     )
     assume: Assumptions = None
-    warn: Warn = []
+    warn: Warn = Field(default_factory=list)
     ops: Annotated[list[Annotated[str, AfterValidator(_op_or_framework)]], StopAtFirstError()] = Field(
-        default=[],
+        default_factory=list,
         description="Compare only these ops, aliases or frameworks (such as torch). By default, every op is compared.",
         examples=[["torch", "onnx.Add"]],
     )
@@ -119,7 +120,7 @@ class Comparison(Verdict[S], Generic[S]):
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(
-        default=[],
+        default_factory=list,
         description="The other ops of the framework with the same shapes. Some may return another number of arrays.",
     )
 
@@ -139,10 +140,11 @@ class CompareAnswer(AnswerModel):
 
     results: ListOf[Comparison] = Field(description="The results, in the order of the catalogue.")
     left_out: ListOf[str] = Field(
-        default=[], description="The ops that were skipped, because they require known sizes and a size is unknown."
+        default_factory=list,
+        description="The ops that were skipped, because they require known sizes and a size is unknown.",
     )
     skipped: ListOf[SkippedOp] = Field(
-        default=[],
+        default_factory=list,
         description="The other ops in `ops` that were skipped. If other ops of the framework are compared, only the "
         "ops that need more attributes are listed.",
     )
@@ -232,6 +234,6 @@ class TranslateAnswer(DrawnAnswer):
     steps: list[Step] = Field(description="The steps, in order.")
     code: Code = Field(description="The steps as source code.")
     warnings: ListOf[Warned] = Field(
-        default=[],
+        default_factory=list,
         description="`release-differs`: the release of the framework fails in a step, or returns a different result.",
     )

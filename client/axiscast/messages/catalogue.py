@@ -27,7 +27,7 @@ class OpEntry(AnswerModel):
     """The description of one op in the catalogue."""
 
     name: str = Field(description="The name of the op in requests.")
-    aliases: list[str] = Field(default=[], description="Other names of the op in requests.")
+    aliases: list[str] = Field(default_factory=list, description="Other names of the op in requests.")
     doc: str = Field(description="A description of the op in one sentence.")
     attributes: dict[str, Any] = Field(
         description="The JSON Schema of the attributes. The `modes` of an attribute are the values of `mode` for "

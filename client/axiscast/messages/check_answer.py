@@ -82,10 +82,11 @@ class Verdict(DrawnAnswer, Generic[S]):
             "no outputs.",
         )
     outputs: ListOf[OutputShape[S]] = Field(
-        default=[], description="What the framework's function returns, or updates in place, in its order."
+        default_factory=list, description="What the framework's function returns, or updates in place, in its order."
     )
     broadcast_inputs: ListOf[BroadcastInput[S]] = Field(
-        default=[], description="Each input after broadcasting. If an op only broadcasts, these are its outputs."
+        default_factory=list,
+        description="Each input after broadcasting. If an op only broadcasts, these are its outputs.",
     )
     conflict: ConflictAnswer | None = Field(
         default=None, description="The reason and hints, if shapes do not broadcast."
@@ -94,13 +95,14 @@ class Verdict(DrawnAnswer, Generic[S]):
         default_factory=list, description="For symbolic shapes: they broadcast if and only if all conditions are true."
     )
     axis_sizes: ListOf[ExplainedSize] = Field(
-        default=[], description="The sizes of the axes on which two symbolic sizes meet, if each of them can be 1."
+        default_factory=list,
+        description="The sizes of the axes on which two symbolic sizes meet, if each of them can be 1.",
     )
     hints: ListOf[Hint] = Field(
-        default=[],
+        default_factory=list,
         description="With `conditions`: changes that broadcast for all sizes, because each name meets itself.",
     )
-    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings in `warn`.")
+    warnings: ListOf[Warned] = Field(default_factory=list, description="Probable mistakes, and the warnings in `warn`.")
 
     def __bool__(self) -> bool:
         if self.compatible is None:

@@ -51,4 +51,4 @@ class CheckRequest(RequestModel):
         default=False,
         description="Whether to add `diagram`, a drawing of the aligned axes in plain text. The default is false.",
     )
-    warn: Warn = []
+    warn: Warn = Field(default_factory=list)

@@ -69,7 +69,9 @@ class ConflictAnswer(AnswerModel):
         default=(), description="The numbers of the conflicting inputs. Null stands for the target attribute."
     )
     sizes: TupleOf[int | str] = Field(default=(), description="The size of each of `inputs` on the conflicting axis.")
-    hints: ListOf[Hint] = Field(default=[], description="Changes that fit, with the most likely change first.")
+    hints: ListOf[Hint] = Field(
+        default_factory=list, description="Changes that fit, with the most likely change first."
+    )
     message: str = Field(description="What is wrong, and what is expected.")
 
 

@@ -156,12 +156,11 @@ class RightAlignment(Alignment):
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]  # computed on first use
-        shapes, rank, axes = self._everyone, self._rank, []
-        for end in range(-rank, 0):
-            terms = []
-            for owner, shape in enumerate(shapes):
-                if len(shape) + end >= 0:
-                    terms.append(Term(owner if owner < len(self.input_shapes) else None, len(shape) + end, shape[end]))
+        owners = [*range(len(self.input_shapes)), None]
+        ranked = [(owner, len(shape), shape) for owner, shape in zip(owners, self._everyone, strict=False)]
+        axes = []
+        for end in range(-self._rank, 0):
+            terms = [Term(owner, rank + end, shape[end]) for owner, rank, shape in ranked if rank >= -end]
             axes.append(Axis(self.relation, tuple(terms)))
         return tuple(axes)
 

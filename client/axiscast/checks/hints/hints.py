@@ -106,10 +106,12 @@ class _Trials:
         found: dict[object, dict[str, Any]] = {}
         with suppress(_Enough):
             for group in groups:
-                tried = ((candidate, self._output(candidate.op, candidate.inputs)) for candidate in group)
-                candidate, output = next((each for each in tried if each[1] is not None), (None, None))
-                if candidate is not None and output is not None and not self._is_refused(candidate):
-                    found.setdefault(candidate[1:3], hint_to_dict(candidate, shapes, output))
+                for candidate in group:
+                    if (output := self._output(candidate.op, candidate.inputs)) is None:
+                        continue
+                    if not self._is_refused(candidate):
+                        found.setdefault(candidate[1:3], hint_to_dict(candidate, shapes, output))
+                    break
                 if len(found) == MAX_HINTS:
                     break
         return [*found.values()]
@@ -257,22 +259,28 @@ def swapped_candidates(
     for number in numbers:
         shape = shapes[number]
         partners = [*shapes[:number], *shapes[number + 1 :], target or ()]
-        partners = [partner for partner in partners if len(partner) == len(shape) or not exact]
-        for one, other in combinations(range(len(shape)), 2):
-            first, second = shape[one], shape[other]
-            if first == second or not any(_is_swapped(shape, partner, one, other, exact) for partner in partners):
-                continue
+        pairs = {pair for partner in partners for pair in _matching_swaps(shape, partner, exact)}
+        for one, other in sorted(pairs):
             if not op.names_axis(number, (one, other), len(shape)):
                 swapped = list(shape)
-                swapped[one], swapped[other] = second, first
+                swapped[one], swapped[other] = shape[other], shape[one]
                 yield reshape_candidate(op, shapes, number, tuple(swapped), "swap-axes", axes=[one, other])
 
 
-def _is_swapped(shape: Shape, partner: Shape, one: int, other: int, exact: bool) -> bool:
-    if len(partner) < len(shape) - one:
-        return False  # the partner lacks the first of the two axes
-    pairs = (shape[one], partner[other - len(shape)]), (shape[other], partner[one - len(shape)])
-    return all(size == wanted or (size == 1 and not exact) for size, wanted in pairs)
+def _matching_swaps(shape: Shape, partner: Shape, exact: bool) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of axes of a shape that match the partner after a swap. See `swapped_candidates`."""
+    new = len(shape) - len(partner)
+    if exact and new:
+        return
+    axes = [axis for axis in range(max(new, 0), len(shape)) if not exact or shape[axis] != partner[axis]]
+    for one, other in combinations(axes, 2):
+        first, second = shape[one], shape[other]
+        if first == second:
+            continue
+        if (first == partner[other - new] or (first == 1 and not exact)) and (
+            second == partner[one - new] or (second == 1 and not exact)
+        ):
+            yield one, other
 
 
 def _reshaped_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
