@@ -313,8 +313,7 @@ def test_a_query_has_the_same_response_as_by_the_general_way(monkeypatch: pytest
     assert plain > COUNT // 200
 
 
-def test_a_response_has_the_same_bytes_as_those_of_the_general_codec() -> None:
+def test_json_has_the_same_bytes_as_that_of_the_standard_encoder() -> None:
     for text in (*ODD_TEXTS, "".join(map(chr, range(127))), "\u2028", "</script>", Symbol("N"), Symbol("2..4")):
-        for media in Encoding:
-            response = {"a": [text, 2**63, -1, None]}
-            assert plain_checks.encode_check(response, media) == encode(response, media)
+        response = {"a": [text, 2**63, -1, None]}
+        assert encode(response, Encoding.JSON) == json.dumps(response, separators=(",", ":")).encode()

@@ -283,7 +283,7 @@ def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.M
         lengths.append(len(content))
         return content
 
-    monkeypatch.setattr(api_route, "encode_check", noting)
+    monkeypatch.setattr(api_route, "encode", noting)
 
     async def ask() -> bytes:
         transport = httpx.ASGITransport(create_app(Settings(host="127.0.0.1")))

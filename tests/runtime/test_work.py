@@ -228,7 +228,7 @@ def test_a_small_batch_has_its_turn_before_an_earlier_large_one_ends(monkeypatch
             await ask(http, 3, 5)
             await first
 
-    monkeypatch.setattr(batch, "encode_check", encode_row)
+    monkeypatch.setattr(batch, "encode", encode_row)
     asyncio.run(run())
     assert (len(order), order[-1], order.count([5, 3])) == (2003, [4, 3], 3)
 

@@ -189,16 +189,17 @@ def op_in(found: Any) -> Any:
             found = parse_json(found)
         except ValueError:
             return None
-    if isinstance(found, list) and found and all(isinstance(part, dict) for part in found[1:]):
-        found = {"name": found[0]} | {name: value for part in found[1:] for name, value in part.items()}
+    if isinstance(found, list) and isinstance(next(iter(found), None), str):
+        name, *others = found
+        if all(isinstance(part, dict) for part in others):
+            found = {"name": name} | {name: value for part in others for name, value in part.items()}
     if not isinstance(found, dict) or len(found) > MAX_SHOWN_SIZES:
         return None
     for key, value in found.items():
-        rest = {name: other for name, other in found.items() if name != key}
-        if isinstance(value, str) and value in OPS:
-            return _unnested(value, rest)
-        if isinstance(key, str) and key in OPS and isinstance(value, dict):
-            return _unnested(key, value | rest)
+        is_named = isinstance(value, str) and value in OPS
+        if is_named or (isinstance(key, str) and key in OPS and isinstance(value, dict)):
+            rest = {name: other for name, other in found.items() if name != key}
+            return _unnested(value, rest) if is_named else _unnested(key, value | rest)
     return None
 
 

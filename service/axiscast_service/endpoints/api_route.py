@@ -11,14 +11,14 @@ from pydantic import BaseModel
 
 from axiscast.checks.estimates import body_time_estimate
 from axiscast.messages import CheckRequest
-from axiscast.wire.codec import ENCODINGS, Encoding, decode, map_of_lists
+from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode, map_of_lists
 from axiscast.wire.problems import Problem
 
 from ..middleware.answer import Answer
 from ..middleware.caching import cacheable
 from ..middleware.negotiation import SVG, best_offer, encoding_of_type
 from ..middleware.problems import problem_answer
-from .plain_checks import answer_fields, encode_check, short_fields
+from .plain_checks import answer_fields, short_fields
 from .request_context import RequestContext, read_parameters
 
 
@@ -95,6 +95,6 @@ def encoded(answer: Any, media_type: str) -> Answer:
         answer = answer.model_dump(exclude_none=True)
     if all(type(value) is list for value in answer.values()):
         # No other thread can run during a call of the encoder. Therefore a separate call encodes each item.
-        fields = {name: [encode_check(item, media) for item in items] for name, items in answer.items()}
+        fields = {name: [encode(item, media) for item in items] for name, items in answer.items()}
         return Answer(map_of_lists(fields, media), media_type)
-    return Answer(encode_check(answer, media), media_type)
+    return Answer(encode(answer, media), media_type)

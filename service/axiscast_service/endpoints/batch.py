@@ -9,12 +9,12 @@ from typing import Any
 from fastapi import APIRouter
 
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
-from axiscast.wire.codec import map_of_lists
+from axiscast.wire.codec import encode, map_of_lists
 
 from ..middleware.answer import Answer
 from ..runtime.threads import LOOP_MILLISECONDS
 from .api_route import ApiRoute
-from .plain_checks import answer_fields, encode_check
+from .plain_checks import answer_fields
 from .request_context import Context
 
 router = APIRouter(route_class=ApiRoute)
@@ -47,7 +47,7 @@ async def post_check_batch(message: CheckBatchRequest, context: Context) -> Answ
         nonlocal spent
         start, end = thread_time(), monotonic() + TURN_SECONDS
         for row in rows:
-            answers.append(row if isinstance(row, bytes) else encode_check(row, context.media))
+            answers.append(row if isinstance(row, bytes) else encode(row, context.media))
             if monotonic() > end:
                 break
         spent += thread_time() - start  # unlike elapsed time, processor time does not depend on the machine's load

@@ -13,12 +13,12 @@ from axiscast.checks.check import check_to_dict
 from axiscast.checks.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.checks.limits import validate_request
 from axiscast.messages import CheckAnswer, CheckRequest
-from axiscast.wire.codec import ENCODINGS, Encoding
+from axiscast.wire.codec import ENCODINGS, Encoding, encode
 
 from ..middleware.answer import Answer
 from ..middleware.negotiation import SVG, TEXT, best_offer
 from .api_route import ApiRoute
-from .plain_checks import answer_fields, encode_check, fields_in_query
+from .plain_checks import answer_fields, fields_in_query
 from .request_context import Context
 
 router = APIRouter(route_class=ApiRoute)
@@ -57,7 +57,7 @@ async def post_check(message: CheckRequest, context: Context) -> Answer:
 def _written(message: CheckRequest, answer: dict[str, Any], media_type: str) -> Answer:
     """Return the response with an answer, which is plain values, text, a picture or the description of a drawing."""
     if (encoding := ENCODINGS.get(media_type)) is not None:
-        return Answer(encode_check(answer, encoding), media_type)
+        return Answer(encode(answer, encoding), media_type)
     if media_type == TEXT:
         from axiscast.drawing.terminal_text import check_as_text
 
@@ -72,7 +72,7 @@ def _written(message: CheckRequest, answer: dict[str, Any], media_type: str) -> 
     from axiscast.drawing.pictures import drawing_for_page
 
     drawing = drawing_for_page(message, CheckAnswer.model_validate(answer))
-    content = encode_check(answer | {"drawing": drawing}, Encoding.JSON)
+    content = encode(answer | {"drawing": drawing}, Encoding.JSON)
     return Answer(compress(content, 6, mtime=0), DRAWING, {"Content-Encoding": "gzip"})  # every browser accepts gzip
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgpack
 from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from axiscast.checks.check import check_to_dict, input_to_dict
 from axiscast.checks.two_sided import find_outer_product
@@ -113,7 +113,7 @@ def answer_fields(fields: Any, encoding: Encoding | None) -> bytes | None:
     elements = prod(sizes)
     if template is None or elements > MAX_SIZE:
         return None
-    shape, count = _encoded(sizes, encoding), _encoded(elements, encoding)
+    shape, count = encode(sizes, encoding), encode(elements, encoding)
     parts = [
         _input_template(number, ranks[number], rank, all_axes & ~masks[number], encoding) % shape
         for number in range(len(inputs))
@@ -132,10 +132,6 @@ def _op_of(value: Any) -> tuple[Any, list[Any] | None]:
         return name, None
     kind = op_class(name) if type(name) is str else None
     return (name, others[0]) if kind is not None and kind.target in value and type(others[0]) is list else (None, None)
-
-
-def _encoded(value: Any, encoding: Encoding) -> bytes:
-    return to_json(value) if encoding is Encoding.JSON else encode(value, encoding)
 
 
 class _Template(NamedTuple):
@@ -194,15 +190,3 @@ def _with_gaps(value: Any, encoding: Encoding) -> bytes:
     for gap in ("<shape>", "<elements>", "<input>"):
         content = content.replace(encode(gap, encoding), b"%b")
     return content
-
-
-def encode_check(response: dict[str, Any], encoding: Encoding) -> bytes:
-    """Return the encoded response to a check, which consists of the same bytes as from wire.codec.encode."""
-    if encoding is Encoding.JSON:
-        try:
-            content = to_json(response)
-        except _ERRORS:  # the response contains a lone surrogate
-            return encode(response, encoding)
-        if content.isascii() and b"\x7f" not in content:  # the standard codec escapes other characters
-            return content
-    return encode(response, encoding)
