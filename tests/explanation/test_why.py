@@ -204,9 +204,7 @@ def test_sizes_alone_name_the_operands_of_the_traceback() -> None:
     assert (answer.op, answer.inputs, answer.check, answer.sizes) == (None, None, None, (2, 64))
     assert "`self.lin(x)` and `self.bias`" in answer.message
     assert "axis 1" in answer.message
-    assert (
-        "`" not in axiscast.why(text.replace("train.py", "/lib/site-packages/torch/x.py")).message.split("`axiscast")[0]
-    )
+    assert "`" not in axiscast.why(text.replace("train.py", "/lib/site-packages/torch/x.py")).message
 
 
 def test_the_operand_of_each_size_is_named_if_the_operator_received_both() -> None:
@@ -219,7 +217,7 @@ def test_the_operand_of_each_size_is_named_if_the_operator_received_both() -> No
     )
     message = axiscast.why(text.format("")).message
     assert "`scores` has size 10, but `labels` has size 64" in message
-    assert "`axiscast check SHAPE SHAPE`" in message
+    assert "Print the shapes of `scores` and `labels`" in message
     # The framework's own function may have exchanged the operands.
     inner = '  File "/lib/site-packages/torch/_tensor.py", line 37, in __rsub__\n    return _C._rsub(self, other)\n'
     message = axiscast.why(text.format(inner)).message

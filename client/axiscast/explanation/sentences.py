@@ -226,15 +226,8 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     elif not inputs and (op is not None or diagnosis.axis is not None):
         is_operation = op is None or type(op).takes(len(operands))  # else the call has other arguments
         unknown = [f"`{operand.name}`" for operand in operands if operand.array is None and is_operation]
-        asked = joined(unknown) or "the operands"
-        option = f" --op {name}" if op is not None else ""
-        shapes = "SHAPE SHAPE"
-        if isinstance(op, Einsum):
-            shapes, option = " ".join("SHAPE" for _ in op.equation.split(",")), f"{option} --equation '{op.equation}'"
-        sentences.append(
-            f"The message does not contain the shapes. Print the shapes of {asked}, and check them with "
-            f"`axiscast check {shapes}{option}`, where each SHAPE is written as 2,64,7,7."
-        )
+        asked, rule = joined(unknown) or "the operands", f" with {name}" if op is not None else ""
+        sentences.append(f"The message does not contain the shapes. Print the shapes of {asked}, and check them{rule}.")
     return sentences
 
 
