@@ -16,7 +16,7 @@ from ..ops import Op, op_class, read_op
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
 from .error_topics import Topic
-from .failing_expression import Expression, ExpressionOperand, expressions_in
+from .failing_expression import Expression, expressions_in
 from .static_shapes import MATRIX_PRODUCTS, operation
 from .topic_search import topic_of
 from .wordings import Reading, Sizes, printed_shapes, readings, shape_pairs_in, single_blanks
@@ -76,10 +76,8 @@ class Diagnosis(NamedTuple):
     @property
     def is_explained(self) -> bool:
         """Whether the error is known, and about shapes if no operand is known to be an array."""
-        operands = self.expression.operands if self.expression else []
-        return self.is_known and (
-            self.topic not in (_UNREAD.code, "data-types") or any(operand.array for operand in operands)
-        )
+        has_arrays = self.expression is not None and bool(self.expression.known)
+        return self.is_known and (self.topic not in (_UNREAD.code, "data-types") or has_arrays)
 
     @property
     def request(self) -> CheckRequest | None:
@@ -218,7 +216,7 @@ def completed(diagnosis: Diagnosis, expressions: Sequence[Expression]) -> Diagno
                 return named
     if diagnosis.inputs is not None:
         return diagnosis
-    known = (each for each in expressions if any(operand.array for operand in each.operands))
+    known = (each for each in expressions if each.known)
     pair = next((each for each in expressions if len(each.operands) == 2), expressions[0])
     return diagnosis._replace(expression=next(known, pair))
 
@@ -233,8 +231,8 @@ def _named(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
     operands = expression.operands
     if expression.function == "setitem" and len(operands) == 1:
         return None  # the operand is the target, and the value is a list of numbers
-    names = _names_of(diagnosis.inputs or [], operands[1:] if expression.function == "getitem" else operands)
-    target = _name_of(target_of(diagnosis.op), operands)
+    names = _names_of(diagnosis.inputs or [], expression)
+    target = _name_of(target_of(diagnosis.op), expression)
     if target_of(diagnosis.op) and not any(names) and expression.has_target:
         names, target = [operands[1].name], operands[0].name
     if not any(names) and not target:
@@ -244,11 +242,10 @@ def _named(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
 
 def _with_operands(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
     """Return the diagnosis with the shapes of the operands, if checking them finds the sizes in the message."""
-    known = [operand for operand in expression.operands if operand.array is not None]
-    inputs: Any = diagnosis.inputs or [list(operand.array.shape) for operand in known if operand.array]
-    op = diagnosis.op or _op_of_call(diagnosis, expression, known)
+    inputs: Any = diagnosis.inputs or [list(array.shape) for _, array in expression.known]
+    op = diagnosis.op or _op_of_call(diagnosis, expression)
     needed = 2 if target_of(op) is None else 1
-    is_complete = diagnosis.inputs is not None or len(known) == len(expression.operands) >= needed
+    is_complete = diagnosis.inputs is not None or len(inputs) == len(expression.operands) >= needed
     if not is_complete or op is None or not type(op).takes(len(inputs)):
         return None
     complete = diagnosis._replace(op=op, inputs=inputs)
@@ -258,27 +255,23 @@ def _with_operands(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | 
     return complete._replace(node="")
 
 
-def _op_of_call(diagnosis: Diagnosis, expression: Expression, known: list[ExpressionOperand]) -> Op | None:
-    """Return the op for a function or an operator on these arrays, or None if the catalogue does not contain the op."""
-    framework = next((operand.array.framework for operand in known if operand.array), "")
-    ranks = max([len(operand.array.shape) for operand in known if operand.array], default=0)
-    kind: Any = operation(framework, "matmul" if expression.function == "dot" and ranks < 3 else expression.function)
-    if is_einsum(diagnosis.node) and expression.equation is not None:
-        kind = op_class(diagnosis.node)
-    if is_einsum(diagnosis.node) and expression.function == "einsum" and expression.pattern is not None:
-        kind = op_class("einops.einsum")
-    attributes: dict[str, Any] = {}
-    if kind is not None and "pattern" in kind.model_fields:
-        attributes = {"pattern": expression.pattern}
-    elif kind is not None and "equation" in kind.model_fields:
-        attributes = {"equation": expression.equation}
-    elif kind is not None and kind.target:
-        attributes = {kind.target: expression.sizes}
-    stacks = {operand.array.shape[:1] for operand in known if operand.array}
-    with suppress(ValidationError):
-        if kind is not None and (expression.function != "bmm" or len(stacks) == 1):
+def _op_of_call(diagnosis: Diagnosis, expression: Expression) -> Op | None:
+    """Return the op for a function or an operator on known arrays, or None if the catalogue does not contain the op."""
+    arrays = [array for _, array in expression.known]
+    is_matrix_product = expression.function == "dot" and all(len(array.shape) < 3 for array in arrays)
+    function = "matmul" if is_matrix_product else expression.function
+    kind = operation(arrays[0].framework if arrays else "", function)
+    if is_einsum(diagnosis.node):
+        is_pattern = function == "einsum" and expression.pattern is not None
+        kind = op_class("einops.einsum" if is_pattern else diagnosis.node)
+    if function == "bmm" and len({array.shape[:1] for array in arrays}) > 1:
+        kind = None
+    if kind is not None:
+        values = {"pattern": expression.pattern, "equation": expression.equation, kind.target: expression.sizes}
+        attributes = {name: value for name, value in values.items() if name in kind.model_fields}
+        with suppress(ValidationError):
             return read_op({"name": kind.model_fields["name"].default, **attributes})
-    return read_op(_ANY_SHAPES) if diagnosis.axis is not None and len(known) == 2 else None
+    return read_op(_ANY_SHAPES) if diagnosis.axis is not None and len(arrays) == 2 else None
 
 
 def target_of(op: Op | None) -> Any:
@@ -286,11 +279,12 @@ def target_of(op: Op | None) -> Any:
     return getattr(op, op.target) if op is not None and op.target else None
 
 
-def _names_of(inputs: list[Sizes], operands: list[ExpressionOperand]) -> list[str]:
+def _names_of(inputs: list[Sizes], expression: Expression) -> list[str]:
     """Return the operand name of each input, or an empty string if the name is unknown.
 
     If there are as many operands as inputs, and no shape contradicts this, both are assumed to be in the same order.
     """
+    operands = expression.operands[expression.function == "getitem" :]
     arrays = [shape for shape in inputs if shape or len(operands) == len(inputs)]  # an operand can't be a number
     if len(operands) == len(arrays) and all(
         operand.array is None or operand.array.shape == tuple(shape)
@@ -298,16 +292,15 @@ def _names_of(inputs: list[Sizes], operands: list[ExpressionOperand]) -> list[st
     ):
         own = iter(operands)
         return [next(own).name if shape or arrays == inputs else "" for shape in inputs]
-    return [_name_of(shape, operands) for shape in inputs]
+    return [_name_of(shape, expression) for shape in inputs]
 
 
-def _name_of(shape: Any, operands: list[ExpressionOperand]) -> str:
+def _name_of(shape: Any, expression: Expression) -> str:
     """Return the name of the operand with this shape. Return an empty string if not exactly one operand has it."""
     own = tuple(shape or ())
-    arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]
-    names = {name for name, array in arrays if array == own}
+    names = {name for name, array in expression.known if own and array.shape == own}
     if len(own) == 2 and not names:
-        names = {f"{name}.T" for name, array in arrays if array == own[::-1]}
+        names = {f"{name}.T" for name, array in expression.known if array.shape == own[::-1]}
     return names.pop() if len(names) == 1 else ""
 
 

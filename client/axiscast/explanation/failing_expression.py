@@ -65,6 +65,11 @@ class Expression(NamedTuple):
     is_last: bool = True
     """Whether the framework received the operands in this order, and not in a call inside other installed code."""
 
+    @property
+    def known(self) -> list[tuple[str, ArrayValue]]:
+        """The source code and the array of each operand whose array is known."""
+        return [(name, array) for name, array in self.operands if array is not None]
+
 
 def failing_expressions(trace: TracebackType | None) -> list[Expression]:
     """Return the failing expression of each frame that is not installed code, starting with the innermost frame.

@@ -171,19 +171,12 @@ def _same_change(expression: Expression | None, names: Names, inputs: list[Any],
 
 def _class_labels(expression: Expression | None) -> str:
     """Return the advice for integers that have the shape of the other operand without its last axis, else ""."""
-    known = [operand for operand in expression.operands if operand.array is not None] if expression else []
-    for labels, scores in (known, known[::-1]) if len(known) == 2 else ():
-        own, other = labels.array, scores.array
-        assert own is not None
-        assert other is not None
-        if (
-            own.dtype.startswith(("int", "uint"))
-            and other.dtype.startswith(("float", "bfloat"))
-            and other.shape[:-1] == own.shape != ()
-        ):
+    known = expression.known if expression else []
+    for (labels, own), (_, other) in (known, known[::-1]) if len(known) == 2 else ():
+        is_labels = own.dtype.startswith(("int", "uint")) and other.dtype.startswith(("float", "bfloat"))
+        if is_labels and other.shape[:-1] == own.shape != ():
             advice = _ONE_HOT.get(own.framework, "convert it to one-hot vectors of length {classes}")
-            advice = advice.format(labels=labels.name, classes=other.shape[-1])
-            return f"If {labels.name} contains class indices, {advice}."
+            return f"If {labels} contains class indices, {advice.format(labels=labels, classes=other.shape[-1])}."
     return ""
 
 
@@ -233,22 +226,18 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
 
 def _of_operands(expression: Expression | None) -> str:
     """Return the fix that follows from the shapes of joined arrays, or of an array and its mask, or an empty string."""
-    known = [operand for operand in expression.operands if operand.array is not None] if expression else []
-    shapes = [operand.array.shape for operand in known if operand.array is not None]
-    if expression is None or len(shapes) != len(expression.operands) or len(shapes) < 2:
+    known = expression.known if expression else []
+    shapes = [array.shape for _, array in known]
+    if expression is None or len(known) != len(expression.operands) or len(known) < 2:
         return ""
     if expression.function in ("concatenate", "cat") and len({*map(len, shapes)}) == 1:
         axes = [axis for axis, sizes in enumerate(zip(*shapes, strict=True)) if len({*sizes}) > 1]
-        keyword = "dim" if expression.function == "cat" else "axis"
-        return (
-            f"They differ only on axis {axes[0]}: to join them on it, write {keyword}={axes[0]}."
-            if len(axes) == 1
-            else ""
-        )
-    if expression.function == "getitem" and known[-1].array and known[-1].array.dtype == "bool":
+        change = f"{'dim' if expression.function == 'cat' else 'axis'}={axes[0]}" if len(axes) == 1 else ""
+        return change and f"They differ only on axis {axes[0]}: to join them on it, write {change}."
+    (array, _), *_, (mask, index) = known
+    if expression.function == "getitem" and index.dtype == "bool":
         axis = advice.mask_axis(shapes[-1], shapes[0])
-        index = f"{':, ' * axis}{known[-1].name}"
-        return f"The mask fits axis {axis}: write `{as_primary(known[0].name)}[{index}]`." if axis else ""
+        return f"The mask fits axis {axis}: write `{as_primary(array)}[{':, ' * axis}{mask}]`." if axis else ""
     return ""
 
 

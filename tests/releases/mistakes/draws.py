@@ -81,7 +81,9 @@ class Draw:
         """Return a program with two arrays, in which a line fails."""
         setup = f"{self.a} = {self.ones(*one)}; {self.b} = {self.ones(*other)}"
         code = self.random.choice(FORMS).format(setup=setup, line=line.format(a=self.a, b=self.b))
-        expected = tuple(text.format(a=self.a, b=self.b) for text in fix) if fix else tuple(map(str, says))
+        axis = "tf.newaxis" if self.framework == "tensorflow" else "None"
+        fixes = (text.format(a=self.a, b=self.b).replace("None", axis) for text in fix)
+        expected = tuple(fixes if fix else map(str, says))
         return Drawn(self.framework, kind, code, bool(fix), expected)
 
 
@@ -173,7 +175,7 @@ def linear(draw: Draw) -> Drawn:
 
 
 def flattened(draw: Draw) -> Drawn:
-    c, p, wrong = draw.sizes[:3]
+    c, p, wrong = *draw.sizes[:2], draw.sizes[2] + 40  # no other argument has this value
     side = draw.random.choice((9, 12, 15))
     code = f"""class Model(nn.Module):
     def __init__(self):
