@@ -78,3 +78,15 @@ def test_operands_that_contradict_the_message_are_not_named(lines: tuple[str, ..
 def test_sizes_that_the_message_contradicts_are_not_read() -> None:
     answer = axiscast.why(traceback("d = Normal(torch.zeros(5, 7), torch.ones(4))", error=TORCH))
     assert answer.check is None
+
+
+@cases(
+    ("line", "words"),
+    [
+        ("h = x @ w", "Transpose w to (7, 3), tf.linalg.matrix_transpose(w)."),
+        ("h = tf.matmul(x, w)", "transpose_b=True"),
+    ],
+)
+def test_only_a_call_has_an_option_that_transposes(line: str, words: str) -> None:
+    error = "InvalidArgumentError: Matrix size-incompatible: In[0]: [5,7], In[1]: [3,7] [Op:MatMul] name:"
+    assert words in axiscast.why(traceback(line, error=error)).message

@@ -252,7 +252,7 @@ def _with_operands(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | 
     sizes = _conflicting_sizes(complete)
     if sizes is None or not set(diagnosis.sizes or ()) <= set(sizes):
         return None
-    return complete._replace(node="")
+    return complete._replace(node="", about=diagnosis.about if diagnosis.op else "")
 
 
 def _op_of_call(diagnosis: Diagnosis, expression: Expression) -> Op | None:

@@ -22,7 +22,7 @@ from .static_shapes import is_number, literal_value, shape_of
 _OWN = str(Path(__file__).parents[1])
 _STANDARD = [get_paths()[name] for name in ("stdlib", "platstdlib", "purelib")]
 _INSTALLED = (*_STANDARD, "site-packages", "dist-packages", "<frozen", _OWN)
-_KEEPS_ORDER = re.compile(r"(?:site|dist)-packages/jax/")
+_KEEPS_ORDER = re.compile(r"(?:site|dist)-packages/(?:jax/|paddle/tensor/(?:linalg|math)\.py)")
 """The files of frameworks whose Python functions pass the operands on in the same order."""
 _MARKS = re.compile(r" *([~^]+)")
 _CLOSINGS = ("", ")", "))", "])")

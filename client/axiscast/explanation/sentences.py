@@ -10,6 +10,7 @@ from ..checks.check import plan_or_conflict
 from ..checks.limits import validate_request
 from ..messages import CheckRequest
 from ..messages.validation import validate
+from ..ops import Op
 from ..ops.einsum import Einsum
 from ..plan.alignment import Conflict
 from ..wire.shapes import format_shape
@@ -19,6 +20,7 @@ from ..words.names import Names, as_primary, capitalized
 from . import error_advice as advice
 from .diagnosis import Diagnosis, is_einsum, joined, target_of
 from .failing_expression import Expression
+from .static_shapes import MATRIX_PRODUCTS
 from .topic_search import with_names
 
 Fields = Mapping[str, Any]
@@ -26,6 +28,7 @@ _MAX_LISTED = 4
 """The maximum number of operands that an explanation lists."""
 _METHODS = {"Sub": "sub", "Mult": "mul", "Div": "div"}
 """The methods of pandas for operators. They have the argument `axis`."""
+_OPERATORS = ("add", "matmul", "dot", *MATRIX_PRODUCTS)
 _IN_PLACE = re.compile(r"(.+?) (\W{1,2})= (.+)")
 _ONE_HOT = {
     "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
@@ -87,6 +90,8 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
 
 def _of_call(expression: Expression, inputs: Sequence[Any], about: str) -> str:
     """Return the subject of an error with the code of its call, or `about` if there is no such code."""
+    if expression.operator == "MatMult":
+        return ""
     in_place = _IN_PLACE.fullmatch(expression.text)
     if in_place:
         target, operator, value = in_place.groups()
@@ -111,10 +116,21 @@ def _fixes(diagnosis: Diagnosis, conflict: Fields) -> list[str]:
         found = plan_or_conflict(validate_request(request.op, tuple(request.inputs)))
         text = conflict_text(found, names) if isinstance(found, Conflict) else str(conflict["message"])
         return [text, _class_labels(expression)]
-    hint = own[0]
+    hint = own[0] if expression is None or expression.operator != "MatMult" else _for_operator(op, own[0])
     changes = [_change(hint, each) for each in _same_change(expression, names, diagnosis.inputs or [], hint)]
     fixes = [f"{capitalized(changes[0])}.", *(f"Also {change}." for change in changes[1:])]
     return [*fixes, _other_reading(diagnosis, hint, names), _outer_product(expression, hint), _class_labels(expression)]
+
+
+def _for_operator(op: Op, hint: Fields) -> Fields:
+    """Return a hint to transpose an input, instead of a hint to set an option, because an operator has no options."""
+    numbers = [number for number, name in enumerate(op.transposes) if name in hint.get("attributes", ())]
+    if len(numbers) != 1:
+        return hint
+    inputs = [*hint["request"]["inputs"]]
+    *stack, rows, columns = inputs[numbers[0]]
+    inputs[numbers[0]] = [*stack, columns, rows]
+    return {**hint, "code": "transpose", "input": numbers[0], "request": {**hint["request"], "inputs": inputs}}
 
 
 def _other_reading(diagnosis: Diagnosis, hint: Fields, names: Names) -> str:
@@ -246,7 +262,7 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     sizes, axis, expression = diagnosis.sizes or [], diagnosis.axis, diagnosis.expression
     if len(sizes) < 2:
         return ""
-    is_operator = expression is not None and expression.is_last and expression.function in ("add", "matmul", "dot")
+    is_operator = expression is not None and expression.is_last and expression.function in _OPERATORS
     owners = expression.operands if expression and is_operator and diagnosis.are_ordered else []
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
         text = f"The conflicting sizes are {sizes[0]} and {sizes[1]}."

@@ -105,7 +105,8 @@ def unrelated(draw: Draw) -> Drawn:
 def transposed(draw: Draw) -> Drawn:
     n, m, k = draw.sizes[:3]
     line = draw.random.choice(("{a} @ {b}", draw.call("product")))
-    return draw.program("product", (n, m), (k, m), line, ("{b}.T", "{b}.swapaxes(-1, -2)", "matrix_transpose({b})"))
+    fixes = ("{b}.T", "{b}.swapaxes(-1, -2)", "matrix_transpose({b})", "transpose_b=True")
+    return draw.program("product", (n, m), (k, m), line, fixes)
 
 
 def product(draw: Draw) -> Drawn:
