@@ -78,6 +78,7 @@ DOORS = {
 """The modules of the core and the service that import one of these packages inside a function."""
 SERVER = """
 import json
+import time
 from threading import Thread
 from urllib.request import Request, urlopen
 import uvicorn
@@ -88,14 +89,16 @@ from axiscast_service.settings import Settings
 
 config = uvicorn.Config(create_app(Settings()), port=0, http=HTTPProtocol, loop="axiscast_service.http.listener:Loop")
 server = uvicorn.Server(config)
-Thread(target=server.run, daemon=True).start()
+thread = Thread(target=server.run)
+thread.start()
 while not server.started:
-    pass
+    time.sleep(0.01)
 url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/v1/"
 for path, body in BODIES.items():
     request = Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     assert urlopen(request).status == 200, path
 server.should_exit = True
+thread.join()
 import sys
 print(*[name for name in sys.modules if name.startswith("axiscast")])
 """

@@ -1,4 +1,4 @@
-"""LiteRT, formerly TensorFlow Lite: the operators of its models, with the rules of NumPy.
+"""LiteRT, formerly TensorFlow Lite: the operators of its models, with the rules of NumPy. PRELU expands only its slope.
 
 Sizes must not be negative. The rules were tested with models of one operator, run by the built-in kernels.
 """
