@@ -46,26 +46,22 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
     is_file = text is not None and "\n" not in text and len(text) < _LONGEST_PATH and Path(text).is_file()
     if text is None and sys.stdin.isatty():
         raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into this command')
+    log = ErrorLog()
+    is_log, is_explained = text is None or is_file, False
     with backend_for(url) as backend, ExitStack() as files:
-        answer: WhyAnswer
-        if text is not None and not is_file:
-            answer = backend.why(text)
-            write_svg(answer, svg)
-            _print_answer(answer, as_json)
-            sys.exit(0 if _is_about_shapes(answer) else 1)
-        count = 0
-        log = ErrorLog()
-        source = files.enter_context(open(text, "rb")) if text is not None else sys.stdin.buffer
-        for message in _error_messages(source, log):
-            if count and not as_json:
-                click.echo()
+        messages = iter([text or ""])
+        if is_log:
+            messages = _error_messages(files.enter_context(open(text, "rb")) if text else sys.stdin.buffer, log)
+        for number, message in enumerate(messages):
             answer = backend.why(message)
+            if number and not as_json:
+                click.echo()
             write_svg(answer, svg)  # each picture replaces the previous one
             _print_answer(answer, as_json)
-            count += 1
-        if not count:
+            is_explained = is_log or _is_about_shapes(answer)
+        if not is_explained and is_log:
             _print_answer(WhyAnswer(message=with_names(log.topic.text)) if log.topic else backend.why(""), as_json)
-        sys.exit(0 if count else 1)
+        sys.exit(0 if is_explained else 1)
 
 
 def _error_messages(file: IO[bytes], log: ErrorLog) -> Iterator[str]:

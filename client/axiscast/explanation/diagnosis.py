@@ -32,7 +32,7 @@ _SIZES = re.compile(
 )
 _ANY_SHAPES = {"name": "torch.broadcast_tensors"}
 """The op whose rule PyTorch's message about two sizes on an axis has."""
-LAYER_FILE = re.compile(r"(?:nn|layers?|keras)[/\\](?:[a-z_]+[/\\])*(?:linear|dense|common)\.py$")
+_LAYER_FILE = re.compile(r"(?:nn|layers?|keras)[/\\](?:[a-z_]+[/\\])*(?:linear|dense|common)\.py$")
 """The files in which frameworks define their linear layers, or call the function of these layers."""
 _FILE = re.compile(r'File "([^"\n]{1,300})", line')
 _BESIDE = 500
@@ -97,9 +97,13 @@ def diagnose(text: str) -> Diagnosis:
     diagnosis = diagnose_message(traceback)
     if not diagnosis.is_about_shapes and traceback != text:
         diagnosis, traceback = diagnose_message(text), ""
-    files = _FILE.findall(traceback)
-    is_layer = bool(files) and LAYER_FILE.search(files[-1]) is not None
+    is_layer = is_in_layer(_FILE.findall(traceback))
     return completed(diagnosis._replace(is_layer=is_layer), expressions_in(traceback))
+
+
+def is_in_layer(files: Sequence[str]) -> bool:
+    """Return whether the last of the files in a traceback defines linear layers."""
+    return bool(files) and _LAYER_FILE.search(files[-1]) is not None
 
 
 def shortened(text: str) -> str:

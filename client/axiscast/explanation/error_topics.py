@@ -362,4 +362,9 @@ negative-copies: In tile or repeat, a number of copies must not be negative.
       'dims' cannot contain negative |
 memory: The array is too large for the memory.
   unable to allocate | out of memory | resource exhausted |
+unknown-wording: This error is about shapes that do not broadcast, but axiscast does not know this wording. Print the
+      shapes of the operands, and check them.
+  cannot be broadcast | could not be broadcast | can't be broadcast | cannot broadcast | could not broadcast | not
+      broadcastable | non-broadcastable | must be broadcastable | incompatible shapes | shapes are incompatible | of
+      compatible size or scalars | arrays have incompatible sizes for this operation | matrix dimensions must agree |
 """

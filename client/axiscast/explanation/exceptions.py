@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
+from traceback import walk_tb
 
 from ..messages.why import WhyAnswer
 from .answers import why_to_dict
-from .diagnosis import LAYER_FILE, Diagnosis, completed, diagnose_message, shortened
+from .diagnosis import Diagnosis, completed, diagnose_message, is_in_layer, shortened
 from .failing_expression import failing_expressions
 from .frame_values import FRAMEWORK_PACKAGES, module_name
 
@@ -42,19 +42,13 @@ def _diagnosed(error: BaseException) -> Diagnosis:
     """
     found = []
     for cause in _chain(error):
-        found.append((cause, diagnose_message(_text(cause))._replace(is_layer=_is_in_layer(cause.__traceback__))))
+        files = [frame.f_code.co_filename for frame, _ in walk_tb(cause.__traceback__)]
+        found.append((cause, diagnose_message(_text(cause))._replace(is_layer=is_in_layer(files))))
         if found[-1][1].is_about_shapes:
             break
     last = found[-1] if found[-1][1].is_about_shapes else None
     cause, diagnosis = last or next((each for each in found if each[1].is_known), found[0])
     return completed(diagnosis, failing_expressions(cause.__traceback__) or failing_expressions(error.__traceback__))
-
-
-def _is_in_layer(trace: TracebackType | None) -> bool:
-    """Return whether the last frame of a traceback is in the file of a linear layer."""
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and LAYER_FILE.search(trace.tb_frame.f_code.co_filename) is not None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -14,17 +14,8 @@ from .wordings import Reading, Wording, compiled, read_value
 _NAMED = re.compile(r"\[\[(\w+)\|(.*?)(?:\|(\d))?\]\]")
 _BEFORE = 500
 """The number of characters before the last wording in which a wording with more values may end."""
-_BROADCASTING = (
-    "cannot be broadcast", "could not be broadcast", "can't be broadcast", "cannot broadcast", "could not broadcast",
-    "not broadcastable", "non-broadcastable", "must be broadcastable", "incompatible shapes", "shapes are incompatible",
-    "of compatible size or scalars",
-    "arrays have incompatible sizes for this operation", "matrix dimensions must agree",
-)  # fmt: skip
-_UNREAD = Topic(
-    "unknown-wording",
-    "This error is about shapes that do not broadcast, but axiscast does not know this wording. Print the shapes of "
-    "the operands, and check them.",
-)
+_UNKNOWN_WORDING = "unknown-wording"
+"""The code of the topic of phrases about broadcasting. It is returned only if no other wording is found."""
 
 
 @cache
@@ -40,9 +31,10 @@ def topic_of(text: str) -> Topic | None:
     lower = text.lower()
     if len(lower) != len(text):  # a few letters have a lower-case form of several letters
         text = lower
-    found = [reading for wording in _wordings() for reading in wording.readings(lower)]
+    every = [reading for wording in _wordings() for reading in wording.readings(lower)]
+    found = [reading for reading in every if reading.message[0].code != _UNKNOWN_WORDING] or every
     if not found:
-        return _UNREAD if any(phrase in lower for phrase in _BROADCASTING) else None
+        return None
     last = max(found, key=lambda reading: reading.end)
     # The wording with the most values states the values of the message.
     near = [each for each in found if each.message[0] == last.message[0] and each.end > last.end - _BEFORE]
