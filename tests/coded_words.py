@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-MODULES = ("conditions", "conflicts", "hints", "warnings")
+MODULES = ("conditions", "conflicts", "errors", "hints", "warnings")
 
 
 def code_of(name: str) -> Callable[..., str]:

@@ -10,8 +10,8 @@ from cases import cases
 from test_why import corpus
 
 import axiscast
-from axiscast.explanation.error_topics import topic_wordings
 from axiscast.explanation.topic_search import topic_of, with_names
+from axiscast.words.error_topics import topic_wordings
 
 SAID = {
     "torch": {

@@ -10,6 +10,7 @@ from cases import cases
 import axiscast
 from axiscast.messages import CheckAnswer
 from axiscast.ops import FRAMEWORKS
+from axiscast.words import errors
 from axiscast.words.hints import reshape_code
 
 ADD = "numpy.add"
@@ -192,6 +193,48 @@ def sentences(answer: CheckAnswer[Any]) -> Iterator[str]:
     facts += answer.conditions
     facts += [answer.conflict, *answer.conflict.hints] if answer.conflict else []
     yield from (fact.message for fact in facts if fact is not None)
+
+
+ERRORS: list[tuple[str, str]] = [
+    (errors.shapes_text([(3,), (4,), ()]), "(3,), (4,) and ()"),
+    (errors.shapes_text([(3,)], (3, 4)), "(3,) to (3, 4)"),
+    (errors.fitting_text("numpy.add", "(3,) and (3,)"),
+     "numpy.add can broadcast (3,) and (3,). Either the call has an option that the message does not show, or the "
+     "message shows shapes of other tensors."),
+    (errors.in_place_text("total", "+", "x"),
+     "An operation in place can't change the shape of its target. Write `total = total + x`, or reduce x first."),
+    (errors.index_pairs_text("a", "i", "j + 1"), "To select all pairs of them, write `a[i[:, None], (j + 1)]`."),
+    (errors.other_reading_text("bias", "x", 8),
+     "Each row of x then gets one value of bias. If bias has one value for each column, its size must be 8."),
+    (errors.next_operand_text((5, 1), "y", (5,)),
+     "The result then has shape (5, 1), and broadcasts with y (5,) to all pairs: also write `.squeeze(-1)` after the "
+     "product."),
+    (errors.class_labels_text("y", 10, "jax"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
+    (errors.class_labels_text("y", 10, "mlx"),
+     "If y contains class indices, convert it to one-hot vectors of length 10."),
+    (errors.features_text(7, 9, "input (2, 9)", 9),
+     "The layer was built for in_features=7, but the last axis of its input (2, 9) has size 9: write in_features=9. "
+     "Its two sizes may also be exchanged: its out_features is 9."),
+    (errors.missing_shapes_text(["a", "b"], "torch.add"),
+     "The message does not contain the shapes. Print the shapes of `a` and `b`, and check them with torch.add."),
+    (errors.missing_shapes_text([], ""),
+     "The message does not contain the shapes. Print the shapes of the operands, and check them."),
+    (errors.summed_sizes_text(7, 3, "k"),
+     "The conflicting sizes are 7 and 3. If the last axis of `k` has size 7, write `k.swapaxes(-1, -2)`."),
+    (errors.axis_sizes_text([5, 7], None), "Sizes 5 and 7 conflict on one axis: they must be equal, or one of them "
+     "must be 1."),
+    (errors.axis_sizes_text([5, 7], 2, ("x", "b")),
+     "On axis 2 of the result, which has at least 3 axes, `x` has size 5, but `b` has size 7: the sizes must be equal, "
+     "or one of them must be 1."),
+    (errors.one_axis_text("x", "b", 1, 3), "If `b` has one axis, for axis 1 of `x`, write `b[:, None, None]`."),
+    (errors.first_axis_text("m == 0", 2),
+     "If the first axis of `m == 0` is axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
+]  # fmt: skip
+
+
+@cases(("text", "sentence"), ERRORS, ids=str)
+def test_an_error_has_its_sentence(text: str, sentence: str) -> None:
+    assert text == sentence
 
 
 @cases(("op", "shapes", "attributes", "sentence"), [*CONFLICTS, *CONDITIONS, *HINTS], ids=str)

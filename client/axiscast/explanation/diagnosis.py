@@ -15,7 +15,8 @@ from ..messages.validation import validate
 from ..ops import Op, op_class, read_op
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from .error_topics import Topic
+from ..words.error_topics import Topic
+from ..words.errors import joined
 from .failing_expression import Expression, expressions_in
 from .static_shapes import MATRIX_PRODUCTS, operation
 from .topic_search import topic_of
@@ -306,8 +307,3 @@ def _name_of(shape: Any, expression: Expression) -> str:
     if len(own) == 2 and not names:
         names = {f"{name}.T" for name, array in expression.known if array.shape == own[::-1]}
     return names.pop() if len(names) == 1 else ""
-
-
-def joined(texts: Sequence[str]) -> str:
-    """Return texts separated by commas and "and"."""
-    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .error_topics import Topic
+from ..words.error_topics import Topic
 from .topic_search import topic_of
 from .wordings import readings, single_blanks
 

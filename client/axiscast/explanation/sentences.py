@@ -15,10 +15,25 @@ from ..ops.einsum import Einsum
 from ..plan.alignment import Conflict
 from ..wire.shapes import format_shape
 from ..words.conflicts import conflict_text
-from ..words.hints import change_text
+from ..words.error_advice import mask_axis
+from ..words.errors import (
+    axis_sizes_text,
+    change_with_code,
+    class_labels_text,
+    features_text,
+    first_axis_text,
+    fitting_text,
+    in_place_text,
+    index_pairs_text,
+    missing_shapes_text,
+    next_operand_text,
+    one_axis_text,
+    other_reading_text,
+    shapes_text,
+    summed_sizes_text,
+)
 from ..words.names import Names, as_primary, capitalized
-from . import error_advice as advice
-from .diagnosis import Diagnosis, is_einsum, joined, target_of
+from .diagnosis import Diagnosis, is_einsum, target_of
 from .failing_expression import Expression
 from .static_shapes import MATRIX_PRODUCTS
 from .topic_search import with_names
@@ -30,14 +45,6 @@ _METHODS = {"Sub": "sub", "Mult": "mul", "Div": "div"}
 """The methods of pandas for operators. They have the argument `axis`."""
 _OPERATORS = ("add", "matmul", "dot", *MATRIX_PRODUCTS)
 _IN_PLACE = re.compile(r"(.+?) (\W{1,2})= (.+)")
-_ONE_HOT = {
-    "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
-    "jax": "use jax.nn.one_hot({labels}, {classes})",
-    "jaxlib": "use jax.nn.one_hot({labels}, {classes})",
-    "numpy": "use numpy.eye({classes})[{labels}]",
-    "tensorflow": "use tf.one_hot({labels}, {classes})",
-}
-"""For each framework, the advice for an operand `labels` that contains class indices."""
 
 
 def sentence_of(diagnosis: Diagnosis, check: Fields | None) -> str:
@@ -65,43 +72,29 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
     """Return the sentences about an error message that describes a complete check."""
     assert diagnosis.op is not None
     about, name, expression = diagnosis.about, diagnosis.op.name, diagnosis.expression
-    shapes = joined([format_shape(shape) for shape in diagnosis.inputs or []])
-    target = target_of(diagnosis.op)
-    asked = shapes if target is None else f"{shapes} to {format_shape(target)}"
-    if diagnosis.is_layer and (layer := _of_layer(*(diagnosis.inputs or []))):
+    inputs: list[Any] = diagnosis.inputs or []
+    shapes = shapes_text(inputs, target_of(diagnosis.op))
+    if diagnosis.is_layer and (layer := _of_layer(*inputs)):
         return [layer]
     if check["compatible"] is False:
-        verb = "multiply" if name.endswith("matmul") else "broadcast"
-        start = f"{name} can't {verb} {asked}." if expression is None else ""
-        if expression is not None:
-            about = "" if isinstance(diagnosis.op, Einsum) else _of_call(expression, diagnosis.inputs or [], about)
         fixes = _fixes(diagnosis, check["conflict"])
-        return [about, start, *fixes] if expression is None else [*fixes, about]
+        if expression is None:
+            return [about, f"{name} can't {'multiply' if name.endswith('matmul') else 'broadcast'} {shapes}.", *fixes]
+        return [*fixes, "" if isinstance(diagnosis.op, Einsum) else _of_call(expression, inputs, about)]
     if check["compatible"] is None:
         conditions = " and ".join(condition["message"] for condition in check["conditions"])
-        return [about, f"{name} broadcasts {asked} only if {conditions}."]
-    if about:
-        return [about, *(warning["message"] for warning in check["warnings"])]
-    return [
-        f"{name} can broadcast {asked}. Either the call has an option that the message does not show, or the message "
-        f"shows shapes of other tensors."
-    ]
+        return [about, f"{name} broadcasts {shapes} only if {conditions}."]
+    return [about, *(warning["message"] for warning in check["warnings"])] if about else [fitting_text(name, shapes)]
 
 
 def _of_call(expression: Expression, inputs: Sequence[Any], about: str) -> str:
     """Return the subject of an error with the code of its call, or `about` if there is no such code."""
     if expression.operator == "MatMult":
         return ""
-    in_place = _IN_PLACE.fullmatch(expression.text)
-    if in_place:
-        target, operator, value = in_place.groups()
-        return (
-            f"An operation in place can't change the shape of its target. Write `{target} = {target} {operator} "
-            f"{value}`, or reduce {value} first."
-        )
+    if in_place := _IN_PLACE.fullmatch(expression.text):
+        return in_place_text(*in_place.groups())
     if expression.function == "getitem" and len(expression.operands) == 3 and [*map(len, inputs)] == [1, 1]:
-        array, one, other = (as_primary(operand.name) for operand in expression.operands)
-        return f"{about} To select all pairs of them, write `{array}[{one}[:, None], {other}]`."
+        return f"{about} {index_pairs_text(*[operand.name for operand in expression.operands])}"
     return about
 
 
@@ -117,7 +110,7 @@ def _fixes(diagnosis: Diagnosis, conflict: Fields) -> list[str]:
         text = conflict_text(found, names) if isinstance(found, Conflict) else str(conflict["message"])
         return [text, _class_labels(expression)]
     hint = own[0] if expression is None or expression.operator != "MatMult" else _for_operator(op, own[0])
-    changes = [_change(hint, each) for each in _same_change(expression, names, diagnosis.inputs or [], hint)]
+    changes = [change_with_code(hint, each) for each in _same_change(expression, names, diagnosis.inputs or [], hint)]
     fixes = [f"{capitalized(changes[0])}.", *(f"Also {change}." for change in changes[1:])]
     return [*fixes, _other_reading(diagnosis, hint, names), _outer_product(expression, hint), _class_labels(expression)]
 
@@ -138,40 +131,16 @@ def _other_reading(diagnosis: Diagnosis, hint: Fields, names: Names) -> str:
     inputs, number = diagnosis.inputs or [], hint.get("input", 0)
     if hint["code"] != "reshape" or [*map(len, inputs)] not in ([1, 2], [2, 1]) or len(inputs[number]) != 1:
         return ""
-    name, other = names.input(number), names.input(1 - number)
-    return (
-        f"Each row of {other} then gets one value of {name}. If {name} has one value for each column, its size must be "
-        f"{inputs[1 - number][1]}."
-    )
+    return other_reading_text(names.input(number), names.input(1 - number), inputs[1 - number][1])
 
 
 def _outer_product(expression: Expression | None, hint: Fields) -> str:
     """Return the warning that the result of a fixed matrix product and the next operand make a matrix, or ""."""
-    array = expression.siblings[0].array if expression and expression.siblings else None
+    name, array = expression.siblings[0] if expression and expression.siblings else ("", None)
     result = hint["output"]
     if array is None or len(result) != 2 or result[1] != 1 or array.shape != (result[0],):
         return ""
-    name = expression.siblings[0].name if expression else ""
-    return (
-        f"The result then has shape {format_shape(result)}, and broadcasts with {name} {format_shape(array.shape)} to "
-        f"all pairs: also write `.squeeze(-1)` after the product."
-    )
-
-
-def _change(hint: Fields, names: Names) -> str:
-    """Return a change with its code."""
-    text = change_text(hint, names)
-    number = hint.get("input")
-    if hint["code"] not in ("transpose", "swap-axes") or number is None:
-        return text
-    framework, name = hint["request"]["op"]["name"].partition(".")[0], names.code(number)
-    if names.input(number).endswith(".T"):  # the weight of torch.nn.functional.linear
-        return f"transpose {names.input(number)[:-2]}, {names.input(number)}"
-    if len(hint["request"]["inputs"][number]) == 2 and framework != "tensorflow":
-        return f"{text}, {name}.T"
-    if hint["code"] == "transpose" and framework == "tensorflow":
-        return f"{text}, tf.linalg.matrix_transpose({names.input(number)})"
-    return f"{text}, {name}.swapaxes(-1, -2)" if hint["code"] == "transpose" else text
+    return next_operand_text(result, name, array.shape)
 
 
 def _same_change(expression: Expression | None, names: Names, inputs: list[Any], hint: Fields) -> Iterator[Names]:
@@ -191,8 +160,7 @@ def _class_labels(expression: Expression | None) -> str:
     for (labels, own), (_, other) in (known, known[::-1]) if len(known) == 2 else ():
         is_labels = own.dtype.startswith(("int", "uint")) and other.dtype.startswith(("float", "bfloat"))
         if is_labels and other.shape[:-1] == own.shape != ():
-            advice = _ONE_HOT.get(own.framework, "convert it to one-hot vectors of length {classes}")
-            return f"If {labels} contains class indices, {advice.format(labels=labels, classes=other.shape[-1])}."
+            return class_labels_text(labels, other.shape[-1], own.framework)
     return ""
 
 
@@ -200,17 +168,7 @@ def _of_layer(shape: Any, weight: Any = ()) -> str:
     """Return the explanation of a linear layer whose input has this shape, or an empty string if it fits."""
     if len(weight) != 2 or shape[-1:] == weight[:1]:
         return ""
-    built, outputs = weight
-    text = _of_features(built, shape[-1], f"input {format_shape(shape)}")
-    exchanged = f" Its two sizes may also be exchanged: its out_features is {outputs}."
-    return f"{text}{exchanged}" if shape[-1] == outputs else text
-
-
-def _of_features(built: Any, found: Any, owner: str) -> str:
-    return (
-        f"The layer was built for in_features={built}, but the last axis of its {owner} has size {found}: write "
-        f"in_features={found}."
-    )
+    return features_text(weight[0], shape[-1], f"input {format_shape(shape)}", weight[1])
 
 
 def _of_parts(diagnosis: Diagnosis) -> list[str]:
@@ -221,7 +179,7 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     op, inputs, expression = diagnosis.op, diagnosis.inputs, diagnosis.expression
     name = (op.alias or op.name) if op is not None else diagnosis.node
     if diagnosis.is_layer and not inputs and diagnosis.sizes is not None and len(diagnosis.sizes) == 2:
-        return [_of_features(diagnosis.sizes[1], diagnosis.sizes[0], "input")]
+        return [features_text(diagnosis.sizes[1], diagnosis.sizes[0], "input")]
     operands = expression.operands if expression else []
     method = _METHODS.get(expression.operator if expression else "", "add")
     about = with_names(diagnosis.about, [(name, array and array.shape) for name, array in operands], method)
@@ -229,14 +187,13 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     fix = "" if is_fixed else _of_operands(expression)
     sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis), fix]
     if inputs:
-        sentences.append(f"The message contains the shapes {joined([*map(format_shape, inputs)])}.")
+        sentences.append(f"The message contains the shapes {shapes_text(inputs)}.")
     if op is None and is_einsum(name):
         sentences.append("The message does not contain the equation.")
     elif not inputs and (op is not None or diagnosis.axis is not None):
         is_operation = op is None or type(op).takes(len(operands))  # else the call has other arguments
-        unknown = [f"`{operand.name}`" for operand in operands if operand.array is None and is_operation]
-        asked, rule = joined(unknown) or "the operands", f" with {name}" if op is not None else ""
-        sentences.append(f"The message does not contain the shapes. Print the shapes of {asked}, and check them{rule}.")
+        unknown = [operand.name for operand in operands if operand.array is None and is_operation]
+        sentences.append(missing_shapes_text(unknown, name if op is not None else ""))
     return sentences
 
 
@@ -252,43 +209,27 @@ def _of_operands(expression: Expression | None) -> str:
         return change and f"They differ only on axis {axes[0]}: to join them on it, write {change}."
     (array, _), *_, (mask, index) = known
     if expression.function == "getitem" and index.dtype == "bool":
-        axis = advice.mask_axis(shapes[-1], shapes[0])
+        axis = mask_axis(shapes[-1], shapes[0])
         return f"The mask fits axis {axis}: write `{as_primary(array)}[{':, ' * axis}{mask}]`." if axis else ""
     return ""
 
 
 def _of_sizes(diagnosis: Diagnosis) -> str:
-    """Return the sentence about the conflicting sizes, or an empty string if the message does not contain two sizes."""
+    """Return the sentences about the conflicting sizes, or an empty string if the message does not contain them."""
     sizes, axis, expression = diagnosis.sizes or [], diagnosis.axis, diagnosis.expression
     if len(sizes) < 2:
         return ""
     is_operator = expression is not None and expression.is_last and expression.function in _OPERATORS
     owners = expression.operands if expression and is_operator and diagnosis.are_ordered else []
+    left, right = (owner.name for owner in owners) if len(owners) == 2 else ("", "")
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
-        text = f"The conflicting sizes are {sizes[0]} and {sizes[1]}."
-        if len(owners) != 2 or owners[0].array or owners[1].array:
-            return text
-        right = owners[1].name
-        fix = f"write `{as_primary(right)}.swapaxes(-1, -2)`"
-        return f"{text} If the last axis of `{right}` has size {sizes[0]}, {fix}."
-    where = "one axis" if axis is None else f"axis {axis} of the result"
-    where += f", which has at least {axis + 1} axes" if axis else ""
-    if len(owners) != 2:
-        text = f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
-        if expression and expression.function == "masked_fill" and axis and expression.operands:
-            mask = expression.operands[-1].name
-            code = f"{as_primary(mask)}[:{', None' * axis}]"
-            text += f" If the first axis of `{mask}` is axis 0 of the tensor, write `{code}`."
-        return text
-    one, other = (f"`{name}` has size {size}" for (name, _), size in zip(owners, sizes, strict=True))
-    text = f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
-    return f"{text} {_of_one_axis(owners[0].name, owners[1].name, axis)}" if axis else text
-
-
-def _of_one_axis(left: str, right: str, axis: int) -> str:
-    """Return the fix if the second operand is a vector for an earlier axis than the last one, as a bias of channels."""
-    own = int(axis > 1)
-    if not own and right.startswith("self."):
-        return ""  # a parameter of a module has no axis for the rows of a batch
-    index = ", ".join([":", *["None"] * (axis - own)])
-    return f"If `{right}` has one axis, for axis {own} of `{left}`, write `{as_primary(right)}[{index}]`."
+        is_known = any(owner.array is not None for owner in owners)
+        return summed_sizes_text(sizes[0], sizes[1], "" if is_known else right)
+    text = axis_sizes_text(sizes, axis, (left, right) if right else ())
+    if right and axis:
+        own = int(axis > 1)
+        # A parameter of a module has no axis for the rows of a batch.
+        return text if not own and right.startswith("self.") else f"{text} {one_axis_text(left, right, own, axis)}"
+    if expression and expression.function == "masked_fill" and axis and expression.operands:
+        return f"{text} {first_axis_text(expression.operands[-1].name, axis)}"
+    return text

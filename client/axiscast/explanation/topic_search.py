@@ -1,4 +1,4 @@
-"""The search for the known wordings of error_topics.py in a text."""
+"""The search for the known wordings of words/error_topics.py in a text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from ..plan.plan import Shape
-from . import error_advice
-from .error_topics import Topic, topic_wordings
+from ..words import error_advice
+from ..words.error_topics import Topic, topic_wordings
 from .wordings import Reading, Wording, compiled, read_value
 
 _NAMED = re.compile(r"\[\[(\w+)\|(.*?)(?:\|(\d))?\]\]")

@@ -1,6 +1,6 @@
 """Functions that find known wordings of error messages in a string, in linear time.
 
-The wordings are those of ops/error_messages.py, and those of error_topics.py.
+The wordings are those of ops/error_messages.py, and those of words/error_topics.py.
 
 A wording is a pattern of fixed words and placeholders. The search starts with `str.find` for the longest fixed words of
 the wording. It then goes back to the wording's first words, and reads all placeholders once, in order. No placeholder

@@ -6,7 +6,7 @@ after the last `|` an explanation or nothing. Further lines of an entry are inde
 In a wording, `<n>` stands for an integer, `<s>` for a shape of integers, `<p>` for a shape in which sizes may be
 unknown, `<w>` for a word and `<...>` for a short text. An explanation is sentences with these values. It may end with
 `=` and the name of a function in error_advice.py, which gets all values, or those with the numbers after the name. In
-the code of an explanation, `[[x|(2, 3)|0]]` is the name of an array (`with_names` in topic_search.py).
+the code of an explanation, `[[x|(2, 3)|0]]` is the name of an array (`with_names` in explanation/topic_search.py).
 """
 
 from __future__ import annotations

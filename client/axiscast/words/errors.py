@@ -1,0 +1,135 @@
+"""The sentences about an error, with the code of the expression that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..wire.shapes import format_shape
+from .hints import HintFields, change_text
+from .names import Names, as_primary
+
+_ONE_HOT = {
+    "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
+    "jax": "use jax.nn.one_hot({labels}, {classes})",
+    "jaxlib": "use jax.nn.one_hot({labels}, {classes})",
+    "numpy": "use numpy.eye({classes})[{labels}]",
+    "tensorflow": "use tf.one_hot({labels}, {classes})",
+}
+"""For each framework, the advice for an operand `labels` that contains class indices."""
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return texts separated by commas and "and".
+
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def shapes_text(inputs: Sequence[Any], target: Any = None) -> str:
+    """Return the shapes of the inputs, and the shape to which they broadcast."""
+    shapes = joined([format_shape(shape) for shape in inputs])
+    return shapes if target is None else f"{shapes} to {format_shape(target)}"
+
+
+def fitting_text(op: str, shapes: str) -> str:
+    """Return what may have failed if the shapes in the message fit."""
+    return (
+        f"{op} can broadcast {shapes}. Either the call has an option that the message does not show, or the message "
+        f"shows shapes of other tensors."
+    )
+
+
+def in_place_text(target: str, operator: str, value: str) -> str:
+    """Return the fix of an operation in place, such as `a += b`."""
+    return (
+        f"An operation in place can't change the shape of its target. Write `{target} = {target} {operator} {value}`, "
+        f"or reduce {value} first."
+    )
+
+
+def index_pairs_text(array: str, one: str, other: str) -> str:
+    """Return how to select all pairs of two lists of indices."""
+    return f"To select all pairs of them, write `{as_primary(array)}[{as_primary(one)}[:, None], {as_primary(other)}]`."
+
+
+def other_reading_text(vector: str, matrix: str, columns: int | str) -> str:
+    """Return what a vector, whose fix gives one value to each row of a matrix, needs if it has one for each column."""
+    return (
+        f"Each row of {matrix} then gets one value of {vector}. If {vector} has one value for each column, its size "
+        f"must be {columns}."
+    )
+
+
+def next_operand_text(result: Sequence[int | str], name: str, shape: Sequence[int]) -> str:
+    """Return the warning that the result of a fixed matrix product and the next operand make a matrix."""
+    return (
+        f"The result then has shape {format_shape(result)}, and broadcasts with {name} {format_shape(shape)} to all "
+        f"pairs: also write `.squeeze(-1)` after the product."
+    )
+
+
+def class_labels_text(labels: str, classes: int, framework: str) -> str:
+    """Return the advice for an operand that may contain class indices."""
+    advice = _ONE_HOT.get(framework, "convert it to one-hot vectors of length {classes}")
+    return f"If {labels} contains class indices, {advice.format(labels=labels, classes=classes)}."
+
+
+def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> str:
+    """Return the fix of a linear layer that was built for other features."""
+    exchanged = f" Its two sizes may also be exchanged: its out_features is {outputs}." if outputs == found else ""
+    return (
+        f"The layer was built for in_features={built}, but the last axis of its {owner} has size {found}: write "
+        f"in_features={found}.{exchanged}"
+    )
+
+
+def missing_shapes_text(names: Sequence[str], op: str) -> str:
+    """Return which shapes to print if the message contains none."""
+    asked, rule = joined([f"`{name}`" for name in names]) or "the operands", op and f" with {op}"
+    return f"The message does not contain the shapes. Print the shapes of {asked}, and check them{rule}."
+
+
+def summed_sizes_text(one: int | str, other: int | str, right: str = "") -> str:
+    """Return the sizes that conflict in a product, and how to transpose its second operand `right`."""
+    fix = f" If the last axis of `{right}` has size {one}, write `{as_primary(right)}.swapaxes(-1, -2)`."
+    return f"The conflicting sizes are {one} and {other}.{fix if right else ''}"
+
+
+def axis_sizes_text(sizes: Sequence[int | str], axis: int | None, names: Sequence[str] = ()) -> str:
+    """Return the sizes that conflict on an axis. `names` has the names of two operands, if they are known."""
+    where = "one axis" if axis is None else f"axis {axis} of the result"
+    where += f", which has at least {axis + 1} axes" if axis else ""
+    if not names:
+        return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
+    one, other = (f"`{name}` has size {size}" for name, size in zip(names, sizes, strict=True))
+    return f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
+
+
+def one_axis_text(left: str, right: str, own: int, axis: int) -> str:
+    """Return the fix if `right` is a vector for axis `own` of `left`. The sizes conflict on axis `axis`."""
+    index = ", ".join([":", *["None"] * (axis - own)])
+    return f"If `{right}` has one axis, for axis {own} of `{left}`, write `{as_primary(right)}[{index}]`."
+
+
+def first_axis_text(mask: str, axis: int) -> str:
+    """Return the fix if the first axis of a mask is the first axis of the tensor."""
+    code = f"{as_primary(mask)}[:{', None' * axis}]"
+    return f"If the first axis of `{mask}` is axis 0 of the tensor, write `{code}`."
+
+
+def change_with_code(hint: HintFields, names: Names) -> str:
+    """Return a change as a clause that begins with a verb, with its code if a short code exists."""
+    text, number = change_text(hint, names), hint.get("input")
+    if hint["code"] not in ("transpose", "swap-axes") or number is None:
+        return text
+    framework, name = hint["request"]["op"]["name"].partition(".")[0], names.code(number)
+    if names.input(number).endswith(".T"):  # the weight of torch.nn.functional.linear
+        return f"transpose {names.input(number)[:-2]}, {names.input(number)}"
+    if len(hint["request"]["inputs"][number]) == 2 and framework != "tensorflow":
+        return f"{text}, {name}.T"
+    if hint["code"] == "transpose" and framework == "tensorflow":
+        return f"{text}, tf.linalg.matrix_transpose({names.input(number)})"
+    return f"{text}, {name}.swapaxes(-1, -2)" if hint["code"] == "transpose" else text
