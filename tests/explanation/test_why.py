@@ -375,3 +375,12 @@ def test_an_error_of_tile_is_explained(text: str, said: str) -> None:
     answer = axiscast.why(text)
     assert said in answer.message
     assert answer.op is None
+
+
+@cases("shape", ["8..1", "w" * 101, "2..9223372036854775808", "9223372036854775808", "9999999999999999999", "1e5"])
+def test_a_text_that_is_no_shape_is_not_read_as_one(shape: str) -> None:
+    broadcast = axiscast.why(f"operands could not be broadcast together with shapes ({shape},) (3,)")
+    assert (broadcast.op, broadcast.inputs, broadcast.check) == (None, None, None)
+    axiscast.why(
+        f"RuntimeError: 0D or 1D target tensor expected, multi-target not supported\nlogits ({shape}, 10), y (3,)"
+    )

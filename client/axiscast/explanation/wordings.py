@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ..ops import list_error_messages
 from ..wire.cancellation import checkpoint
+from ..wire.dimensions import as_dimension
 from ..wire.shapes import parse_shape
 
 Sizes = list[int | str]
@@ -53,7 +54,7 @@ _PATTERNS = {
 """The patterns of the slots whose end does not depend on the words after them, except those of shapes."""
 _GAPS = {"...": 400, ":": 4000, "text": 1000, "%": 1000}
 """The maximum number of characters of a slot that ends at the words after it."""
-_PRINTED = re.compile(r"[(\[](\d{1,19}(?:, ?\d{1,19}){0,15},?)[)\]]")
+_PRINTED = re.compile(r"[(\[](\d{1,18}(?:, ?\d{1,18}){0,15},?)[)\]]")
 _MAX_PRINTED = 8
 """The maximum number of shapes that are read beside a message."""
 _COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
@@ -250,7 +251,7 @@ def _sizes(found: re.Match[str]) -> Sizes | None:
             return None
         text = f"[{text[1:-1]}]"
     try:
-        return parse_shape(text)
+        return [as_dimension(size) if isinstance(size, str) or size > 0 else size for size in parse_shape(text)]
     except ValueError:
         return None
 
