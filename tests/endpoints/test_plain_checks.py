@@ -18,6 +18,7 @@ from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import ALIASES, op_class
 from axiscast.ops import OPS as OP_NAMES
+from axiscast.wire import codec
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.dimensions import Symbol
 from axiscast_service.endpoints import api_route, check, plain_checks
@@ -212,7 +213,7 @@ def outcome(body: bytes, content_type: str, accept: str) -> ShortAnswer | None:
 
 
 def plain_answer(body: bytes, media: Encoding) -> bytes | None:
-    fields = plain_checks.short_fields(body, media)
+    fields = codec.short_fields(body, media) if len(body) <= codec.SHORT_BODY_BYTES else None
     return None if fields is None else plain_checks.answer_fields(fields, Encoding.JSON)
 
 
@@ -222,7 +223,8 @@ def outcome_of_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def slow(*arguments: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(api_route, "short_fields", lambda body, media: None)
+            patch.setattr(codec, "short_fields", lambda body, media: None)
+            patch.setattr(api_route, "answer_fields", lambda fields, encoding: None)
             return outcome(*arguments)
 
     return slow

@@ -18,7 +18,7 @@ from ..middleware.answer import Answer
 from ..middleware.caching import cacheable
 from ..middleware.negotiation import SVG, best_offer, encoding_of_type
 from ..middleware.problems import problem_answer
-from .plain_checks import answer_fields, short_fields
+from .plain_checks import answer_fields
 from .request_context import RequestContext, read_parameters
 
 
@@ -62,14 +62,9 @@ class ApiRoute(APIRoute):
         media = encoding_of_type(fields.get(b"content-type", b"").decode("latin-1"), coding.decode("latin-1"))
         context.media_type = self._format(context) or best_offer(accept.decode("latin-1"), media, self._offers)
         body = await context.body(media)
-        value: Any = short_fields(body, media)
-        if value is None:
-            context.milliseconds = body_time_estimate(body, media)
-            value = await context.respond(context.milliseconds, decode, body, media, context.reserve_values)
-        elif (
-            self.model is CheckRequest
-            and (content := answer_fields(value, ENCODINGS.get(context.media_type))) is not None
-        ):
+        context.milliseconds = body_time_estimate(body, media)
+        value = await context.respond(context.milliseconds, decode, body, media, context.reserve_values)
+        if self.model is CheckRequest and (content := answer_fields(value, ENCODINGS.get(context.media_type))):
             return Answer(content, context.media_type)
         if media is Encoding.JSON:  # values decoded from MessagePack may refer to the body's memory
             nbytes = len(body)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-import msgpack
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -22,50 +21,23 @@ from axiscast.messages import CheckRequest
 from axiscast.ops import op_class
 from axiscast.plan.alignment import RightAlignment, ShapeMismatch
 from axiscast.plan.relations import Relation
-from axiscast.wire.codec import MAX_KEY, Encoding, encode, unique_keys
-from axiscast.wire.prescan import Buffer
+from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SIZE
 
-_MAX_BYTES = MAX_KEY
-"""The maximum length, in bytes, of a short body or query. No key of a map in it exceeds the limit of `decode`."""
+_MAX_QUERY_BYTES = 1000
 _MAX_INPUTS, _MAX_RANK = 8, 16
 """The maximum number of inputs and axes in a plain check, which limits the size of the caches."""
-_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
-"""The first bytes of MessagePack's timestamps, which a decoder returns without calling `ext_hook`."""
 _DEFAULT_OP: str = CheckRequest.model_fields["op"].default.name
-_ERRORS = (TypeError, ValueError, OverflowError, RecursionError, msgpack.UnpackException)
-
-
-def short_fields(body: Buffer, media: Encoding) -> dict[str, Any] | None:
-    """Return the fields of a short body, or None if `decode` must read it, for example to explain an error."""
-    if len(body) > _MAX_BYTES:
-        return None
-    whole = bytes(body)
-    try:
-        if media is not Encoding.JSON:
-            if any(start in whole for start in _TIMESTAMPS):
-                return None
-            fields = msgpack.unpackb(
-                whole, object_pairs_hook=unique_keys, ext_hook=_refuse_extension, strict_map_key=False
-            )
-            return fields if type(fields) is dict else None
-        fields = from_json(whole, allow_inf_nan=False)
-        op = fields.get("op")
-        # If a field is repeated, this decoder keeps only the last value. Each field has one colon.
-        is_whole = whole.count(b":") == len(fields) + (len(op) if type(op) is dict else 0)
-        return fields if is_whole else None
-    except (AttributeError, Problem, *_ERRORS):
-        return None
-
-
-def _refuse_extension(code: int, data: bytes) -> NoReturn:
-    raise ValueError("an extension type")
 
 
 def fields_in_query(query: bytes) -> dict[str, Any] | None:
     """Return the fields of the check in a query that consists of inputs with integer sizes. Otherwise, return None."""
-    if len(query) > _MAX_BYTES or not query.startswith(b"input=") or query.translate(None, b"input=&x,0123456789"):
+    if (
+        len(query) > _MAX_QUERY_BYTES
+        or not query.startswith(b"input=")
+        or query.translate(None, b"input=&x,0123456789")
+    ):
         return None
     # Any other use of these letters results in invalid JSON.
     shapes = query[6:].replace(b"x", b",").replace(b"&input=", b"],[")
