@@ -38,9 +38,9 @@ def answer_columns(request: CheckColumnsRequest, reserve: ReserveMemory = no_lim
     """
     tensors, columns = request.inputs, _target_columns(request.op)
     reserve(sum(tensor.decoded_bytes() for tensor in (*tensors, *columns.values())))
-    inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
-    targets = {name: _sizes(tensor, _pointer(name)) for name, tensor in columns.items()}
-    op = _op(request.op, targets)
+    inputs = [_column_of(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
+    targets = {name: _column_of(tensor, _pointer(name)) for name, tensor in columns.items()}
+    op = _representative_op(request.op, targets)
     op = op.model_copy(update={name: _columns(values) for name, values in targets.items()})
     return checked(op, inputs, targets, reserve)
 
@@ -127,7 +127,7 @@ def _pointer(name: str) -> str:
     return f"/op/{str(name)[:60]}"
 
 
-def _op(plain: Any, targets: dict[str, Values]) -> Op:
+def _representative_op(plain: Any, targets: dict[str, Values]) -> Op:
     """Return one op that stands for all rows. In attributes that are given as columns, the sizes are unknown."""
     question: dict[str, Any] = {"inputs": []}
     if plain is not None:
@@ -141,7 +141,7 @@ def _op(plain: Any, targets: dict[str, Values]) -> Op:
     return op
 
 
-def _sizes(tensor: Tensor, pointer: str) -> Values:
+def _column_of(tensor: Tensor, pointer: str) -> Values:
     values = tensor.to_array(pointer)
     if values.ndim != 2 or values.dtype != np.int64:
         raise Problem(
@@ -178,7 +178,7 @@ def _resolve(
             negative = _with_negative(negative, values[block])
         sizes: list[Any] = [1] * len(alignment.axes)
         for number, axis in reversed([*enumerate(alignment.axes)]):  # the lowest conflicting axis must be written last
-            terms = [_values(term.size, block) for term in axis.terms]
+            terms = [_rows_of_size(term.size, block) for term in axis.terms]
             if terms and axis.terms[-1].input is None:
                 negative = _with_negative(negative, terms[-1])
             sizes[number], fits = axis.relation.common_size(terms)
@@ -193,14 +193,14 @@ def _resolve(
         broken = bad.any()
         for merged, rows in found.items():
             for place, group in enumerate(merged):
-                rows[block, place] = _product([sizes[axis] for axis in group], bad)
+                rows[block, place] = _merged_size([sizes[axis] for axis in group], bad)
             if broken:
                 rows[block][bad] = -1
         np.logical_not(bad, out=bad)
     return compatible, [found[merged] for merged in groups], conflict_axis
 
 
-def _values(size: Any, block: slice) -> Any:
+def _rows_of_size(size: Any, block: slice) -> Any:
     """Return the sizes in these rows. If an integer exceeds int64, the result is an object array, which is exact."""
     if isinstance(size, Column):
         return np.ascontiguousarray(size.values[block])
@@ -215,7 +215,7 @@ def _with_negative(negative: Flags, values: Any) -> Flags:
     return negative | (below if below.ndim == 1 else below.any(axis=1))
 
 
-def _product(sizes: Sequence[Any], bad: Flags) -> Any:
+def _merged_size(sizes: Sequence[Any], bad: Flags) -> Any:
     """Return the size of an axis that merges axes of these sizes. Raises Problem if the merged size exceeds int64."""
     if len(sizes) == 1:
         return sizes[0]

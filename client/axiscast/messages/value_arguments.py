@@ -14,7 +14,7 @@ from ..ops import Op
 from ..wire.errors import InvalidType
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, as_int, format_shape, parse_shape
-from .repairs import size_in
+from .value_repairs import size_in
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
 """The type of an argument that is a shape. As in NumPy, an integer is the shape of an array with one axis."""

@@ -33,10 +33,10 @@ class ServiceProblem(AxiscastError):
     code: str = ""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self.code = _text(document, "code") or self.code
+        self.code = _string_member(document, "code") or self.code
         self.status = document.get("status")
-        self.detail = _text(document, "detail") or ""
-        self.pointer = _text(document, "pointer")
+        self.detail = _string_member(document, "detail") or ""
+        self.pointer = _string_member(document, "pointer")
         errors = document.get("errors")
         self.errors = (
             [_fault(error) for error in errors if isinstance(error, Mapping)] if isinstance(errors, list) else []
@@ -73,11 +73,13 @@ class UnknownOp(ServiceProblem):
 
 def _fault(error: Mapping[str, Any]) -> dict[str, str]:
     """Return the members of a fault that are strings. The `detail` is always present."""
-    members = {name: text for name in ("detail", "pointer", "parameter") if (text := _text(error, name)) is not None}
+    members = {
+        name: text for name in ("detail", "pointer", "parameter") if (text := _string_member(error, name)) is not None
+    }
     return {"detail": ""} | members
 
 
-def _text(document: Mapping[str, Any], member: str) -> str | None:
+def _string_member(document: Mapping[str, Any], member: str) -> str | None:
     """Return a member of the problem document if the member is a string. Otherwise, return None."""
     value = document.get(member)
     return value if isinstance(value, str) else None

@@ -260,7 +260,7 @@ def _complex(value: Any, dtype: np.dtype[Any]) -> complex | None:
     return None if real is None or imaginary is None else complex(real, imaginary)
 
 
-def _text(value: Any, dtype: np.dtype[Any]) -> str | None:
+def _string(value: Any, dtype: np.dtype[Any]) -> str | None:
     return value if isinstance(value, str) and len(value) * 4 <= dtype.itemsize else None
 
 
@@ -295,7 +295,7 @@ _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
     "i": (_integer, "an integer"),
     "f": (_real, "a number"),
     "c": (_complex, "a pair [re, im]"),
-    "U": (_text, "a string"),
+    "U": (_string, "a string"),
     "S": (_bytes, "a base64 string"),
     "M": (_date, "an ISO 8601 string or an integer"),
     "m": (_count, "an integer"),

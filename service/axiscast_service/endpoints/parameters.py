@@ -10,7 +10,9 @@ from typing import Any
 
 from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
 from axiscast.messages.notation import ArgumentNotation
-from axiscast.messages.repairs import is_short, op_in
+from axiscast.messages.repairs import op_in
+from axiscast.messages.value_arguments import shape_in_text
+from axiscast.messages.value_repairs import SHAPE, is_short
 from axiscast.ops import OPS, Op, op_class
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
@@ -20,7 +22,6 @@ PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
 """The names of the query parameters that are not attributes of an op."""
 _INPUT = re.compile(r"(inputs?|shapes|in|tensors?)|(inputs?|shapes?|in|tensors?)(\[\d*\]|_?\d+)", re.IGNORECASE)
 """The parameter names that clients often use by mistake instead of `input`."""
-_SHAPE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _SEVERAL = re.compile(r"[;|]")
 _POINT_ZERO = re.compile(r"(?<=\d)\.0+(?![\d.])")
 _SHOWN = 60
@@ -107,7 +108,7 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
         if names[name] > 1 and name not in ("input", "warn"):
             raise _problem(name, " is given twice; only input and warn can be repeated")
     if "input" not in names:
-        sizes = [name for name, text in query[:_SHOWN] if not text and _is_shape(name)]
+        sizes = [name for name, text in query[:_SHOWN] if not text and shape_in_text(name)]
         written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
         raise Problem("invalid-request", f"input is missing: write {written}", parameter="input")
 
@@ -122,7 +123,7 @@ def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> No
     listed = f" ({', '.join(attributes)})" if attributes else ", which has none"
     there = f": valid parameters are {', '.join(PARAMETERS)} and the attributes of {wire_name}{listed}"
     owner = next((op_name for op_name, kind in OPS.items() if name in _attributes_of(kind)), None)
-    if not given[name] and _is_shape(name):
+    if not given[name] and shape_in_text(name):
         there = f": write input={name[:_SHOWN]} for another input"
     elif len(missing) == 1:
         there = f" of {wire_name}: write {missing[0]}, which is missing, instead of {name[:_SHOWN]}"
@@ -142,13 +143,13 @@ def _parse_input(text: str) -> list[int | str]:
     except ValueError as error:
         if len(text) > MAX_SHAPE_CHARACTERS:
             raise error
-        several = [part for part in _SHAPE.findall(text) or _SEVERAL.split(text) if _is_shape(part)]
+        several = [part for part in SHAPE.findall(text) or _SEVERAL.split(text) if shape_in_text(part)]
         if len(several) > 1:
             raise ValueError(
                 f"contains {len(several)} shapes: write one input for each{_inputs_written(several)}"
             ) from None
         whole = _POINT_ZERO.sub("", text)
-        if whole != text and _is_shape(whole):
+        if whole != text and shape_in_text(whole):
             raise ValueError(f"sizes must be integers: write {format_attribute(parse_shape(whole))}") from None
         raise error
 
@@ -157,31 +158,16 @@ def _attributes_of(op: type[Op] | None) -> list[str]:
     return [] if op is None else [field for field in op.model_fields if field != "name"]
 
 
-def _is_shape(text: str) -> bool:
-    try:
-        return bool(parse_shape(text)) and not re.fullmatch("[A-Za-z_]\\w*", text)
-    except ValueError:
-        return False
-
-
 def _inputs_written(texts: Sequence[str]) -> str:
     """Return a query with these shapes, or an empty string if one of the strings is not a shape."""
     try:
         shapes = [
-            parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_SHAPE_CHARACTERS]) or [text]
+            parse_shape(part) for text in texts[:9] for part in SHAPE.findall(text[:MAX_SHAPE_CHARACTERS]) or [text]
         ]
     except ValueError:
         return ""
-    written = [format_attribute(shape) if _are_integers(shape) else _joined(shape) for shape in shapes]
+    written = [",".join(map(str, shape)) or "()" for shape in shapes]
     return f": ?{'&'.join(f'input={text}' for text in written)}"
-
-
-def _are_integers(shape: Sequence[Any]) -> bool:
-    return all(isinstance(size, int) for size in shape)
-
-
-def _joined(shape: Sequence[Any]) -> str:
-    return ",".join(map(str, shape))
 
 
 def _op_written(text: str) -> str:

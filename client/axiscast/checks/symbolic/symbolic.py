@@ -192,7 +192,7 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
         output_shape = shape = tuple(axis_sizes[axis] for axis in output.axes)
         if output.merges is not None:
             groups = [[candidates[axis][0] for axis in group] for group in output.groups]
-            shape = tuple(_product(sizes, variables, group) for group in groups)
+            shape = tuple(_product_of_sizes(sizes, variables, group) for group in groups)
         broadcast = tuple(sorted(always)), tuple(sorted(sometimes))
         fields = (output.input, input_shape, output_shape, output.output_axes, *broadcast, shape, output.merges)
         outputs.append(SymbolicPlacement(*fields))
@@ -283,7 +283,7 @@ def _notation(
     The returned name is never `but`.
     """
     if candidates and candidates[0] in variables.quotients:
-        return _product(sizes, variables, candidates)
+        return _product_of_sizes(sizes, variables, candidates)
     ranges = []
     equal = dict.fromkeys(number for candidate in candidates for number in (candidate, *sizes.members(candidate)))
     named = [number for number in equal if variables.names[number] not in (None, but)]
@@ -307,7 +307,7 @@ def _range(low: int, high: int) -> SizeOrName:
     return f"{low}..{high}"
 
 
-def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
+def _product_of_sizes(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
     """Return the size of an axis that merges axes with these sizes. No clause relates these sizes to each other."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, ranges = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
