@@ -14,24 +14,9 @@ from ..ops import Op
 from ..ops.einsum import Einsum
 from ..plan.alignment import Conflict
 from ..wire.shapes import format_shape
+from ..words import errors
 from ..words.conflicts import conflict_text
 from ..words.error_advice import mask_axis
-from ..words.errors import (
-    axis_sizes_text,
-    change_with_code,
-    class_labels_text,
-    features_text,
-    first_axis_text,
-    fitting_text,
-    in_place_text,
-    index_pairs_text,
-    missing_shapes_text,
-    next_operand_text,
-    one_axis_text,
-    other_reading_text,
-    shapes_text,
-    summed_sizes_text,
-)
 from ..words.names import Names, as_primary, capitalized
 from .diagnosis import Diagnosis, is_einsum, target_of
 from .failing_expression import Expression
@@ -73,7 +58,7 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
     assert diagnosis.op is not None
     about, name, expression = diagnosis.about, diagnosis.op.name, diagnosis.expression
     inputs: list[Any] = diagnosis.inputs or []
-    shapes = shapes_text(inputs, target_of(diagnosis.op))
+    shapes = errors.shapes_text(inputs, target_of(diagnosis.op))
     if diagnosis.is_layer and (layer := _of_layer(*inputs)):
         return [layer]
     if check["compatible"] is False:
@@ -84,7 +69,11 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
     if check["compatible"] is None:
         conditions = " and ".join(condition["message"] for condition in check["conditions"])
         return [about, f"{name} broadcasts {shapes} only if {conditions}."]
-    return [about, *(warning["message"] for warning in check["warnings"])] if about else [fitting_text(name, shapes)]
+    return (
+        [about, *(warning["message"] for warning in check["warnings"])]
+        if about
+        else [errors.fitting_text(name, shapes)]
+    )
 
 
 def _of_call(expression: Expression, inputs: Sequence[Any], about: str) -> str:
@@ -92,9 +81,9 @@ def _of_call(expression: Expression, inputs: Sequence[Any], about: str) -> str:
     if expression.operator == "MatMult":
         return ""
     if in_place := _IN_PLACE.fullmatch(expression.text):
-        return in_place_text(*in_place.groups())
+        return errors.in_place_text(*in_place.groups())
     if expression.function == "getitem" and len(expression.operands) == 3 and [*map(len, inputs)] == [1, 1]:
-        return f"{about} {index_pairs_text(*[operand.name for operand in expression.operands])}"
+        return f"{about} {errors.index_pairs_text(*[operand.name for operand in expression.operands])}"
     return about
 
 
@@ -110,7 +99,9 @@ def _fixes(diagnosis: Diagnosis, conflict: Fields) -> list[str]:
         text = conflict_text(found, names) if isinstance(found, Conflict) else str(conflict["message"])
         return [text, _class_labels(expression)]
     hint = own[0] if expression is None or expression.operator != "MatMult" else _for_operator(op, own[0])
-    changes = [change_with_code(hint, each) for each in _same_change(expression, names, diagnosis.inputs or [], hint)]
+    changes = [
+        errors.change_with_code(hint, each) for each in _same_change(expression, names, diagnosis.inputs or [], hint)
+    ]
     fixes = [f"{capitalized(changes[0])}.", *(f"Also {change}." for change in changes[1:])]
     return [*fixes, _other_reading(diagnosis, hint, names), _outer_product(expression, hint), _class_labels(expression)]
 
@@ -131,7 +122,7 @@ def _other_reading(diagnosis: Diagnosis, hint: Fields, names: Names) -> str:
     inputs, number = diagnosis.inputs or [], hint.get("input", 0)
     if hint["code"] != "reshape" or [*map(len, inputs)] not in ([1, 2], [2, 1]) or len(inputs[number]) != 1:
         return ""
-    return other_reading_text(names.input(number), names.input(1 - number), inputs[1 - number][1])
+    return errors.other_reading_text(names.input(number), names.input(1 - number), inputs[1 - number][1])
 
 
 def _outer_product(expression: Expression | None, hint: Fields) -> str:
@@ -140,7 +131,7 @@ def _outer_product(expression: Expression | None, hint: Fields) -> str:
     result = hint["output"]
     if array is None or len(result) != 2 or result[1] != 1 or array.shape != (result[0],):
         return ""
-    return next_operand_text(result, name, array.shape)
+    return errors.next_operand_text(result, name, array.shape)
 
 
 def _same_change(expression: Expression | None, names: Names, inputs: list[Any], hint: Fields) -> Iterator[Names]:
@@ -160,7 +151,7 @@ def _class_labels(expression: Expression | None) -> str:
     for (labels, own), (_, other) in (known, known[::-1]) if len(known) == 2 else ():
         is_labels = own.dtype.startswith(("int", "uint")) and other.dtype.startswith(("float", "bfloat"))
         if is_labels and other.shape[:-1] == own.shape != ():
-            return class_labels_text(labels, other.shape[-1], own.framework)
+            return errors.class_labels_text(labels, other.shape[-1], own.framework)
     return ""
 
 
@@ -168,7 +159,7 @@ def _of_layer(shape: Any, weight: Any = ()) -> str:
     """Return the explanation of a linear layer whose input has this shape, or an empty string if it fits."""
     if len(weight) != 2 or shape[-1:] == weight[:1]:
         return ""
-    return features_text(weight[0], shape[-1], f"input {format_shape(shape)}", weight[1])
+    return errors.features_text(weight[0], shape[-1], f"input {format_shape(shape)}", weight[1])
 
 
 def _of_parts(diagnosis: Diagnosis) -> list[str]:
@@ -179,7 +170,7 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     op, inputs, expression = diagnosis.op, diagnosis.inputs, diagnosis.expression
     name = (op.alias or op.name) if op is not None else diagnosis.node
     if diagnosis.is_layer and not inputs and diagnosis.sizes is not None and len(diagnosis.sizes) == 2:
-        return [features_text(diagnosis.sizes[1], diagnosis.sizes[0], "input")]
+        return [errors.features_text(diagnosis.sizes[1], diagnosis.sizes[0], "input")]
     operands = expression.operands if expression else []
     method = _METHODS.get(expression.operator if expression else "", "add")
     about = with_names(diagnosis.about, [(name, array and array.shape) for name, array in operands], method)
@@ -187,13 +178,13 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     fix = "" if is_fixed else _of_operands(expression)
     sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis), fix]
     if inputs:
-        sentences.append(f"The message contains the shapes {shapes_text(inputs)}.")
+        sentences.append(f"The message contains the shapes {errors.shapes_text(inputs)}.")
     if op is None and is_einsum(name):
         sentences.append("The message does not contain the equation.")
     elif not inputs and (op is not None or diagnosis.axis is not None):
         is_operation = op is None or type(op).takes(len(operands))  # else the call has other arguments
         unknown = [operand.name for operand in operands if operand.array is None and is_operation]
-        sentences.append(missing_shapes_text(unknown, name if op is not None else ""))
+        sentences.append(errors.missing_shapes_text(unknown, name if op is not None else ""))
     return sentences
 
 
@@ -224,12 +215,14 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     left, right = (owner.name for owner in owners) if len(owners) == 2 else ("", "")
     if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
         is_known = any(owner.array is not None for owner in owners)
-        return summed_sizes_text(sizes[0], sizes[1], "" if is_known else right)
-    text = axis_sizes_text(sizes, axis, (left, right) if right else ())
+        return errors.summed_sizes_text(sizes[0], sizes[1], "" if is_known else right)
+    text = errors.axis_sizes_text(sizes, axis, (left, right) if right else ())
     if right and axis:
         own = int(axis > 1)
         # A parameter of a module has no axis for the rows of a batch.
-        return text if not own and right.startswith("self.") else f"{text} {one_axis_text(left, right, own, axis)}"
+        return (
+            text if not own and right.startswith("self.") else f"{text} {errors.one_axis_text(left, right, own, axis)}"
+        )
     if expression and expression.function == "masked_fill" and axis and expression.operands:
-        return f"{text} {first_axis_text(expression.operands[-1].name, axis)}"
+        return f"{text} {errors.first_axis_text(expression.operands[-1].name, axis)}"
     return text
