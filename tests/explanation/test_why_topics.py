@@ -25,7 +25,7 @@ SAID = {
             "target has shape (8,)", "input has shape (8, 1)", "target.view_as(input)",
         ),
         "Expected input batch_size (8) to match target batch_size (7).": ("8 rows", "target has 7"),
-        "index 5 is out of bounds for dimension 0 with size 3": ("index is 5", "axis 0 has size 3"),
+        "index 5 is out of bounds for dimension 0 with size 3": ("index is 5", "axis 0 has size 3", "last index is 2"),
         "Dimension out of range (expected to be in range of [-2, 1], but got 5)": ("axis 5", "from -2 to 1"),
         "expected input[2, 4, 5, 5] to have 3 channels, but got 4 channels instead": (
             "(2, 4, 5, 5)", "3 channels", "in_channels=4",

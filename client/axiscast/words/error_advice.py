@@ -11,6 +11,11 @@ from math import prod
 from ..plan.plan import Shape
 
 
+def last_index(size: int) -> str:
+    """Return the last index of an axis of this size."""
+    return f"The last index is {size - 1}." if size > 0 else ""
+
+
 def mask(mask: Shape, array: Shape) -> str:
     """Return the index with which a mask fits the axes of a tensor."""
     axis = mask_axis(mask, array)

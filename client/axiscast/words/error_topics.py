@@ -38,7 +38,7 @@ def topic_wordings() -> Iterator[tuple[str, Topic, str]]:
 TABLE = """
 index: An index is out of range, or there are more indices than axes.
   index <n> is out of bounds for axis <n> with size <n> | index <n> is out of bounds for dimension <n> with size <n> |
-      The index is {0}, but axis {1} has size {2}: indices begin at 0.
+      The index is {0}, but axis {1} has size {2}. =last_index 2
   index=<n> is out of bounds with size=<n> | index <n> is out of bounds for dimension with size <n> |
       The index is {0}, but the size is {1}.
   indices[<...>] = <n> is not in [0, <n>) | The index is {1}, but the size is {2}.
