@@ -30,8 +30,8 @@ FRAMEWORK = Framework(
 _LINK = "https://www.tensorflow.org/mlir/tfl_ops#tfl"
 
 
-def _of_many_axes(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence if an operator broadcasts more axes than its kernel supports. Otherwise, return None."""
+def _many_axes_deviation(shapes: tuple[Shape, ...]) -> str | None:
+    """Return a sentence if an operator broadcasts more axes than LiteRT's kernels support. Otherwise, return None."""
     if max(map(len, shapes)) > 8 and len(set(shapes)) > 1:
         return "LiteRT 2.3 may fail, or end the process, if this operator broadcasts more than 8 axes."
     return None
@@ -42,7 +42,9 @@ _TO = (
     '%{y} = "tfl.broadcast_to"(%{x}, %{y}s) : ({x_shape}, tensor<{y_rank}xi32>) -> {y_shape}'
 )
 BROADCAST_TO = declare(Unidirectional, "litert.BROADCAST_TO", _TO, link=f"{_LINK}broadcast_to_tflbroadcasttoop")
-ADD = declare(Elementwise, "litert.ADD", link=f"{_LINK}add_tfladdop", accepted_deviation=staticmethod(_of_many_axes))
+ADD = declare(
+    Elementwise, "litert.ADD", link=f"{_LINK}add_tfladdop", accepted_deviation=staticmethod(_many_axes_deviation)
+)
 
 
 class SELECT_V2(Choice, name="litert.SELECT_V2"):
@@ -51,7 +53,7 @@ class SELECT_V2(Choice, name="litert.SELECT_V2"):
     def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         if any(shapes) and all(size == 1 for shape in shapes for size in shape):
             return "LiteRT 2.3 returns a scalar if each input of SELECT_V2 has one element."
-        return _of_many_axes(shapes)
+        return _many_axes_deviation(shapes)
 
 
 class PRELU(Elementwise, name="litert.PRELU"):
@@ -59,7 +61,7 @@ class PRELU(Elementwise, name="litert.PRELU"):
 
     link = f"{_LINK}prelu_tflpreluop"
     example_shapes = ((2, 64, 7, 7), (7,))
-    accepted_deviation: ClassVar[Any] = staticmethod(_of_many_axes)
+    accepted_deviation: ClassVar[Any] = staticmethod(_many_axes_deviation)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         check_rank(shapes[1], shapes[0], 1)

@@ -39,10 +39,14 @@ from .framework import Framework, NamedSize
 _SHAPE = re.compile(
     r'initializers\.append\(numpy_helper\.from_array\(np\.array\(\(([\d, ]+)\), np\.int64\), "(\w+)"\)\)'
 )
+"""The statement of a snippet that stores a shape in the graph as a constant: its sizes and its name."""
 
 
 def _sized_graph(code: str, sizes: Sequence[NamedSize]) -> str:
-    """Return code whose graph reads the named sizes from its inputs: Shape, and a Concat for each shape with names."""
+    """Return code whose graph does not store named sizes as constants, but reads them from its inputs.
+
+    A Shape node reads each named size. A Concat node replaces the constant of each shape with named sizes.
+    """
     named = {size.number: size for size in sizes}
     read: dict[str, None] = {}
 

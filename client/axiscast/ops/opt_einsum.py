@@ -37,6 +37,7 @@ class contract(Einsum, name="opt_einsum.contract"):
 
 
 def _without_zeros_before_ones(sizes: Shape) -> Shape:
+    """Return sizes that are all 0 or 1 without the zeros before the first 1. Other sizes are returned unchanged."""
     return without_leading_zeros(sizes) if {*sizes} <= {0, 1} else sizes
 
 

@@ -46,10 +46,10 @@ def function_roles() -> Mapping[Any, FunctionRole]:
 
     roles: dict[Any, FunctionRole] = {}
     homes = (torch, torch.Tensor, torch.special, torch.nn.functional)
-    axes: dict[AxisRule, Set[str]] = {"always": ADD_AXIS, "keepdim": KEEP_AXIS, "": KEEP_ORIGIN}
+    axes: dict[AxisRule, Set[str]] = {"always": ADD_AXIS, "keepdim": KEEP_AXIS, "": KEEP_ORIGIN}  # "" adds no axis
     for axis, names in axes.items():
         for name in names:
-            role = FunctionRole(f"torch.{name}", axis=axis, keeps_origin=not axis)
+            role = FunctionRole(f"torch.{name}", axis=axis, keeps_origin=axis == "")
             roles |= dict.fromkeys(_spellings(name, homes), role)
     modules = {"torch.special": torch.special, "torch.linalg": torch.linalg, "torch.nn.functional": torch.nn.functional}
     for name, keywords in OPERATOR_KEYWORDS.items():
