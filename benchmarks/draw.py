@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -212,7 +211,7 @@ def soak_panels(row: dict[str, Any]) -> dict[str, dict[str, list[tuple[float, fl
     return {
         "resident memory, MiB": {name: points(lists, "rss", 2**20) for name, lists in row["processes"].items()},
         "open files": {name: points(lists, "files") for name, lists in row["processes"].items()},
-        "latency in each five seconds, ms": {
+        "median latency of samples of five seconds, ms": {
             f"latency {name}": points(row["latency"], name) for name in ("p99", "p50")
         },
     }
@@ -261,15 +260,14 @@ SOAK_COLUMNS = ["", "seconds", "verified", "attacks", "reloads or restarts", "re
 
 
 def soak_row(row: dict[str, Any]) -> Iterator[str]:
-    """Yield the figures of a scenario of the soak test. Latencies are the medians over the samples."""
+    """Yield the figures of a scenario of the soak test. A latency is the median, least and greatest sample."""
     counts = dict(row["outcomes"])
     attacks = sum(counts.pop(name, 0) for name in ("attack answered", "abandoned", "slow"))
     disturbed = sum(counts.pop(name, 0) for name in ("reloaded", "restarted"))
     figures = (row["seconds"], counts.pop("good", 0), attacks, disturbed, counts.pop("refused", 0))
     yield from (f"{figure:,}" for figure in (*figures, sum(counts.values())))
     for name in ("p50", "p99"):
-        values = row["latency"][name]
-        yield spread([statistics.median(values), min(values), max(values)])
+        yield spread(row[f"{name} ms"])
 
 
 def spread(values: Spread | None) -> str:

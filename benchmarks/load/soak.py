@@ -85,17 +85,39 @@ def growth(found: Sequence[dict[str, Any]]) -> float:
     return statistics.median(means[-third:]) / statistics.median(means[:third])
 
 
-def columns(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the samples as one list for each figure, which takes less space in a file."""
-    processes: dict[str, dict[str, list[int]]] = {}
+def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures of each twelfth of the run, and the median, the smallest and the largest latency of samples.
+
+    Memory is the median of a twelfth, and files are the most that a sample found.
+    """
+    processes: dict[str, dict[str, list[float]]] = {}
+    latencies: dict[str, list[float]] = {"second": [], "p50": [], "p99": []}
+    for part in twelfths(found):
+        second = part[-1]["second"]
+        for name in {name: None for one in part for name in one["processes"]}:
+            lists = processes.setdefault(name, {"second": [], "rss": [], "files": []})
+            here = [one["processes"][name] for one in part if name in one["processes"]]
+            lists["second"].append(second)
+            lists["rss"].append(statistics.median(each["rss"] for each in here))
+            lists["files"].append(max(each["files"] for each in here))
+        if timed := [one for one in part if "p50" in one]:
+            latencies["second"].append(second)
+            for name in ("p50", "p99"):
+                latencies[name].append(statistics.median(one[name] for one in timed))
+    spreads = {}
+    for name in ("p50", "p99"):
+        values = [one[name] for one in found if name in one]
+        spreads[f"{name} ms"] = [statistics.median(values), min(values), max(values)]
+    return {"processes": processes, "latency": latencies} | spreads
+
+
+def twelfths(found: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the samples of each twelfth of the run that has samples."""
+    end = max(found[-1]["second"], 1)
+    parts: list[list[dict[str, Any]]] = [[] for _ in range(12)]
     for one in found:
-        for name, process in one["processes"].items():
-            lists = processes.setdefault(name, {"second": [], "pid": [], "rss": [], "files": []})
-            for figure, value in ({"second": one["second"]} | process).items():
-                lists[figure].append(value)
-    timed = [one for one in found if "p50" in one]
-    names = ("second", "requests", "p50", "p99")
-    return {"processes": processes, "latency": {name: [one[name] for one in timed] for name in names}}
+        parts[min(11, 12 * one["second"] // end)].append(one)
+    return [part for part in parts if part]
 
 
 def report(one: dict[str, Any], tally: Tally) -> None:
@@ -134,7 +156,7 @@ def main() -> None:
     print(f"memory at the end / memory after half of the time: {growth(found):.4f}")
     if options.o:
         results = {"seconds": found[-1]["second"], "growth": growth(found), "outcomes": tally.outcomes}
-        save(options.o, {options.scenario: results | columns(found)})
+        save(options.o, {options.scenario: results | summary(found)})
     if unexpected := {*tally.outcomes} - EXPECTED:
         print(log, file=sys.stderr)
         sys.exit(f"unexpected: {sorted(unexpected)}")
