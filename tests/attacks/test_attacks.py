@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgpack
 import pytest
+from cases import cases
 from conftest import PATIENCE, Served, served, warm
 
 from attacks.attack import MIB, REQUEST_SECONDS, SENDS_ON, Attack
@@ -112,7 +113,7 @@ def _is_whole(raw: bytearray) -> bool:
     return bool(lengths) and len(rest) >= int(lengths[0].split(b":")[1])
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.kind}: {attack.name}")
+@cases("attack", ATTACKS, ids=lambda attack: f"{attack.kind}: {attack.name}")
 def test_an_attack_gets_its_response_at_little_cost(
     attack: Attack, attacked: Served, slow_replies: dict[str, Reply]
 ) -> None:

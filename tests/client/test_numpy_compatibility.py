@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 
 import axiscast
 from axiscast import Client
@@ -38,8 +39,8 @@ def outcome(call: Any, *arguments: Any) -> Any:
     return getattr(found, "shape", found)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape!r:.20}")
-@pytest.mark.parametrize("name", ["broadcast_to", "broadcast_shapes"])
+@cases("shape", SHAPES, ids=lambda shape: f"{shape!r:.20}")
+@cases("name", ["broadcast_to", "broadcast_shapes"])
 def test_a_shape_is_accepted_or_rejected_as_in_numpy(here: Client, name: str, shape: Any) -> None:
     arguments = (ONE, shape) if name == "broadcast_to" else (shape,)
     assert outcome(getattr(here, name), *arguments) == outcome(getattr(np, name), *arguments)
@@ -87,7 +88,7 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@cases("window", WINDOWS, ids=str)
 def test_a_window_of_slices_selects_what_numpy_selects(here: Client, window: Any) -> None:
     whole = np.broadcast_to(ROW, (4, 3))
     expected = whole[tuple(window) if isinstance(window, list) else window]
@@ -100,7 +101,7 @@ def test_slices_and_pairs_can_be_mixed_in_a_window(here: Client) -> None:
     assert here.broadcast_to(ROW, (4, 3), window=[(1, 2), slice(-1, None)]).tolist() == [[3]]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("window", "kind", "words"),
     [
         (np.s_[::2], ValueError, "can't have a step"),

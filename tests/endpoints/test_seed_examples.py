@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import httpx
 import msgpack
 import numpy as np
-import pytest
 from cases import cases
 from http_requests import JSON, MSGPACK
 
@@ -201,8 +200,8 @@ def _text(value: Any) -> str:
 
 
 Send = Callable[[httpx.Client, str, dict[str, Any]], httpx.Response]
-BODIES = pytest.mark.parametrize("send", [_json, _msgpack], ids=["json", "msgpack"])
-ENCODINGS = pytest.mark.parametrize("send", [_json, _msgpack, _query], ids=["json", "msgpack", "query"])
+BODIES = cases("send", [_json, _msgpack], ids=["json", "msgpack"])
+ENCODINGS = cases("send", [_json, _msgpack, _query], ids=["json", "msgpack", "query"])
 
 
 def _read(answer: httpx.Response) -> dict[str, Any]:
@@ -228,7 +227,7 @@ def _flat(tensor: dict[str, Any]) -> Flat:
 
 
 @ENCODINGS
-@pytest.mark.parametrize("name", ROWS)
+@cases("name", ROWS)
 def test_a_check(http: httpx.Client, name: str, send: Send) -> None:
     row = ROWS[name]
     answer = _read(send(http, "/v1/check", {"op": row.op, "inputs": row.inputs}))
@@ -244,7 +243,7 @@ def test_a_check(http: httpx.Client, name: str, send: Send) -> None:
 
 
 @ENCODINGS
-@pytest.mark.parametrize("name", REFUSED)
+@cases("name", REFUSED)
 def test_a_check_that_is_refused(http: httpx.Client, name: str, send: Send) -> None:
     row = REFUSED[name]
     response = send(http, "/v1/check", {"op": row.op, "inputs": row.inputs})
@@ -255,7 +254,7 @@ def test_a_check_that_is_refused(http: httpx.Client, name: str, send: Send) -> N
 
 
 @BODIES
-@pytest.mark.parametrize("name", [name for name in ROWS if ROWS[name].outputs])
+@cases("name", [name for name in ROWS if ROWS[name].outputs])
 def test_a_broadcast(http: httpx.Client, name: str, send: Send) -> None:
     row = ROWS[name]
     inputs = [_tensor(values, shape, send) for values, shape in zip(row.data, row.inputs, strict=True)]
@@ -265,7 +264,7 @@ def test_a_broadcast(http: httpx.Client, name: str, send: Send) -> None:
 
 
 @BODIES
-@pytest.mark.parametrize("name", [name for name in ROWS if ROWS[name].outputs])
+@cases("name", [name for name in ROWS if ROWS[name].outputs])
 def test_gradients(http: httpx.Client, name: str, send: Send) -> None:
     row = ROWS[name]
     upstream = [_tensor(values, shape, send) for values, shape in zip(row.upstream, row.outputs, strict=True)]
@@ -276,7 +275,7 @@ def test_gradients(http: httpx.Client, name: str, send: Send) -> None:
 
 
 @BODIES
-@pytest.mark.parametrize("name", [name for name in REFUSED if REFUSED[name].op != CAN_MATCH])
+@cases("name", [name for name in REFUSED if REFUSED[name].op != CAN_MATCH])
 def test_a_broadcast_and_a_gradient_that_are_refused(http: httpx.Client, name: str, send: Send) -> None:
     row = REFUSED[name]
     ones = [_tensor([1] * int(np.prod(shape)), shape, send) for shape in row.inputs]
@@ -299,7 +298,7 @@ def test_a_test_for_a_match_has_no_tensor_to_return(http: httpx.Client, send: Se
 
 
 @BODIES
-@pytest.mark.parametrize(
+@cases(
     "name", [name for name, row in (ROWS | REFUSED).items() if not row.op.keys() & {"broadcast_axes", "axes_mapping"}]
 )
 def test_a_comparison(http: httpx.Client, name: str, send: Send) -> None:
@@ -329,7 +328,7 @@ TRANSLATIONS: list[tuple[str, str, list[dict[str, Any]]]] = [
 
 
 @BODIES
-@pytest.mark.parametrize(("name", "to", "steps"), TRANSLATIONS, ids=[f"{name} as {to}" for name, to, _ in TRANSLATIONS])
+@cases(("name", "to", "steps"), TRANSLATIONS, ids=[f"{name} as {to}" for name, to, _ in TRANSLATIONS])
 def test_a_translation(http: httpx.Client, name: str, to: str, steps: list[dict[str, Any]], send: Send) -> None:
     row = ROWS[name]
     answer = _read(send(http, "/v1/translate", {"op": row.op, "inputs": row.inputs, "to": to}))
@@ -337,7 +336,7 @@ def test_a_translation(http: httpx.Client, name: str, to: str, steps: list[dict[
 
 
 @BODIES
-@pytest.mark.parametrize(
+@cases(
     ("op", "inputs", "axes", "broadcast_axes"),
     [
         (_ngraph(["d0", "d1", "d2", "d3", "d4"], [1, 3]), ["d0", "d2", "d4"], [0, 2, 4], [1, 3]),  # type: ignore[list-item]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from random import Random
 
-import pytest
 from cases import cases
 from test_why import corpus
 
@@ -254,7 +253,7 @@ def filled(wording: str, random: Random) -> str:
     return re.sub(r"<(n|s|p|w|\.\.\.)>", lambda slot: random.choice(values[slot[1]]), wording)
 
 
-@pytest.mark.parametrize("wording", [text for text, _, _ in topic_wordings() if "<" in text])
+@cases("wording", [text for text, _, _ in topic_wordings() if "<" in text])
 def test_no_value_in_a_known_wording_is_an_error(wording: str) -> None:
     random = Random(wording)
     texts = {filled(wording, random) for _ in range(60)}
@@ -265,7 +264,7 @@ def test_no_value_in_a_known_wording_is_an_error(wording: str) -> None:
         assert axiscast.why(f"RuntimeError: {text}").message
 
 
-@pytest.mark.parametrize("shape", ["[4, -]", "[?, 10]", "[N, 4]", "[-7, 4]"])
+@cases("shape", ["[4, -]", "[?, 10]", "[N, 4]", "[-7, 4]"])
 def test_a_shape_that_cannot_be_read_is_not_explained(shape: str) -> None:
     message = axiscast.why(f"shape '{shape}' is invalid for input of size 6").message
     assert message == "A reshape keeps the number of elements."

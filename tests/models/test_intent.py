@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from onnx_models import parsed, saved
 
 import axiscast
@@ -44,19 +45,19 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("pair", MEANT.values(), ids=MEANT)
+@cases("pair", MEANT.values(), ids=MEANT)
 def test_an_outer_product_is_intended(pair: OperandPair) -> None:
     assert is_meant(pair)
     assert is_meant(pair._replace(origins=pair.origins[::-1]))
 
 
-@pytest.mark.parametrize("pair", MISTAKES.values(), ids=MISTAKES)
+@cases("pair", MISTAKES.values(), ids=MISTAKES)
 def test_an_outer_product_is_not_intended(pair: OperandPair) -> None:
     assert not is_meant(pair)
     assert not is_meant(pair._replace(origins=pair.origins[::-1]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shapes", "expected"),
     [
         ([(5,), (5, 1)], False),
@@ -94,7 +95,7 @@ def squares(tmp_path: Path, nodes: str, *lines: tuple[str, int, str], results: s
     return axiscast.check_model(saved(tmp_path / "net.onnx", model)).counts["square"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected", "nodes", "lines"),
     [
         (0, "u = Unsqueeze (x, axis) z = Mul (u, y)", [(FILE, 7, "z = x[:, None] * y")] * 2),
@@ -115,7 +116,7 @@ def test_the_lines_and_sources_of_an_onnx_graph_are_found(
     assert squares(tmp_path, nodes, *lines) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected", "nodes", "lines"),
     [
         (0, "u = Unsqueeze (i, axis) c = GreaterOrEqual (u, i)", []),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from cases import cases
 from onnx import helper
 from onnx_models import Check, checks, parsed, verdicts
 
@@ -126,8 +127,8 @@ LEGACY = [
 ]
 
 
-@pytest.mark.parametrize(("attributes", "one", "other", "expected"), LEGACY)
-@pytest.mark.parametrize("op", ["Add", "Greater"])
+@cases(("attributes", "one", "other", "expected"), LEGACY)
+@cases("op", ["Add", "Greater"])
 def test_before_opset_7_the_second_input_has_consecutive_axes_of_the_first(
     check: Check, op: str, attributes: str, one: str, other: str, expected: Any
 ) -> None:

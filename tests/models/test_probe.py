@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from cases import cases
 from conftest import Served
 from onnx_models import parsed, saved
 
@@ -78,7 +79,7 @@ PINNED: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "nodes", "constants"), PINNED, ids=[op for op, _, _ in PINNED])
+@cases(("op", "nodes", "constants"), PINNED, ids=[op for op, _, _ in PINNED])
 def test_the_kind_and_the_exit_status_of_a_pinned_size_do_not_depend_on_the_op(
     check: Check, op: str, nodes: str, constants: dict[str, Any]
 ) -> None:
@@ -101,7 +102,7 @@ NEEDS: list[tuple[str, str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "nodes", "constants", "rule"), NEEDS, ids=[name for name, *_ in NEEDS])
+@cases(("name", "nodes", "constants", "rule"), NEEDS, ids=[name for name, *_ in NEEDS])
 def test_a_rule_for_a_size_is_found(check: Check, name: str, nodes: str, constants: dict[str, Any], rule: str) -> None:
     report = check(f"(float[1,seq,8] x, float[1,t,8] z) => (float[] o) {{{nodes}}}", **constants)
     assert ([*rules(report).values()], report.exit_status(), report.exit_status("needs")) == ([[rule]], 0, 1)
@@ -163,7 +164,7 @@ def test_an_example_is_tried_as_a_solution(check: Check) -> None:
     assert rules(check(graph, {"example": {"h": 12, "w": 20}}, to=[240, 8])) == {"y": ["h equal 12", "w equal 20"]}
 
 
-@pytest.mark.parametrize(("one", "other"), [("x_axis_1", "z_axis_1"), ("s17", "s43"), ("batch", "beams")])
+@cases(("one", "other"), [("x_axis_1", "z_axis_1"), ("s17", "s43"), ("batch", "beams")])
 def test_names_that_must_be_equal_are_a_need(check: Check, one: str, other: str) -> None:
     report = check(f"(float[{one},8] x, float[{other},8] z) => (float[a,8] y) {{y = Add(x, z)}}")
     assert (rules(report), report.exit_status()) == ({"y": [f"{other} equal 1{one}"]}, 0)
@@ -256,8 +257,8 @@ def test_a_stated_shape_that_contradicts_the_inferred_one_is_reported(check: Che
     assert check("(float[N,8] x) => (float[M,8] y) {y = Relu(x)}").exit_status() == 0
 
 
-@pytest.mark.parametrize("op", ["Xor", "And", "Equal", "Constant", "Shape", "Reshape", "Loop", "Scan", "If", "LSTM"])
-@pytest.mark.parametrize("emptied", ["input", "output", "attribute"])
+@cases("op", ["Xor", "And", "Equal", "Constant", "Shape", "Reshape", "Loop", "Scan", "If", "LSTM"])
+@cases("emptied", ["input", "output", "attribute"])
 def test_a_node_without_its_inputs_or_outputs_does_not_crash(tmp_path: Path, op: str, emptied: str) -> None:
     broken = parsed("(float[N,3] x, float[N,3] z) => (float[N,3] o) {a = Add(x, z) o = Relu(x)}")
     broken.graph.node[0].op_type = op

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from time import process_time
 
-import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 from axiscast.models.size_expressions import as_name, canonical, names_in
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expression", "form"),
     [
         ("(((H - 1)//2)) + 1", "(H - 1)//2 + 1"),
@@ -38,7 +38,7 @@ def test_equal_expressions_have_one_form(expression: str, form: int | str) -> No
     assert canonical(str(form)) == form if isinstance(form, str) else True
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "N", "a.b", "a b", "2N", "?", "", "-", "lambda: x", "s0 %", "f(x=1)", "x if y else z", "1is 2", "'a'*9", "( ",

@@ -81,7 +81,7 @@ def test_a_response_may_contain_half_a_surrogate_pair(media, shown):
 # --- malformed bodies ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "said"),
     [
         pytest.param(b"", "truncated", id="empty"),
@@ -128,7 +128,7 @@ def test_malformed_messagepack_is_refused_with_a_message(body, said):
     assert said in refusal(body, MSGPACK)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "said"),
     [
         pytest.param(b"", "not JSON: it is empty", id="empty"),
@@ -278,7 +278,7 @@ def list_header(count):
     return b"\xdd" + count.to_bytes(4, "big")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("count", "media", "body"),
     [
         pytest.param(99, MSGPACK, lambda count: list_header(count) + b"\x01" * count, id="MessagePack list"),
