@@ -26,7 +26,7 @@ MAX_DIGITS = 400
 SHORT_JSON_BYTES = 4 * 2**10
 """The maximum size, in bytes, for which any JSON text is parsed in less than a millisecond."""
 SHORT_BODY_BYTES = MAX_KEY
-"""The maximum size, in bytes, of a body that needs no prescan. No map in it has too many keys or too long keys."""
+"""The maximum size, in bytes, of a JSON body that needs no prescan. No map in it has too many keys or too long keys."""
 PACKER_BUFFER_BYTES = 4 * 2**10
 """The initial size, in bytes, of a packer's buffer. Allocating the default size, 256 KiB, needs system calls."""
 
@@ -90,32 +90,28 @@ def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = no_limit, is_
     Before any values are created, `reserve` is called with the maximum number of bytes that the values need. If
     `is_answer` is true, the limits for MessagePack responses apply. Raises Problem (malformed-body, body-too-large).
     """
-    if len(body) <= SHORT_BODY_BYTES and (fields := short_fields(bytes(body), media)) is not None:
-        return fields
-    return _decode_json(body, reserve) if media is Encoding.JSON else _decode_msgpack(body, reserve, is_answer)
+    if media is not Encoding.JSON:
+        return _decode_msgpack(body, reserve, is_answer)
+    fields = short_fields(bytes(body)) if len(body) <= SHORT_BODY_BYTES else None
+    return _decode_json(body, reserve) if fields is None else fields
 
 
-def short_fields(body: bytes, media: Encoding) -> dict[str, Any] | None:
-    """Return the map in a short body, or None if a slower parser must read the body, for example to explain an error.
+def short_fields(body: bytes) -> dict[str, Any] | None:
+    """Return the map in a short JSON body. If only the slower parser can read or explain the body, return None.
 
     The memory for a short body is not reserved.
     """
-    try:
-        if media is Encoding.JSON:
-            fields = from_json(body, allow_inf_nan=False)
-            inner = [value for value in fields.values() if type(value) is dict]
-            # If a field is repeated, this parser keeps only the last value. Each field has one colon.
-            return fields if body.count(b":") == len(fields) + sum(map(len, inner)) else None
-        if any(start in body for start in _TIMESTAMPS):
-            return None
-        fields = msgpack.unpackb(body, object_pairs_hook=unique_keys, ext_hook=_refuse_extension, strict_map_key=False)
-        return fields if type(fields) is dict else None
-    except (AttributeError, Problem, *_NOT_MSGPACK):
+    if body.count(b"{") > 2:  # the fields of maps in lists are not counted
         return None
-
-
-def _refuse_extension(code: int, data: bytes) -> NoReturn:
-    raise ValueError("an extension type")
+    try:
+        fields = from_json(body, allow_inf_nan=False)
+    except ValueError:
+        return None
+    if type(fields) is not dict:
+        return None
+    # If a field is repeated, this parser keeps only the last value. Each field has one colon.
+    inner = [value for value in fields.values() if type(value) is dict]
+    return fields if body.count(b":") == len(fields) + sum(map(len, inner)) else None
 
 
 def parse_json(text: str) -> Any:
@@ -146,13 +142,10 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
         raise malformed_body("the MessagePack value is nested too deeply") from None
     except UnicodeDecodeError:
         raise malformed_body("a MessagePack string is not UTF-8; send binary data as bin") from None
-    except _NOT_MSGPACK as error:
+    except (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise malformed_body(f"the body is not MessagePack: {_reason(error)}") from None
 
 
-_NOT_MSGPACK = (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError)
-_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
-"""The first bytes of MessagePack's timestamps, which a decoder returns without calling `ext_hook`."""
 _PLACEHOLDER = b"\xd4\x00\x00"
 """The extension value that replaces each bin that is not copied. No body contains it: extension values are refused."""
 
