@@ -268,3 +268,15 @@ def test_no_value_in_a_known_wording_is_an_error(wording: str) -> None:
 def test_a_shape_that_cannot_be_read_is_not_explained(shape: str) -> None:
     message = axiscast.why(f"shape '{shape}' is invalid for input of size 6").message
     assert message == "A reshape keeps the number of elements."
+
+
+@cases(
+    "text",
+    [
+        "expected input[] to have 3 channels, but got 4 channels instead",
+        "given normalized_shape=[], expected input with shape [*], but got input of size[4, 32]",
+        "given normalized_shape=[3, 4], expected input with shape [*, 3, 4], but got input of size[4]",
+    ],
+)
+def test_a_shape_with_too_few_axes_is_not_explained(text: str) -> None:
+    assert axiscast.why(text).message.endswith("built for other channels, features or axes.")

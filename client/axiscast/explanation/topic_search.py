@@ -48,7 +48,8 @@ def _explained(reading: Reading, text: str) -> Topic:
     said = [topic.text, sentences.strip().format(*values)]
     if function:
         name, *numbers = function.split()
-        said.append(getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values))
+        advice = getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values)
+        said = said[:1] if advice is None else [*said, advice]
     return Topic(topic.code, " ".join(filter(None, said)))
 
 

@@ -1,7 +1,7 @@
 """Advice about the errors in error_topics.py that depends on the values in the message.
 
-Each function returns a sentence, or an empty string if it has no advice. In its code, `[[x|(2, 3)]]` stands for the
-name of the array with this shape, or for `x` if this name is unknown.
+Each function returns a sentence, an empty string if it has no advice, or None if the values can't be right. In its
+code, `[[x|(2, 3)]]` stands for the name of the array with this shape, or for `x` if this name is unknown.
 """
 
 from __future__ import annotations
@@ -51,18 +51,21 @@ def reshape(size: int, new: Shape) -> str:
     return start
 
 
-def channels(shape: Shape, wanted: int, found: int) -> str:
+def channels(shape: Shape, wanted: int, found: int) -> str | None:
     """Return how to convolve an input with other channels."""
-    if len(shape) > 2 and shape[-1] == wanted:
+    if len(shape) < 3:
+        return None
+    if shape[-1] == wanted:
         order = ", ".join(map(str, (0, len(shape) - 1, *range(1, len(shape) - 1))))
         return f"If the channels are on the last axis, write `[[x|{shape}|0]].permute({order})`."
     return f"If axis 1 has the channels, build the layer with in_channels={found}."
 
 
-def normalized_shape(built: Shape, shape: Shape) -> str:
+def normalized_shape(built: Shape, shape: Shape) -> str | None:
     """Return how to build a layer norm for an input."""
     found = shape[-len(built) :]
-    return f"Build it with normalized_shape={found[0] if len(found) == 1 else found}." if built and found else ""
+    wanted = found[0] if len(found) == 1 else found
+    return f"Build it with normalized_shape={wanted}." if 0 < len(built) <= len(shape) else None
 
 
 def batches(stack: int, columns: int, other_stack: int) -> str:
