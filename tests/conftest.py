@@ -251,8 +251,11 @@ def warm(service: Served, trust: ssl.SSLContext | None = None) -> int:
             ("/v1/broadcast", {"inputs": [row]}),
             ("/v1/backprop", {"inputs": [[3]], "gradients": [row]}),
             ("/v1/compare", {"inputs": [[3]]}),
+            ("/v1/translate", {"op": "numpy.broadcast_arrays", "inputs": [[3]], "to": "torch"}),
+            ("/v1/why", {"text": "operands could not be broadcast together with shapes (3,4) (5,)"}),
         ]:
             assert http.post(path, json=value).status_code == 200
+        assert http.post("/v1/check", json={"inputs": 3, "shapes": [3]}).status_code == 422
     return service.memory()
 
 

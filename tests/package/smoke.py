@@ -139,7 +139,8 @@ def missing(extras: set[str]) -> None:
             "serve without its extra", (status, "pip install 'axiscast[service]'" in text), (os.EX_UNAVAILABLE, True)
         )
     if "onnx" not in extras:
-        status, text = command("check", "model.onnx")
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as model:
+            status, text = command("check", model.name)
         expect("check without onnx", (status, "pip install 'onnx>=" in text), (2, True))
 
 

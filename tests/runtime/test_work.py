@@ -11,6 +11,7 @@ import time
 import weakref
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -161,6 +162,42 @@ def test_the_body_of_a_disconnected_client_is_freed_immediately() -> None:
     try:
         asyncio.run(run())
         assert sent() is None
+    finally:
+        gc.enable()
+
+
+def test_the_body_of_displaced_work_is_freed_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, the memory would be in use and not counted until the next garbage collection."""
+
+    class Body:
+        pass
+
+    async def run() -> None:
+        work_threads = WorkerThreads()
+        enter = work_threads.queue.enter
+
+        def displaced(caller: Any, milliseconds: float) -> Any:
+            turn = enter(caller, milliseconds)
+            turn.begun = asyncio.get_running_loop().create_future()
+            turn.begun.set_exception(Problem("overloaded", "displaced"))
+            return turn
+
+        async def receive() -> Any:
+            return await asyncio.get_running_loop().create_future()
+
+        monkeypatch.setattr(work_threads.queue, "enter", displaced)
+        body = Body()
+        freed = weakref.ref(body)
+        with suppress(Problem):
+            await work_threads.run_python(1000, receive, lambda body: None, body)
+        del body
+        for _ in range(3):  # the task that watches the connection ends
+            await asyncio.sleep(0)
+        assert freed() is None
+
+    gc.disable()
+    try:
+        asyncio.run(run())
     finally:
         gc.enable()
 

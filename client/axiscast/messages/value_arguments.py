@@ -180,7 +180,7 @@ def shape_in_text(text: str) -> tuple[Any, ...] | None:
 def _size(value: Any) -> int:
     try:
         size = as_int(value)
-    except (PydanticCustomError, TypeError):  # a TypeError of a NumPy bool
+    except (PydanticCustomError, TypeError):
         meant = size_in(value)
         fix = f": write {meant}" if type(meant) is int else ""
         raise TypeError(f"a size must be an integer, not {python_value(value)}{fix}") from None

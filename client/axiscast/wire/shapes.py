@@ -19,7 +19,8 @@ def as_int(value: Any) -> int:
     """Return a Python or NumPy integer as an int. A bool or a float is not an integer (law P1 in plan/plan.py)."""
     if type(value) is int:
         return value
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+    is_bool = type(value).__name__ in ("bool", "bool_")  # older NumPy releases read a NumPy bool as an integer
+    if is_bool or not hasattr(type(value), "__index__"):
         raise PydanticCustomError("not_an_integer", "must be an integer, not {found}", {"found": json_type_name(value)})
     return index(value)
 

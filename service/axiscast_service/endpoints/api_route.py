@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from axiscast.checks.estimates import body_time_estimate
 from axiscast.messages import CheckRequest
-from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode, map_of_lists
+from axiscast.wire.codec import ENCODINGS, SHORT_BODY_BYTES, Encoding, decode, encode, map_of_lists
 from axiscast.wire.problems import Problem
 
 from ..middleware.answer import Answer
@@ -64,8 +64,10 @@ class ApiRoute(APIRoute):
         body = await context.body(media)
         context.milliseconds = body_time_estimate(body, media)
         value = await context.respond(context.milliseconds, decode, body, media, context.reserve_values)
-        if self.model is CheckRequest and (content := answer_fields(value, ENCODINGS.get(context.media_type))):
-            return Answer(content, context.media_type)
+        if self.model is CheckRequest and len(body) <= SHORT_BODY_BYTES:  # the caches keep no long names
+            content = answer_fields(value, ENCODINGS.get(context.media_type))
+            if content is not None:
+                return Answer(content, context.media_type)
         if media is Encoding.JSON:  # values decoded from MessagePack may refer to the body's memory
             nbytes = len(body)
             del body

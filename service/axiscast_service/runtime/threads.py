@@ -102,6 +102,7 @@ class WorkerThreads:
             return await _on_thread(self._python, receive, work, arguments, turn)
         finally:
             self.queue.leave(turn)
+            del turn  # its future may hold the raised Problem, whose frames would then stay until a garbage collection
 
     async def run_aside(self, work: Callable[[], T]) -> T:
         """Run a short Python function that can't wait in the queue, such as the one for /metrics. Return its result."""
@@ -128,7 +129,11 @@ async def _on_thread(
     outcome: tuple[Any, Exception | None] | None = None
     with WhileConnected(receive, piece.cancel):
         if turn is not None:
-            await turn.begun
+            begun, turn = turn.begun, None
+            try:
+                await begun
+            finally:
+                del begun
         outcome = await anyio.to_thread.run_sync(piece.run, limiter=limiter)
     if outcome is None or isinstance(outcome[1], WorkCancelled):
         raise ClientDisconnect
