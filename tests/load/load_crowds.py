@@ -45,6 +45,8 @@ def test_connections_that_read_nothing_shut_nobody_out(absent: str, request_: by
     with served(absent, request_seconds=300) as running:
         resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
         with crowded(running, request_, 32 * 1024):
+            # Until the event loop has read what has arrived, no connection can be closed for a new one.
+            assert wait_for(lambda: httpx.get(f"{running.url}/livez").status_code == 200)
             for path in ["/livez", "/readyz", "/v1/check?input=3"] * 5:
                 assert httpx.get(running.url + path).status_code == 200
 
