@@ -45,12 +45,12 @@ def _explained(reading: Reading, text: str) -> Topic:
     topic, explanation = reading.message
     values = [read_value(kind, text[start:end]) for kind, start, end in reading.values]
     sentences, _, function = f" {explanation}".partition(" =")
-    said = [topic.text, sentences.strip().format(*values)]
+    parts = [topic.text, sentences.strip().format(*values)]
     if function:
         name, *numbers = function.split()
         advice = getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values)
-        said = said[:1] if advice is None else [*said, advice]
-    return Topic(topic.code, " ".join(filter(None, said)))
+        parts = [topic.text] if advice is None else [*parts, advice]
+    return Topic(topic.code, " ".join(filter(None, parts)))
 
 
 def with_names(explanation: str, names: Sequence[tuple[str, Shape | None]] = (), method: str = "add") -> str:

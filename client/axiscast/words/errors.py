@@ -88,8 +88,9 @@ def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> st
 
 def missing_shapes_text(names: Sequence[str], op: str) -> str:
     """Return which shapes to print if the message contains none."""
-    asked, rule = joined([f"`{name}`" for name in names]) or "the operands", op and f" with {op}"
-    return f"The message does not contain the shapes. Print the shapes of {asked}, and check them{rule}."
+    operands = joined([f"`{name}`" for name in names]) or "the operands"
+    rule = op and f" with {op}"
+    return f"The message does not contain the shapes. Print the shapes of {operands}, and check them{rule}."
 
 
 def summed_sizes_text(one: int | str, other: int | str, right: str = "") -> str:

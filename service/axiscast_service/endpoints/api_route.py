@@ -64,7 +64,7 @@ class ApiRoute(APIRoute):
         body = await context.body(media)
         context.milliseconds = body_time_estimate(body, media)
         value = await context.respond(context.milliseconds, decode, body, media, context.reserve_values)
-        if self.model is CheckRequest and len(body) <= SHORT_BODY_BYTES:  # the caches keep no long names
+        if self.model is CheckRequest and len(body) <= SHORT_BODY_BYTES:  # the caches must not keep long names
             content = answer_fields(value, ENCODINGS.get(context.media_type))
             if content is not None:
                 return Answer(content, context.media_type)

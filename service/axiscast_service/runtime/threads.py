@@ -102,7 +102,7 @@ class WorkerThreads:
             return await _on_thread(self._python, receive, work, arguments, turn)
         finally:
             self.queue.leave(turn)
-            del turn  # its future may hold the raised Problem, whose frames would then stay until a garbage collection
+            del turn  # otherwise a cycle: the turn, its future, the raised Problem, and the frame that holds the turn
 
     async def run_aside(self, work: Callable[[], T]) -> T:
         """Run a short Python function that can't wait in the queue, such as the one for /metrics. Return its result."""
