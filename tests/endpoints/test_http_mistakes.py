@@ -268,10 +268,13 @@ def test_the_message_about_an_invalid_row_has_the_corrected_row(
 def test_many_parameters_are_checked_quickly() -> None:
     """Each name is looked up in tables, and not compared with every other name."""
     query = [(f"shape{number}", "3") for number in range(5000)] + [("input", "3")] * 5000
-    start = process_time()
-    with pytest.raises(Problem):
-        validate_names(query)
-    assert process_time() - start < 0.2
+    seconds = 9.0
+    for _ in range(3):
+        start = process_time()
+        with pytest.raises(Problem):
+            validate_names(query)
+        seconds = min(seconds, process_time() - start)
+    assert seconds < 0.2
 
 
 N = 40_000
