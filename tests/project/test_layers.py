@@ -73,6 +73,7 @@ DOORS = {
     ("axiscast_service.endpoints.pages", "axiscast.drawing"),
     ("axiscast_service.endpoints.reference", "axiscast.comparison"),
     ("axiscast_service.endpoints.translate", "axiscast.translation"),
+    ("axiscast_service.endpoints.why", "axiscast.drawing"),
     ("axiscast_service.endpoints.why", "axiscast.explanation"),
 }
 """The modules of the core and the service that import one of these packages inside a function."""

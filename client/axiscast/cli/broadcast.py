@@ -30,7 +30,7 @@ from .arguments import (
 )
 from .backend import backend_for, run_check
 from .exit_statuses import OUTPUT_FAILED, CommandFailure
-from .terminal import byte_progress, color_answer
+from .terminal import byte_progress, paint
 
 if TYPE_CHECKING:
     from ..client.call import Transfer
@@ -89,7 +89,9 @@ def broadcast_command(
     arrays = [array if url is None else to_little_endian(array) for array in arrays]
     answer = run_check(request, url)
     if answer.conflict is not None:
-        click.echo(color_answer(answer))
+        from ..drawing.terminal_text import check_as_text
+
+        click.echo(check_as_text(answer, paint=paint))
         sys.exit(1)
     if not outputs:
         _print_outputs(request.op, arrays, answer, url, as_json)

@@ -27,7 +27,7 @@ from .arguments import (
 )
 from .backend import run_check
 from .model_report import model_options, report_models
-from .terminal import color_answer, color_lines, write_svg
+from .terminal import paint, write_svg
 
 
 @click.command("check", cls=OpCommand)
@@ -126,13 +126,12 @@ def _check_shapes(request: CheckRequest, url: str | None, as_json: bool, svg: Pa
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:
-        click.echo(color_answer(answer))
+        from ..drawing.terminal_text import check_as_text
+
+        click.echo(check_as_text(answer, paint=paint))
         if answer.conflict and (shape := _as_one_shape(request.inputs)):
-            click.echo(
-                color_lines(
-                    f"hint: each argument is one shape; to check a single shape with these sizes, write {shape}"
-                )
-            )
+            hint = f"hint: each argument is one shape; to check a single shape with these sizes, write {shape}"
+            click.echo(paint(hint, "hint"))
     return 1 if answer.conflict else 0
 
 

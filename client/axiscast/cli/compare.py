@@ -21,9 +21,7 @@ from .arguments import (
     validated_request,
 )
 from .backend import backend_for
-from .terminal import color_lines, terminal_width, write_svg
-
-_COLORS = {"yes": "green", "no": "red", "if": "yellow", "-": None}
+from .terminal import COLORS, paint, terminal_width, write_svg
 
 
 @click.command("compare", cls=ShapeCommand)
@@ -72,6 +70,6 @@ def compare_command(
 
     for group in results.groups():
         text = group.as_text(terminal_width())
-        click.echo(click.style(text[:5], fg=_COLORS[group.verdict]) + text[5:])
+        click.echo(click.style(text[:5], fg=COLORS.get(group.verdict)) + text[5:])
     if warnings := distinct_warnings(results):
-        click.echo("\n" + color_lines("\n".join(warning_lines(warnings))))
+        click.echo("\n" + "\n".join(warning_lines(warnings, paint)))

@@ -12,7 +12,6 @@ import click
 from ..models.intent import FailOn, FindingKind
 from .arguments import F
 from .backend import backend_for
-from .terminal import color_lines
 
 if TYPE_CHECKING:
     from ..models.report import Report
@@ -118,7 +117,7 @@ def report_models(
                     raise click.UsageError(str(error)) from None
             reports.append(report)
             if output_format in (None, "text"):
-                click.echo(color_lines(report.text(all_nodes)))
+                click.echo(report.text(all_nodes))
     _print_documents(reports, output_format)
     return min(statuses, key=(1, 2, 3, 0).index)
 

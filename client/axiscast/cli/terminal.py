@@ -13,11 +13,10 @@ from typing import Any
 
 import click
 
-from ..messages import CheckAnswer
 from .exit_statuses import OUTPUT_FAILED, CommandFailure
 
-_COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}
-"""The color for each kind of output line. The key is the first word of the line."""
+COLORS = {"yes": "green", "if": "yellow", "no": "red", "hint": "cyan", "warning": "yellow"}
+"""The color for each verdict and each kind of output line."""
 
 
 def write_svg(answer: Any, path: Path | None) -> None:
@@ -29,21 +28,12 @@ def write_svg(answer: Any, path: Path | None) -> None:
             raise CommandFailure(f"the picture can't be written: {error}", OUTPUT_FAILED) from None
 
 
-def color_answer(answer: CheckAnswer) -> str:
-    """Return the answer to a check as colored text."""
-    from ..drawing.terminal_text import check_as_text
-
-    return color_lines(check_as_text(answer))
-
-
-def color_lines(text: str) -> str:
-    """Add a color to each line of an answer's text."""
-    lines = []
-    for line in text.splitlines():
-        word = line.lstrip().replace(":", " ").split(" ")[0]
-        color = "yellow" if line.lstrip().startswith("compatible if") else _COLORS.get(word)
-        lines.append(click.style(line, fg=color) if color else line)
-    return "\n".join(lines)
+def paint(text: str, kind: str) -> str:
+    """Return text in the color of its kind. In a diagram, only the marks of a conflict have a color."""
+    if kind == "diagram":
+        lines = text.splitlines()
+        return "\n".join(paint(line, "no") if {*line.split()} == {"^"} else line for line in lines)
+    return click.style(text, fg=COLORS[kind]) if kind in COLORS else text
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:

@@ -24,7 +24,7 @@ from .arguments import (
     validated_request,
 )
 from .backend import backend_for
-from .terminal import color_lines, write_svg
+from .terminal import paint, write_svg
 
 
 @click.command("translate", cls=OpCommand)
@@ -72,7 +72,7 @@ def translate_command(
         return
     from ..drawing.terminal_text import translation_as_text
 
-    click.echo(color_lines(translation_as_text(answer)))
+    click.echo(translation_as_text(answer, paint))
 
 
 def _translate(request: TranslateRequest, url: str | None) -> TranslateAnswer:

@@ -12,13 +12,13 @@ from typing import IO
 
 import click
 
-from ..explanation.answers import why_as_text
+from ..drawing.terminal_text import why_as_text
 from ..explanation.error_log import ErrorLog
 from ..explanation.topic_search import with_names
 from ..messages.why import WhyAnswer
 from .arguments import service_options, svg_option
 from .backend import backend_for
-from .terminal import color_lines, write_svg
+from .terminal import paint, write_svg
 
 _READ_BYTES = 2**16
 """The maximum number of bytes that are read from a log at a time."""
@@ -77,7 +77,7 @@ def _print_answer(answer: WhyAnswer, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer.model_dump(mode="json", exclude_unset=True)))
     else:
-        click.echo(color_lines(why_as_text(answer)))
+        click.echo(why_as_text(answer, paint))
 
 
 def _is_about_shapes(answer: WhyAnswer) -> bool:

@@ -29,6 +29,7 @@ from .terminal_text import (
     join_conditions,
     result_shapes_text,
     translation_as_text,
+    why_as_text,
 )
 
 _LETTERS = Names([letter_of(number) for number in range(26)])
@@ -40,8 +41,6 @@ _MAX_CONDITION = 40
 def answer_as_text(request: Any, answer: CheckAnswer | Comparison | TranslateAnswer | WhyAnswer) -> str:
     """Return the drawing and the sentences of an answer as text for a terminal."""
     if isinstance(answer, WhyAnswer):
-        from ..explanation.answers import why_as_text  # slow, because it loads tables of error messages
-
         return why_as_text(answer)
     diagram = getattr(answer, "diagram", None)
     if diagram is None and (drawing := drawing_of(request)) is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..messages import CheckAnswer, Comparison, SkippedOp, TranslateAnswer
 from ..messages.check_answer import Verdict
 from ..messages.conditions import Condition
 from ..messages.facts import Hint, Warned
+from ..messages.why import WhyAnswer
 from ..ops import OPS
 from ..wire.dimensions import Symbol
 from ..wire.shapes import format_shape
@@ -21,13 +22,39 @@ MAX_WIDTH = 100
 """The maximum length of a line in the text of a comparison, unless a terminal has another width."""
 
 
-def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None) -> str:
+Paint = Callable[[str, str], str]
+"""A function that colors text of a kind: "diagram", "yes", "if", "no", "hint" or "warning"."""
+
+
+def plain(text: str, kind: str) -> str:
+    """Return text without a color."""
+    return text
+
+
+def check_as_text(answer: CheckAnswer | Comparison, diagram: str | None = None, paint: Paint = plain) -> str:
     """Return the text of a check: the result, the hints, the warnings and, if it was requested, the diagram."""
     diagram = diagram or getattr(answer, "diagram", None)
-    lines = [*([diagram, ""] if diagram else []), result_line(answer)]
+    verdict = {True: "yes", None: "if", False: "no"}[answer.compatible]
+    lines = [*([paint(diagram, "diagram"), ""] if diagram else []), paint(result_line(answer), verdict)]
     lines += axis_size_lines(answer)
-    lines += [f"hint: {hint.message}" for hint in hints_of(answer)]
-    return "\n".join([*lines, *warning_lines(answer.warnings)])
+    lines += hint_lines(hints_of(answer), paint)
+    return "\n".join([*lines, *warning_lines(answer.warnings, paint)])
+
+
+def why_as_text(answer: WhyAnswer, paint: Paint = plain) -> str:
+    """Return an answer as text for a terminal: the explanation, the diagram and the hints."""
+    lines = [answer.message]
+    if answer.check is not None:
+        if answer.check.diagram:
+            lines += ["", paint(answer.check.diagram, "diagram")]
+        hints = hints_of(answer.check)
+        lines += ["", *hint_lines(hints, paint)] if hints else []
+    return "\n".join(lines)
+
+
+def hint_lines(hints: Iterable[Hint], paint: Paint = plain) -> list[str]:
+    """Return a line for each hint."""
+    return [paint(f"hint: {hint.message}", "hint") for hint in hints]
 
 
 def axis_size_lines(answer: CheckAnswer | Comparison) -> list[str]:
@@ -137,7 +164,7 @@ def _op_text(op: Mapping[str, Any]) -> str:
     return str(op["name"]) + (f" ({op['mode']})" if "mode" in op else "")
 
 
-def translation_as_text(answer: TranslateAnswer) -> str:
+def translation_as_text(answer: TranslateAnswer, paint: Paint = plain) -> str:
     """Return the text of a translation, which has one line per step, the source code, and the warnings."""
     lines = []
     for number, step in enumerate(answer.steps, 1):
@@ -146,7 +173,7 @@ def translation_as_text(answer: TranslateAnswer) -> str:
         taken = "" if step.input is None else f"input {step.input}: "
         name = getattr(step.op, "alias", None) or step.op.name
         lines.append(f"{number}. {taken}{name}({attributes})")
-    warnings = warning_lines(answer.warnings)
+    warnings = warning_lines(answer.warnings, paint)
     return "\n".join([*lines, "", answer.code.text, *([""] if warnings else []), *warnings])
 
 
@@ -160,9 +187,9 @@ def result_shapes_text(answer: CheckAnswer | Comparison) -> str:
     return ", ".join(dict.fromkeys(format_shape(output.shape) for output in answer.outputs))
 
 
-def warning_lines(warnings: Iterable[Warned]) -> list[str]:
+def warning_lines(warnings: Iterable[Warned], paint: Paint = plain) -> list[str]:
     """Return a line for each warning, without the warning's hint, because the message already contains the hint."""
-    return [f"warning ({warning.code}): {warning.message}" for warning in warnings]
+    return [paint(f"warning ({warning.code}): {warning.message}", "warning") for warning in warnings]
 
 
 def distinct_warnings(results: Iterable[Comparison]) -> list[Warned]:

@@ -1,4 +1,4 @@
-"""The answers of the `why` function: the fields of a diagnosis and its check, and the text for a terminal."""
+"""The answers of the `why` function: the fields of a diagnosis and its check."""
 
 from __future__ import annotations
 
@@ -38,14 +38,3 @@ def why_to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
             check["conflict"]["hints"] = []
         answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
     return {**answer, "check": check, "message": sentence_of(diagnosis, check)}
-
-
-def why_as_text(answer: WhyAnswer) -> str:
-    """Return an answer as text for a terminal: the explanation, the diagram and the hints."""
-    lines = [answer.message]
-    if answer.check is not None:
-        if answer.check.diagram:
-            lines += ["", answer.check.diagram]
-        hints = answer.check.conflict.hints if answer.check.conflict else answer.check.hints
-        lines += ["", *(f"hint: {hint.message}" for hint in hints)] if hints else []
-    return "\n".join(lines)

@@ -215,11 +215,7 @@ class repeat(Op, name="einops.repeat"):
         product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
         if len(group) == len(rest) == 1:
             return {rest[0]: size}, []
-        if rest:
-            requirement = f"the pattern splits ({' '.join(group)}) by {product}, which does not divide it"
-        else:
-            factors = " * ".join(f"{name}={length}" for name, length in lengths.items())
-            requirement = f"the pattern needs {factors or '1'}"
+        requirement = ("split", " ".join(group), product) if rest else ("product", *lengths.items())
         relation = Relation.DIVISIBLE if rest else Relation.EQUAL
         demand = Axis(relation, (Term(0, axis, size), Term(None, None, product)), requirement)
         alone = Alignment((shape,), None, (demand,), ())

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Input, Output, ShapeMismatch, Term
+from ..plan.alignment import Alignment, Axis, Input, Output, Requirement, ShapeMismatch, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
@@ -28,8 +28,6 @@ from .equation import (
     quoted,
     split_equation,
 )
-
-_SIZES = {Relation.BROADCAST: "equal or 1", Relation.EQUAL: "equal"}
 
 
 class LabeledProduct(Op):
@@ -97,10 +95,10 @@ class LabeledProduct(Op):
         relation = Relation.BROADCAST if label.startswith(ELLIPSIS) else self.relation
         return Axis(relation, terms, self._requirement(label, relation))
 
-    def _requirement(self, label: str, relation: Relation) -> str:
+    def _requirement(self, label: str, relation: Relation) -> Requirement:
         if label.startswith(ELLIPSIS):
-            return "the ellipsis broadcasts these axes, so their sizes must be equal or 1"
-        return f"{self.label_word} {label!r} names these axes, so their sizes must be {_SIZES[relation]}"
+            return ("ellipsis",)
+        return f"label {relation.name}", self.label_word, label
 
     def axis_labels(self, shapes: tuple[Shape, ...]) -> "AxisLabels":
         """Return the labels of all axes, with a label for each axis that an ellipsis stands for.

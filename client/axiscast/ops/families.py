@@ -125,7 +125,7 @@ def summed(*terms: Term) -> Axis:
 
     The sizes must be equal, and the axis does not appear in the result.
     """
-    return Axis(Relation.EQUAL, terms, "the op sums over these axes, so their sizes must be equal")
+    return Axis(Relation.EQUAL, terms, ("summed",))
 
 
 class Unidirectional(Op):

@@ -20,6 +20,8 @@ from .plan import Shape
 from .relations import Relation
 
 SizeOrName = int | str
+Requirement = tuple[Any, ...]
+"""A key of the sentences in words/conflicts.py, and the values in the sentence."""
 
 
 class Input(NamedTuple):
@@ -52,7 +54,7 @@ class Conflict:
     axes: tuple[int | None, ...] = ()
     owners: tuple[Input | Target, ...] = ()
     """For a size-mismatch, the input or target of each of `sizes`."""
-    requirement: str = ""
+    requirement: Requirement = ()
     """For a size-mismatch, the condition that the sizes do not meet."""
     known: tuple[tuple[str, SizeOrName, int], ...] = ()
     """For a size-mismatch, what is known about symbolic sizes: a name, its value or range, and its divisor."""
@@ -82,8 +84,8 @@ class Axis(NamedTuple):
 
     relation: Relation
     terms: tuple[Term, ...]
-    requirement: str | None = None
-    """A sentence that states a condition on input axes. It is None if this object represents an output axis."""
+    requirement: Requirement | None = None
+    """The reason why the sizes must fit, for a condition on input axes. None if this object is an output axis."""
 
 
 class Output(NamedTuple):

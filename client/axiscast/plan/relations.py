@@ -35,21 +35,16 @@ def _is_multiple(whole: Any, part: Any) -> Any:
 
 
 class Relation(Enum):
-    """A relation between the sizes on one axis: a sentence, a condition on two sizes, and the resulting size."""
+    """A relation between the sizes on one axis: a condition on two sizes, and the resulting size."""
 
-    BROADCAST = ("the sizes must be equal or 1", lambda a, b: (a == b) | (a == 1) | (b == 1), AxisSize.NONUNIT)
-    BROADCAST_TO = (
-        "the size of an input must be 1 or equal to the target's size",
-        lambda a, b: (a == b) | (a == 1),
-        AxisSize.TARGET,
-    )
-    EQUAL = ("the sizes must be equal, because size 1 does not expand here", lambda a, b: a == b, AxisSize.ANY)
-    FROM_ONE = ("a named axis must have size 1 before it expands", lambda a, _: a == 1, AxisSize.TARGET)
-    DIVISIBLE = ("the size must be a multiple of the divisor", lambda a, b: a % b == 0, AxisSize.TARGET)
-    TILES = ("the second size must be a multiple of the first", lambda a, b: _is_multiple(b, a), AxisSize.TARGET)
+    BROADCAST = (lambda a, b: (a == b) | (a == 1) | (b == 1), AxisSize.NONUNIT)
+    BROADCAST_TO = (lambda a, b: (a == b) | (a == 1), AxisSize.TARGET)
+    EQUAL = (lambda a, b: a == b, AxisSize.ANY)
+    FROM_ONE = (lambda a, _: a == 1, AxisSize.TARGET)
+    DIVISIBLE = (lambda a, b: a % b == 0, AxisSize.TARGET)
+    TILES = (lambda a, b: _is_multiple(b, a), AxisSize.TARGET)
 
-    def __init__(self, requirement: str, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
-        self.requirement = requirement
+    def __init__(self, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
         self.holds = holds
         """The condition on two sizes. The types are Any, because the type of the result depends on the kind of size."""
         self.has_target = axis_size is AxisSize.TARGET

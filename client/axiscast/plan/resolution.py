@@ -131,7 +131,7 @@ def mismatch(
         inputs=tuple([term.input for term in terms]),
         sizes=tuple([term.size for term in terms]),
         owners=tuple([_owner(alignment, term) for term in terms]),
-        requirement=axis.requirement or axis.relation.requirement,
+        requirement=axis.requirement or (axis.relation.name,),
         known=tuple(known),
         **place,
     )

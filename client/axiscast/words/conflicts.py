@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.alignment import Conflict, SizeOrName
+from ..plan.alignment import Conflict, Requirement, SizeOrName
 from .names import UNNAMED, Names
 
 _MAX_SIZES = 4
@@ -24,7 +24,29 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     else:
         *others, last = [f"{owner} has size {size}" for owner, size in pairs]
         text = f"On output axis {conflict.axis}, {', '.join(others)} but {last}"
-    return f"{text}{more}{_known_text(conflict.known)}: {conflict.requirement}."
+    return f"{text}{more}{_known_text(conflict.known)}: {_requirement_text(conflict.requirement)}."
+
+
+_REQUIREMENTS = {
+    "BROADCAST": "the sizes must be equal or 1",
+    "BROADCAST_TO": "the size of an input must be 1 or equal to the target's size",
+    "EQUAL": "the sizes must be equal, because size 1 does not expand here",
+    "FROM_ONE": "a named axis must have size 1 before it expands",
+    "TILES": "the second size must be a multiple of the first",
+    "summed": "the op sums over these axes, so their sizes must be equal",
+    "ellipsis": "the ellipsis broadcasts these axes, so their sizes must be equal or 1",
+    "label BROADCAST": "{} {!r} names these axes, so their sizes must be equal or 1",
+    "label EQUAL": "{} {!r} names these axes, so their sizes must be equal",
+    "split": "the pattern splits ({}) by {}, which does not divide it",
+}
+"""The sentence for each requirement, with places for its values. The names of relations have capital letters."""
+
+
+def _requirement_text(requirement: Requirement) -> str:
+    code, *values = requirement
+    if code == "product":
+        return f"the pattern needs {' * '.join(f'{name}={length}' for name, length in values) or '1'}"
+    return _REQUIREMENTS[code].format(*values)
 
 
 def _known_text(known: tuple[tuple[str, SizeOrName, int], ...]) -> str:

@@ -44,12 +44,14 @@ async def post_why(message: WhyRequest, context: Context) -> Answer:
     size = _size_of_check(diagnosis)
 
     def work() -> Answer:
-        from axiscast.explanation.answers import why_as_text, why_to_dict
+        from axiscast.explanation.answers import why_to_dict
 
         if size is not None:
             context.reserve(memory_estimate(size))
         answer = why_to_dict(diagnosis)
         if context.media_type == TEXT:
+            from axiscast.drawing.terminal_text import why_as_text
+
             return Answer(why_as_text(WhyAnswer.model_validate(answer)).encode() + b"\n", TEXT)
         return encoded(answer, context.media_type)
 
