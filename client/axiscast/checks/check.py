@@ -13,7 +13,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..messages import CheckAnswer, CheckRequest
-from ..ops import Op, align, lower
+from ..ops import Op, align, lower, op_to_dict
 from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve
@@ -179,11 +179,6 @@ def conflict_to_dict(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lowe
         "hints": find_hints(op, shapes, lower, conflict=conflict),
         "message": conflict_text(conflict),
     }
-
-
-def op_to_dict(op: Op) -> dict[str, Any]:
-    """Return an op as plain values: its name, and the attributes that are set."""
-    return {"name": op.name} if len(type(op).model_fields) == 1 else op.model_dump(mode="json", exclude_none=True)
 
 
 def _itemsize(dtype: str | None) -> int | None:

@@ -14,7 +14,7 @@ from ..checks.estimates import compare_time_estimate
 from ..checks.limits import MAX_SYMBOLIC_MILLISECONDS
 from ..checks.symbolic.symbolic import shared_plans
 from ..messages import CheckRequest, CompareAnswer, CompareRequest
-from ..ops import OPS, Op
+from ..ops import OPS, Op, op_to_dict
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
@@ -51,7 +51,7 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
         answer = check_to_dict(question, explains_conflict=is_listed)
         if not is_listed and answer["compatible"] is False:
             continue
-        plain_op = op.model_dump(mode="json", exclude_none=True)
+        plain_op = op_to_dict(op)
         key = _result_key(op, answer)
         if key in keys:
             results[keys.index(key)]["also"].append(plain_op)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..checks.check import check_to_dict
 from ..messages.why import WhyAnswer
+from ..ops import op_to_dict
 from ..wire.problems import Problem
 from .diagnosis import Diagnosis, diagnose, is_einsum
 from .sentences import sentence_of
@@ -20,7 +21,7 @@ def why_to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the fields of a WhyAnswer as plain values. Unknown fields are absent."""
     answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes}
     if diagnosis.op is not None:
-        answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
+        answer["op"] = op_to_dict(diagnosis.op)
     answer = {name: value for name, value in answer.items() if value is not None}
     try:
         request = diagnosis.request

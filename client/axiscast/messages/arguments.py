@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from ..ops import Op, numpy, op_class, read_op
+from ..ops import Op, numpy, op_class, op_to_dict, read_op
 from ..ops.help import as_call
 from ..wire.errors import InvalidRequest, InvalidType
 from ..wire.wording import close_matches, did_you_mean
@@ -283,10 +283,7 @@ def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) 
 
 def plain_op(op: OpLike) -> Any:
     """Convert an op that `resolve_op` returned to a map of its attributes, or to its name."""
-    if not isinstance(op, Op):
-        return op
-    plain = op.model_dump(exclude_none=True)
-    return plain if op.alias is None else plain | {"name": op.alias}
+    return op_to_dict(op, keeps_alias=True) if isinstance(op, Op) else op
 
 
 def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:

@@ -321,6 +321,17 @@ class Op(_Model):
         return [placement.shape for placement in plan.outputs[: self.output_count(len(plan.input_shapes))]]
 
 
+def op_to_dict(op: Op, keeps_alias: bool = False) -> dict[str, Any]:
+    """Return an op as plain values: its name, and the attributes that are set.
+
+    If `keeps_alias` is true, the name is the alias that the request used, if any.
+    """
+    name = op.alias or op.name if keeps_alias else op.name
+    if len(type(op).model_fields) == 1:
+        return {"name": name}
+    return op.model_dump(mode="json", exclude_none=True) | {"name": name}
+
+
 OpType = TypeVar("OpType", bound=Op)
 
 

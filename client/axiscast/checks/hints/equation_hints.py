@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 
-from ...ops import Op
+from ...ops import Op, op_to_dict
 from ...ops.einsum import LabeledProduct
 from ...ops.equation import ELLIPSIS, Labels, ParsedEquation
 from ...plan.alignment import Conflict, ShapeMismatch
@@ -33,8 +33,7 @@ def reshape_candidate(
 
 def changed_attributes(op: Op, other: Op) -> dict[str, Any]:
     """Return the attributes of `other` that differ from those of `op`, which has the same class, as plain values."""
-    fields = other.model_dump(mode="json", exclude_none=True)
-    return {name: value for name, value in fields.items() if getattr(op, name) != getattr(other, name)}
+    return {name: value for name, value in op_to_dict(other).items() if getattr(op, name) != getattr(other, name)}
 
 
 MAX_HINT_CHARACTERS = 200

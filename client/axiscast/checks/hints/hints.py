@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from pydantic import ValidationError
 
-from ...ops import FRAMEWORKS, Op, align, from_plan, own_ops
+from ...ops import FRAMEWORKS, Op, align, from_plan, op_to_dict, own_ops
 from ...ops import lower as lower_integers
 from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
@@ -180,10 +180,7 @@ def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
 
 def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[int | str]) -> dict[str, Any]:
     """Return a hint for a request with these shapes as plain values, in the fields of messages.Hint."""
-    plain_op = found.op.model_dump(mode="json", exclude_none=True)
-    if found.op.alias is not None:
-        plain_op["name"] = found.op.alias
-    request = {"op": plain_op, "inputs": [list(shape) for shape in found.inputs]}
+    request = {"op": op_to_dict(found.op, keeps_alias=True), "inputs": [list(shape) for shape in found.inputs]}
     number, framework = found.facts.get("input"), FRAMEWORKS[framework_of(found.op.name)]
     suffix = "" if number is None else reshape_code(shapes[number], found.inputs[number], framework)
     code = {"suffix": suffix} if suffix else {}
