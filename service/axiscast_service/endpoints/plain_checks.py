@@ -1,9 +1,9 @@
 """Responses to plain checks, written directly from plain values without a message and a plan.
 
-A plain check has integer sizes that broadcast without a warning. Its op follows NumPy's rule, and has no attribute
-except a target shape. The response depends on the sizes only through the common shape and the number of elements.
-Everything else is written once, by the code for all checks, and cached. tests/endpoints/test_plain_checks.py compares
-both responses.
+A plain check has integer sizes that broadcast without a warning. Its op follows NumPy's rule, and has no attributes.
+The response depends on the sizes only through the common shape and the number of elements. Everything else is written
+once, by the code for all checks, and cached. size_patterns.py does the same for many other checks.
+tests/endpoints/test_plain_checks.py compares both responses.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from pydantic_core import from_json
 from axiscast.checks.check import check_to_dict, input_to_dict
 from axiscast.checks.two_sided import find_outer_product
 from axiscast.messages import CheckRequest
-from axiscast.ops import op_class
 from axiscast.plan.alignment import RightAlignment, ShapeMismatch
 from axiscast.plan.relations import Relation
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SIZE
 
+from .size_patterns import MAX_INPUTS, MAX_RANK, answer_by_pattern
+
 _MAX_QUERY_BYTES = 1000
-_MAX_INPUTS, _MAX_RANK = 8, 16
-"""The maximum number of inputs and axes in a plain check, which limits the size of the caches."""
 _DEFAULT_OP: str = CheckRequest.model_fields["op"].default.name
 
 
@@ -48,21 +47,29 @@ def fields_in_query(query: bytes) -> dict[str, Any] | None:
 
 
 def answer_fields(fields: Any, encoding: Encoding | None) -> bytes | None:
-    """Return the encoded answer to the check with these fields, or None if the check is not plain."""
+    """Return the encoded answer to the check with these fields, or None if no template fits the check."""
     if encoding is None or type(fields) is not dict or not fields.keys() <= {"inputs", "op"}:
         return None
-    name, target = _op_of(fields.get("op", _DEFAULT_OP) if len(fields) == 2 else _DEFAULT_OP)
-    inputs = fields.get("inputs")
-    if type(name) is not str or type(inputs) is not list or not 0 < len(inputs) <= _MAX_INPUTS:
+    inputs, op = fields.get("inputs"), fields.get("op", _DEFAULT_OP)
+    if type(inputs) is not list or not 0 < len(inputs) <= MAX_INPUTS:
         return None
-    shapes = inputs if target is None else [*inputs, target]
-    for shape in shapes:
-        if type(shape) is not list or len(shape) > _MAX_RANK:
+    for shape in inputs:
+        if type(shape) is not list or len(shape) > MAX_RANK:
             return None
-    ranks = tuple(map(len, shapes))
+    if type(op) is not dict:
+        op = {"name": op}
+    content = _plain_answer(op["name"], inputs, encoding) if op.keys() == {"name"} else None
+    return answer_by_pattern(op, inputs) if content is None and encoding is Encoding.JSON else content
+
+
+def _plain_answer(name: Any, inputs: list[list[Any]], encoding: Encoding) -> bytes | None:
+    """Return the encoded answer to a plain check, or None if the check is not plain."""
+    if type(name) is not str:
+        return None
+    ranks = tuple(map(len, inputs))
     rank = max(ranks)
     sizes, masks, all_axes = [1] * rank, [], 0
-    for shape in shapes:  # as in RightAlignment.broadcast_shape
+    for shape in inputs:  # as in RightAlignment.broadcast_shape
         axis, mask = rank - len(shape), 0
         for size in shape:
             if type(size) is not int:
@@ -77,78 +84,49 @@ def answer_fields(fields: Any, encoding: Encoding | None) -> bytes | None:
             axis += 1
         masks.append(mask)
         all_axes |= mask
-    if target is not None and target != sizes:
+    if min(ranks) < rank and len({*sizes} - {1}) < all_axes.bit_count() and find_outer_product(inputs, tuple(masks)):
         return None
-    if min(ranks) < rank and len({*sizes} - {1}) < all_axes.bit_count() and find_outer_product(shapes, tuple(masks)):
-        return None
-    template = _template(name, ranks, target is not None, encoding)
+    template = _template(name, ranks, encoding)
     elements = prod(sizes)
     if template is None or elements > MAX_SIZE:
         return None
-    shape, count = encode(sizes, encoding), encode(elements, encoding)
+    common, count = encode(sizes, encoding), encode(elements, encoding)
     parts = [
-        _input_template(number, ranks[number], rank, all_axes & ~masks[number], encoding) % shape
+        _input_template(number, ranks[number], rank, all_axes & ~masks[number], encoding) % common
         for number in range(len(inputs))
     ]
-    return template.content % (*[shape] * template.shapes, *(shape, count) * template.outputs, *parts)
-
-
-def _op_of(value: Any) -> tuple[Any, list[Any] | None]:
-    """Return the name in a field `op` and its target shape, or None if it has no target."""
-    if type(value) is not dict:
-        return value, None
-    if not 1 <= len(value) <= 2 or next(iter(value)) != "name":
-        return None, None
-    name, *others = value.values()
-    if not others:
-        return name, None
-    kind = op_class(name) if type(name) is str else None
-    return (name, others[0]) if kind is not None and kind.target in value and type(others[0]) is list else (None, None)
+    return template.content % (common, *(common, count) * template.outputs, *parts)
 
 
 class _Template(NamedTuple):
     content: bytes
     """The response, with gaps for the shape, for the shape and the elements of each output, and for each input."""
-    shapes: int
-    """The number of gaps for the shape before those of the outputs."""
     outputs: int
 
 
 @lru_cache(512)
-def _template(name: str, ranks: tuple[int, ...], has_target: bool, encoding: Encoding) -> _Template | None:
-    """Return the template of responses for an op and ranks, or None if a response may depend on more than the shape.
-
-    If `has_target` is true, the last rank is that of the op's target shape.
-    """
-    kind = op_class(name)
-    if kind is None:
-        return None
+def _template(name: str, ranks: tuple[int, ...], encoding: Encoding) -> _Template | None:
+    """Return the template of responses for an op and ranks, or None if a response may depend on more than the shape."""
     whole = tuple(range(2, 2 + max(ranks)))
     inputs = [whole[len(whole) - rank :] for rank in ranks]
-    written: dict[str, Any] = {"name": name}
-    if has_target:
-        written[str(kind.target)] = inputs.pop()
     try:
-        request = CheckRequest.model_validate({"op": written, "inputs": inputs})
+        request = CheckRequest.model_validate({"op": name, "inputs": inputs})
         answer = check_to_dict(request)
         op, alignment = request.op, request.op.align(tuple(request.inputs))
     except (ValidationError, Problem, ShapeMismatch):
         return None
-    relation = Relation.BROADCAST_TO if has_target else Relation.BROADCAST
-    if not isinstance(alignment, RightAlignment) or alignment.relation is not relation or op.needs_integers():
+    if not isinstance(alignment, RightAlignment) or alignment.relation is not Relation.BROADCAST or op.needs_integers():
         return None
     if not answer["compatible"]:  # more axes than the op takes
         return None
     if type(op).has_deviations() or answer["warnings"] or not answer["outputs"]:
         return None
-    if has_target:
-        answer["op"][kind.target] = "<shape>"
     gaps = {
         "shape": "<shape>",
         "outputs": [output | {"shape": "<shape>", "elements": "<elements>"} for output in answer["outputs"]],
         "broadcast_inputs": ["<input>"] * len(inputs),
     }
-    return _Template(_with_gaps(answer | gaps, encoding), 1 + has_target, len(answer["outputs"]))
+    return _Template(_with_gaps(answer | gaps, encoding), len(answer["outputs"]))
 
 
 @lru_cache(2048)
