@@ -201,8 +201,14 @@ ERRORS: list[tuple[str, str]] = [
     (errors.fitting_text("numpy.add", "(3,) and (3,)"),
      "numpy.add can broadcast (3,) and (3,). Either the call has an option that the message does not show, or the "
      "message shows shapes of other tensors."),
-    (errors.in_place_text("total", "+", "x"),
-     "An operation in place can't change the shape of its target. Write `total = total + x`, or reduce x first."),
+    (errors.in_place_text("total", "+", "x", (5,), (3, 5), "numpy"),
+     "An operation in place can't change the shape of its target. Reduce x first, as in `total += x.sum(axis=0)`, or "
+     "write `total = total + x`, which makes total larger."),
+    (errors.in_place_text("total", "-", "x - y", (2, 1), (2, 3), "torch"),
+     "An operation in place can't change the shape of its target. Reduce x - y first, as in "
+     "`total -= (x - y).sum(dim=1, keepdim=True)`, or write `total = total - (x - y)`, which makes total larger."),
+    (errors.in_place_text("rows[0]", "*", "x", (5,), (3, 5), "numpy"),
+     "An operation in place can't change the shape of its target. Reduce x first."),
     (errors.index_pairs_text("a", "i", "j + 1"), "To select all pairs of them, write `a[i[:, None], (j + 1)]`."),
     (errors.other_reading_text("bias", "x", 8),
      "Each row of x then gets one value of bias. If bias has one value for each column, its size must be 8."),

@@ -34,8 +34,10 @@ def why_to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed
         return why_to_dict(diagnosis._replace(op=None, node=answer["op"]["name"]))
     if "conflict" in check:
-        if diagnosis.is_layer or (diagnosis.about and diagnosis.op and diagnosis.op.target):
-            # The weight of a layer, and the target of an operation in place, can't be changed.
+        if diagnosis.is_layer:  # the weight of a layer can't be changed
             check["conflict"]["hints"] = []
+        elif diagnosis.has_array_as_target:
+            hints = check["conflict"]["hints"]
+            check["conflict"]["hints"] = [hint for hint in hints if "input" in hint]
         answer |= {"sizes": sizes} if (sizes := [*check["conflict"]["sizes"]]) else {}
     return {**answer, "check": check, "message": sentence_of(diagnosis, check)}

@@ -75,6 +75,12 @@ class Diagnosis(NamedTuple):
         return self.op is not None or self.inputs is not None or self.sizes is not None
 
     @property
+    def has_array_as_target(self) -> bool:
+        """Whether the inputs are written into an array, whose shape can't be changed, instead of to a given shape."""
+        is_written = bool(self.about) or (self.expression is not None and self.expression.has_target)
+        return is_written and target_of(self.op) is not None
+
+    @property
     def is_explained(self) -> bool:
         """Whether the error is known, and about shapes if no operand is known to be an array."""
         has_arrays = self.expression is not None and bool(self.expression.known)
@@ -239,7 +245,10 @@ def _named(diagnosis: Diagnosis, expression: Expression) -> Diagnosis | None:
     names = _names_of(diagnosis.inputs or [], expression)
     target = _name_of(target_of(diagnosis.op), expression)
     if target_of(diagnosis.op) and not any(names) and expression.has_target:
-        names, target = [operands[1].name], operands[0].name
+        value = operands[1]
+        names, target = [value.name], operands[0].name
+        if value.array is not None:  # in an operation in place, the message has the broadcast shape instead
+            diagnosis = diagnosis._replace(inputs=[[*value.array.shape]])
     if not any(names) and not target:
         return None
     return diagnosis._replace(expression=expression, names=tuple(names), target=target)

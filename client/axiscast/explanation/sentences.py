@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..checks.check import plan_or_conflict
@@ -65,7 +65,7 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
         fixes = _fixes(diagnosis, check["conflict"])
         if expression is None:
             return [about, f"{name} can't {'multiply' if name.endswith('matmul') else 'broadcast'} {shapes}.", *fixes]
-        return [*fixes, "" if isinstance(diagnosis.op, Einsum) else _of_call(expression, inputs, about)]
+        return [*fixes, "" if isinstance(diagnosis.op, Einsum) else _of_call(diagnosis, expression)]
     if check["compatible"] is None:
         conditions = " and ".join(condition["message"] for condition in check["conditions"])
         return [about, f"{name} broadcasts {shapes} only if {conditions}."]
@@ -76,12 +76,17 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
     )
 
 
-def _of_call(expression: Expression, inputs: Sequence[Any], about: str) -> str:
-    """Return the subject of an error with the code of its call, or `about` if there is no such code."""
+def _of_call(diagnosis: Diagnosis, expression: Expression) -> str:
+    """Return the subject of an error with the code of its call, or the general subject if there is no such code."""
+    about, inputs = diagnosis.about, diagnosis.inputs or []
     if expression.operator == "MatMult":
         return ""
     if in_place := _IN_PLACE.fullmatch(expression.text):
-        return errors.in_place_text(*in_place.groups())
+        if not diagnosis.has_array_as_target:
+            return ""  # the operands do not fit out of place either
+        framework = next((array.framework for _, array in expression.known), "")
+        target, operator, value = in_place.groups()
+        return errors.in_place_text(target, operator, value, target_of(diagnosis.op), inputs[0], framework)
     if expression.function == "getitem" and len(expression.operands) == 3 and [*map(len, inputs)] == [1, 1]:
         return f"{about} {errors.index_pairs_text(*[operand.name for operand in expression.operands])}"
     return about

@@ -42,12 +42,34 @@ def fitting_text(op: str, shapes: str) -> str:
     )
 
 
-def in_place_text(target: str, operator: str, value: str) -> str:
-    """Return the fix of an operation in place, such as `a += b`."""
-    return (
-        f"An operation in place can't change the shape of its target. Write `{target} = {target} {operator} {value}`, "
-        f"or reduce {value} first."
-    )
+def in_place_text(
+    target: str, operator: str, value: str, shape: Sequence[int], value_shape: Sequence[Any], framework: str
+) -> str:
+    """Return the fix of an operation in place, such as `a += b`, with the shapes of its target and its value."""
+    reduced = f"Reduce {value} first"
+    if operator in "+-" and (arguments := _reduction(shape, value_shape, framework)):
+        reduced += f", as in `{target} {operator}= {as_primary(value)}.sum({arguments})`"
+    other = f", or write `{target} = {target} {operator} {as_primary(value)}`, which makes {target} larger"
+    if target.endswith("]"):  # an assignment to an index can't change a shape either
+        other = ""
+    return f"An operation in place can't change the shape of its target. {reduced}{other}."
+
+
+def _reduction(shape: Sequence[int], value_shape: Sequence[Any], framework: str) -> str:
+    """Return the arguments of the sum after which a value broadcasts to a shape, or "" if no sum is enough."""
+    added = len(value_shape) - len(shape)
+    wanted = [1] * added + [*shape]
+    own = [1] * -added + [*value_shape]
+    axes = [
+        axis + min(added, 0) for axis, sizes in enumerate(zip(own, wanted, strict=True)) if sizes[0] != sizes[1] == 1
+    ]
+    if any(one not in (1, other) and other != 1 for one, other in zip(own, wanted, strict=True)):
+        return ""
+    axis_name, keeping = ("dim", "keepdim") if framework == "torch" else ("axis", "keepdims")
+    axis = f"{axis_name}={axes[0] if len(axes) == 1 else tuple(axes)}"
+    if axes == [*range(added)]:
+        return axis
+    return f"{axis}, {keeping}=True" if added <= 0 else ""
 
 
 def index_pairs_text(array: str, one: str, other: str) -> str:
