@@ -11,9 +11,6 @@ from typing import Any, Self
 from axiscast.wire.wording import close_matches
 
 PREFIX = "AXISCAST_"
-CLIENTS_KEY = "AXISCAST_API_KEY"
-"""The environment variable for a client's API key. Other commands read this variable, so it is not an unknown
-setting."""
 _SIZE = re.compile(r"(\d{1,19}) ?(?:([KMGT])iB?)?", re.ASCII | re.IGNORECASE)
 _UNITS = ("", "KiB", "MiB", "GiB", "TiB")
 NO_PROMETHEUS = "the package prometheus-client is missing: pip install prometheus-client"
@@ -87,7 +84,7 @@ def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     messages = []
     for variable in sorted(environment):
         name = variable.removeprefix(PREFIX)
-        if name != variable and variable != CLIENTS_KEY and name not in names:
+        if name != variable and name not in names:
             close = close_matches(name, names, 1)
             advice = f"did you mean {PREFIX}{close[0]}?" if close else "`axiscast serve --help` lists all settings"
             messages.append(f"{variable} is not a setting: {advice}")

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from cases import cases
 from click.testing import CliRunner
-from conftest import Served
 
 from axiscast.cli import main
 from axiscast.ops import FRAMEWORKS, OPS
@@ -40,11 +39,6 @@ def process(*arguments: str, **options: Any) -> CompletedProcess[str]:
     return conftest.run([sys.executable, "-m", "axiscast", *arguments], **options)
 
 
-@pytest.fixture(params=["here", "from a service"])
-def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
-    return [] if request.param == "here" else ["--url", service.url]
-
-
 @cases(("shapes", "status"), [(["3", "1"], 0), (["3", "4"], 1), (["3", "?!"], 2)])
 def test_a_command_in_its_own_process_prints_the_same(shapes: list[str], status: int) -> None:
     alone, here = process("check", *shapes), run("check", *shapes)
@@ -52,21 +46,21 @@ def test_a_command_in_its_own_process_prints_the_same(shapes: list[str], status:
     assert here.returncode == status
 
 
-def test_check_prints_the_diagram_and_the_output_shapes(url: list[str]) -> None:
-    done = run("check", "8,1,6,1", "7x1x5", *url)
+def test_check_prints_the_diagram_and_the_output_shapes() -> None:
+    done = run("check", "8,1,6,1", "7x1x5")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("axis     0   1   2   3\ninput 0  8   1*  6   1*\n")
     assert "\ncompatible: (8, 7, 6, 5)\n" in done.stdout
 
 
-def test_check_exits_with_1_if_shapes_do_not_broadcast(url: list[str]) -> None:
-    done = run("check", "3", "4", *url)
+def test_check_exits_with_1_if_shapes_do_not_broadcast() -> None:
+    done = run("check", "3", "4")
     assert (done.returncode, done.stderr) == (1, "")
     assert "incompatible (size-mismatch): On output axis 0, input 0 of shape (3,) has size 3" in done.stdout
 
 
-def test_check_accepts_op_attributes_and_prints_json(url: list[str]) -> None:
-    done = run("check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--json", *url)
+def test_check_accepts_op_attributes_and_prints_json() -> None:
+    done = run("check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--json")
     answer = json.loads(done.stdout)
     assert answer["outputs"] == [{"shape": [2, 3], "elements": 6}]
     assert answer["broadcast_inputs"] == [{"input": 0, "shape": [2, 3], "axes": [1], "broadcast_axes": [0]}]
@@ -106,28 +100,28 @@ def test_a_mistake_exits_with_2_and_suggests_the_fix(arguments: list[str], messa
     assert "Traceback" not in done.stderr
 
 
-def test_broadcast_writes_files_that_numpy_reads(url: list[str], tmp_path: Path) -> None:
+def test_broadcast_writes_files_that_numpy_reads(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.arange(3, dtype=np.int16))
-    done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "out.npy", *url, folder=tmp_path)
+    done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "out.npy", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "out.npy: int16 (2, 3), 12 bytes\n")
     written = np.load(tmp_path / "out.npy")
     assert (written.dtype, written.tolist()) == (np.int16, [[0, 1, 2], [0, 1, 2]])
     assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "out.npy"}
 
 
-def test_broadcast_reads_several_files_and_may_replace_them(url: list[str], tmp_path: Path) -> None:
+def test_broadcast_reads_several_files_and_may_replace_them(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(2).reshape(2, 1))
     np.save(tmp_path / "b.npy", np.arange(3.0))
-    done = run("broadcast", "a.npy", "b.npy", "-o", "a.npy", "-o", "b.npy", *url, folder=tmp_path)
+    done = run("broadcast", "a.npy", "b.npy", "-o", "a.npy", "-o", "b.npy", folder=tmp_path)
     assert done.returncode == 0
     assert np.load(tmp_path / "a.npy").tolist() == [[0, 0, 0], [1, 1, 1]]
     assert np.load(tmp_path / "b.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
-def test_broadcast_without_an_output_file_prints_small_outputs(url: list[str], tmp_path: Path) -> None:
+def test_broadcast_without_an_output_file_prints_small_outputs(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(2, dtype=np.int16).reshape(2, 1))
     np.save(tmp_path / "b.npy", np.array([0.5, 2.0, 3.0]))
-    done = run("broadcast", "a.npy", "b.npy", *url, folder=tmp_path)
+    done = run("broadcast", "a.npy", "b.npy", folder=tmp_path)
     first, second = "output 0: int16 (2, 3)\n[[0 0 0]\n [1 1 1]]\n", "[[0.5 2.  3. ]\n [0.5 2.  3. ]]\n"
     assert (done.returncode, done.stdout) == (0, f"{first}output 1: float64 (2, 3)\n{second}")
     assert {path.name for path in tmp_path.iterdir()} == {"a.npy", "b.npy"}
@@ -144,9 +138,9 @@ def test_broadcast_without_an_output_file_refuses_large_outputs(tmp_path: Path) 
     assert (done.returncode, "--json describes files: name an output file with -o" in done.stderr) == (2, True)
 
 
-def test_broadcast_handles_empty_inputs_and_outputs(url: list[str], tmp_path: Path) -> None:
+def test_broadcast_handles_empty_inputs_and_outputs(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.ones((1, 3)))
-    done = run("broadcast", "in.npy", "--shape", "0,3", "-o", "out.npy", *url, folder=tmp_path)
+    done = run("broadcast", "in.npy", "--shape", "0,3", "-o", "out.npy", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "out.npy").shape == (0, 3)
 
@@ -230,35 +224,35 @@ def test_a_shell_completes_ops_attributes_and_modes(typed: str, completed: list[
     assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
 
 
-def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:
-    done = run(*TRANSLATE, "numpy.broadcast_to", *url)
+def test_translate_prints_the_steps_and_the_code() -> None:
+    done = run(*TRANSLATE, "numpy.broadcast_to")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "1. numpy.broadcast_to(shape=(2, 3))\n\n"
         "# x has shape (3,)\nimport numpy as np\n\ny = np.broadcast_to(x, (2, 3))\n"
     )
-    answer = json.loads(run(*TRANSLATE, "stablehlo.broadcast_in_dim", "--json", *url).stdout)
+    answer = json.loads(run(*TRANSLATE, "stablehlo.broadcast_in_dim", "--json").stdout)
     assert answer["steps"] == [
         {"op": {"name": "stablehlo.broadcast_in_dim", "shape": [2, 3], "broadcast_dimensions": [1]}}
     ]
 
 
-def test_translate_exits_with_1_if_there_is_no_translation(url: list[str]) -> None:
-    done = run(*TRANSLATE, "numpy.broadcast_arrays", *url)
+def test_translate_exits_with_1_if_there_is_no_translation() -> None:
+    done = run(*TRANSLATE, "numpy.broadcast_arrays")
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("untranslatable: numpy.broadcast_arrays has no attribute for the size 2 of")
-    done = run("translate", "3", "4", "--to", "torch.broadcast_tensors", *url)
+    done = run("translate", "3", "4", "--to", "torch.broadcast_tensors")
     assert (done.returncode, done.stdout[:19]) == (1, "incompatible-shapes")
 
 
-def test_ops_lists_all_ops_or_those_of_a_framework_and_shows_one(url: list[str]) -> None:
-    assert len(json.loads(run("ops", "--json", *url).stdout)) == len(OPS)
-    assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
-    of_poputil = [line.split()[0] for line in run("ops", "poputil", *url).stdout.splitlines()[1:]]
+def test_ops_lists_all_ops_or_those_of_a_framework_and_shows_one() -> None:
+    assert len(json.loads(run("ops", "--json").stdout)) == len(OPS)
+    assert "poputil.expandToMatchRanks" in run("ops").stdout
+    of_poputil = [line.split()[0] for line in run("ops", "poputil").stdout.splitlines()[1:]]
     assert of_poputil == ["poputil.expandToMatchRanks", "poputil.broadcastToMatch", "poputil.canBroadcastToMatch"]
-    shown = run("ops", "openvino.Broadcast-1", *url).stdout
+    shown = run("ops", "openvino.Broadcast-1").stdout
     command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("axiscast check"))
-    assert run(*command.split()[1:], *url).returncode == 0
+    assert run(*command.split()[1:]).returncode == 0
 
 
 def test_a_named_pipe_is_rejected_and_kept(tmp_path: Path) -> None:
@@ -302,9 +296,9 @@ def test_unreadable_and_unwritable_files_exit_with_2(tmp_path: Path, arguments: 
     assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "in.npz", "short.npy"}
 
 
-def test_a_big_endian_file_can_be_sent_to_a_service(url: list[str], tmp_path: Path) -> None:
+def test_a_big_endian_file_is_broadcast(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.array([1, 256], ">i4"))
-    assert run("broadcast", "in.npy", "--shape", "2,2", "-o", "out.npy", *url, folder=tmp_path).returncode == 0
+    assert run("broadcast", "in.npy", "--shape", "2,2", "-o", "out.npy", folder=tmp_path).returncode == 0
     assert np.load(tmp_path / "out.npy").tolist() == [[1, 256], [1, 256]]
 
 
@@ -331,15 +325,14 @@ def test_a_check_loads_only_what_a_check_needs() -> None:
     own = {name.split(".")[1] for name in loaded if name.startswith("axiscast.")}
     assert not own & {"client", "arrays", "engine", "explanation", "translation", "comparison", "training"}
     assert {name for name in loaded if name.startswith("axiscast.cli.")} == {
-        f"axiscast.cli.{name}"
-        for name in ("arguments", "backend", "exit_statuses", "failures", "model_report", "terminal")
+        f"axiscast.cli.{name}" for name in ("arguments", "failures", "model_report", "terminal")
     }
 
 
 def test_the_help_loads_no_command() -> None:
     loaded = loaded_modules("--help")
     own = {name for name in loaded if name.startswith("axiscast.cli")}
-    assert own == {"axiscast.cli", "axiscast.cli.exit_statuses", "axiscast.cli.failures"}
+    assert own == {"axiscast.cli", "axiscast.cli.failures"}
     assert not loaded & {"pydantic", "numpy", "axiscast.messages", "axiscast.ops"}
 
 

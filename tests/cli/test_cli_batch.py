@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PATIENCE, Served, started
+from conftest import PATIENCE, started
 from test_cli import process, run
 
 GOOD = {"op": "numpy.add", "inputs": [[3, 1], [4]]}
@@ -20,23 +20,18 @@ CONFLICT = {"inputs": [[3], [4]]}
 UNKNOWN = {"op": "torch.expnd", "inputs": [[3]]}
 
 
-@pytest.fixture(params=["here", "from a service"])
-def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
-    return [] if request.param == "here" else ["--url", service.url]
-
-
-def asked(folder: Path, *lines: Any, url: list[str] | None = None) -> tuple[int, list[Any]]:
+def asked(folder: Path, *lines: Any) -> tuple[int, list[Any]]:
     text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
     (folder / "requests.jsonl").write_text(text)
-    done = run("check", "--batch", "requests.jsonl", *(url or []), folder=folder)
+    done = run("check", "--batch", "requests.jsonl", folder=folder)
     assert done.stderr == ""
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_each_line_of_a_batch_gets_the_answer_of_its_check(tmp_path: Path, url: list[str]) -> None:
+def test_each_line_of_a_batch_gets_the_answer_of_its_check(tmp_path: Path) -> None:
     symbolic = {"inputs": [["N"], ["M"]], "assume": {"N": "2.."}}
     more = {"op": {"name": "torch.expand", "size": [2, -1]}, "inputs": [[3]], "dtype": "int8", "explain": True}
-    status, answers = asked(tmp_path, GOOD, symbolic, more, url=url)
+    status, answers = asked(tmp_path, GOOD, symbolic, more)
     assert status == 0
     assert [answer["compatible"] for answer in answers] == [True, None, True]
     assert answers[0]["outputs"][0]["shape"] == [3, 4]
@@ -56,9 +51,9 @@ def test_each_line_of_a_batch_gets_the_answer_of_its_check(tmp_path: Path, url: 
     ],
 )
 def test_the_exit_status_of_a_batch_is_1_for_a_conflict_and_2_for_an_invalid_line(
-    tmp_path: Path, url: list[str], lines: list[Any], status: int
+    tmp_path: Path, lines: list[Any], status: int
 ) -> None:
-    found, answers = asked(tmp_path, *lines, url=url)
+    found, answers = asked(tmp_path, *lines)
     assert (found, len(answers)) == (status, sum(bool(line) and line != "  " for line in lines))
 
 
@@ -80,8 +75,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message[:60] for _, message in WRONG])
-def test_an_invalid_line_does_not_affect_the_others(tmp_path: Path, url: list[str], wrong: Any, message: str) -> None:
-    status, answers = asked(tmp_path, GOOD, wrong, GOOD, url=url)
+def test_an_invalid_line_does_not_affect_the_others(tmp_path: Path, wrong: Any, message: str) -> None:
+    status, answers = asked(tmp_path, GOOD, wrong, GOOD)
     assert status == 2
     assert [answer.get("compatible") for answer in answers] == [True, None, True]
     assert message in answers[1]["error"]["detail"]
@@ -94,14 +89,14 @@ def test_a_batch_may_end_without_a_line_break_and_use_crlf(tmp_path: Path) -> No
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
 
 
-def test_thousands_of_lines_are_answered_in_order(tmp_path: Path, url: list[str]) -> None:
+def test_thousands_of_lines_are_answered_in_order(tmp_path: Path) -> None:
     lines = [{"inputs": [[size, 1], [7]]} for size in range(1, 3001)]
-    _, answers = asked(tmp_path, *lines, url=url)
+    _, answers = asked(tmp_path, *lines)
     assert [answer["outputs"][0]["shape"] for answer in answers] == [[size, 7] for size in range(1, 3001)]
 
 
-def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
-    command = [sys.executable, "-m", "axiscast", "check", "--batch", "-", *url]
+def test_stdin_is_answered_line_by_line() -> None:
+    command = [sys.executable, "-m", "axiscast", "check", "--batch", "-"]
     with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdin is not None
         assert running.stdout is not None
@@ -110,12 +105,6 @@ def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
             assert json.loads(running.stdout.readline())["compatible"] is compatible  # the next line is not yet written
         running.communicate(timeout=PATIENCE)
         assert running.returncode == 1
-
-
-def test_an_unreachable_service_ends_a_batch(tmp_path: Path) -> None:
-    (tmp_path / "requests.jsonl").write_text(json.dumps(GOOD))
-    done = run("check", "--batch", "requests.jsonl", "--url", "http://127.0.0.1:9", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (os.EX_UNAVAILABLE, "")
 
 
 def test_a_progress_bar_is_printed_only_to_a_terminal(tmp_path: Path) -> None:

@@ -31,8 +31,6 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
     (["check", "models/net.pt"], 2, "'models/net.pt' is neither a shape nor an existing file", None),
     (["check", "2,3", "3,4", "--op", "einsum", "--equation", "ij,jk"], 2, "did you mean numpy.einsum or torch.einsum",
      ["check", "2,3", "3,4", "--op", "numpy.einsum", "--equation", "ij,jk"]),
-    (["check", "3", "3", "--url", "http://127.0.0.1:1/v1/check"], 2,
-     "contains an endpoint: write the URL without /v1/check", None),
     (["check", "README.md"], 2, "'README.md' is not a shape, and the name of an ONNX model must end in .onnx\n", None),
     (["check", "", "3"], 2, "a shape is empty: write () for a scalar. Is a shell variable unset?",
      ["check", "()", "3"]),

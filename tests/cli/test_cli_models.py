@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Served, run
+from conftest import run
 from onnx import helper
 from onnx_models import parsed, saved
 
-from axiscast import Client
 from axiscast.cli import main
 
 Check = Callable[..., Result]
@@ -30,11 +29,6 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         return CliRunner().invoke(main, ["check", "model.onnx", *([] if probe else ["--no-probe"]), *arguments])
 
     return run
-
-
-@pytest.fixture(params=["here", "from a service"])
-def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
-    return [] if request.param == "here" else ["--url", service.url]
 
 
 THREE = """(float[N,64,7,7] x, float[64] bias, float[M,1,7,1] m) => (float[] y)
@@ -57,16 +51,16 @@ model.onnx: Mul y
 SUMMARY = "model.onnx: 3 nodes broadcast: 1 compatible, 1 needs, 0 pinned, 1 incompatible, 0 unchecked\n"
 
 
-def test_the_text_report_lists_findings_and_with_all_every_node(check: Check, url: list[str]) -> None:
-    done = check(THREE, *url)
+def test_the_text_report_lists_findings_and_with_all_every_node(check: Check) -> None:
+    done = check(THREE)
     assert (done.exit_code, done.output) == (1, CONFLICT + NEEDS + SUMMARY)
-    assert check(THREE, "--all", *url).output == CONFLICT + NEEDS + FITS + SUMMARY
-    assert check(THREE, "--format", "text", *url).output == CONFLICT + NEEDS + SUMMARY
+    assert check(THREE, "--all").output == CONFLICT + NEEDS + FITS + SUMMARY
+    assert check(THREE, "--format", "text").output == CONFLICT + NEEDS + SUMMARY
 
 
 @pytest.mark.parametrize("arguments", [["--json"], ["--format", "json"]])
-def test_the_json_report_contains_every_node(check: Check, url: list[str], arguments: list[str]) -> None:
-    (report,) = json.loads(check(THREE, *arguments, *url).output)["models"]
+def test_the_json_report_contains_every_node(check: Check, arguments: list[str]) -> None:
+    (report,) = json.loads(check(THREE, *arguments).output)["models"]
     assert report["counts"] == {
         "nodes": 3, "compatible": 1, "needs": 1, "pinned": 0, "incompatible": 1, "unchecked": 0, "square": 0,
         "contradicted": 0,
@@ -118,12 +112,12 @@ def test_fail_on_sets_the_least_severe_finding_for_exit_status_1(check: Check) -
     assert check(needs, "--assume", "N=2..", "--assume", "M=1", "--fail-on", "needs").exit_code == 0
 
 
-def test_kinds_select_the_suspicious_broadcasts(check: Check, url: list[str]) -> None:
+def test_kinds_select_the_suspicious_broadcasts(check: Check) -> None:
     bias = "(float[N,64] x, float[64] bias) => (float[N,64] y) { y = Add(x, bias) }"
-    assert check(bias, *url).exit_code == 0
-    assert check(bias, *url, "--kinds", "mutual-stretch").exit_code == 0
+    assert check(bias).exit_code == 0
+    assert check(bias, "--kinds", "mutual-stretch").exit_code == 0
     for option in (["--kinds", "rank-promotion"], ["--kinds=mutual-stretch,rank-promotion"]):
-        done = check(bias, *url, *option)
+        done = check(bias, *option)
         assert (done.exit_code, "(1 suspicious)" in done.output) == (1, True), done.output
         assert "bias (64,) gets new axes on the left to match x (N, 64)" in done.output
     done = check(bias, "--kinds", "rank")
@@ -143,19 +137,11 @@ def test_a_model_with_an_unchecked_node_never_exits_with_0(check: Check) -> None
     )
 
 
-def test_a_large_model_is_checked_in_several_batches(
-    check: Check, service: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batches = []
-    ask = Client.check_batch
-    monkeypatch.setattr(
-        Client, "check_batch", lambda self, requests: batches.append(len(requests)) or ask(self, requests)
-    )
+def test_each_of_many_nodes_is_counted(check: Check) -> None:
     inputs = [helper.make_tensor_value_info(f"v{size}", 1, [size, 7, 7, 7]) for size in range(1500)]
     nodes = [helper.make_node("Add", [f"v{size}", "v2"], [f"s{size}"]) for size in range(1500)]
     model = helper.make_model(helper.make_graph(nodes, "graph", inputs, []))
-    (report,) = json.loads(check(model, "--json", "--url", service.url).output)["models"]
-    assert (len(batches), sum(batches)) == (2, 1500)
+    (report,) = json.loads(check(model, "--json").output)["models"]
     assert report["counts"] | {"nodes": 0} == {
         "nodes": 0, "compatible": 2, "needs": 0, "pinned": 0, "incompatible": 1498, "unchecked": 0, "square": 0,
         "contradicted": 0,
@@ -193,13 +179,13 @@ def test_a_mistake_suggests_the_fix(check: Check, arguments: list[str], message:
     assert message in last
 
 
-def test_sizes_are_tried_and_an_assumed_size_fits(check: Check, url: list[str]) -> None:
+def test_sizes_are_tried_and_an_assumed_size_fits(check: Check) -> None:
     graph = "(float[batch,seq,8] x, float[1,12,8] pos) => (float[a,b,8] y) {y = Add(x, pos)}"
-    assert check(graph, *url, probe=True).exit_code == 1
+    assert check(graph, probe=True).exit_code == 1
     for example in (["--example", "seq=12,batch=2"], ["--example", "seq=12", "--example", "batch=2"]):
-        assert "runs only with seq = 12 or 1" in check(graph, *example, *url, probe=True).output
-    assert check(graph, "--assume", "seq=12", *url, probe=True).exit_code == 0
-    assert check(graph, "--no-probe", *url).exit_code == 0
+        assert "runs only with seq = 12 or 1" in check(graph, *example, probe=True).output
+    assert check(graph, "--assume", "seq=12", probe=True).exit_code == 0
+    assert check(graph, "--no-probe").exit_code == 0
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(check: Check) -> None:

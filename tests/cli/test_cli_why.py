@@ -8,10 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from cases import cases
 from click.testing import CliRunner
-from conftest import PATIENCE, Served, run, started
+from conftest import PATIENCE, run, started
 
 from axiscast.cli import main
 
@@ -26,13 +25,8 @@ def why(*words: str, log: str | bytes = "") -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-@pytest.fixture(params=["here", "from a service"])
-def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
-    return [] if request.param == "here" else ["--url", service.url]
-
-
-def test_a_message_is_explained_with_the_diagram_and_the_hint(url: list[str]) -> None:
-    status, out = why(TEXT, *url)
+def test_a_message_is_explained_with_the_diagram_and_the_hint() -> None:
+    status, out = why(TEXT)
     assert status == 0
     assert out.startswith("numpy.add can't broadcast (2, 64, 7, 7) and (64,). On output axis 3, ")
     assert "\ninput 1  +    +   +   64\n" in out
@@ -53,8 +47,8 @@ def test_the_conditions_and_hints_of_named_sizes_are_printed() -> None:
     assert out.endswith("hint: reshape input 1 to (N, 1), x[:, None]: the shapes then fit\n")
 
 
-def test_each_error_of_a_log_is_explained_once(url: list[str]) -> None:
-    status, out = why(*url, log=f"start\n{TEXT}\n{SIZES}\nepoch\n{TEXT}\n")
+def test_each_error_of_a_log_is_explained_once() -> None:
+    status, out = why(log=f"start\n{TEXT}\n{SIZES}\nepoch\n{TEXT}\n")
     assert status == 0
     assert out.count("can't broadcast") == 1
     assert out.count("Sizes 7 and 64 conflict on axis 3 of the result") == 1

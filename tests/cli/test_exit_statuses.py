@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
-from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 
 import conftest
 import numpy as np
 import pytest
-from cases import cases
 from click.testing import CliRunner, Result
-from peer import GOOD, answering, peer
 
 from axiscast.cli import main
 
@@ -43,8 +39,6 @@ STATUSES = {
     "nothing": 2,
     "--help": 0,
 }
-ASKED = ["check 3 1", "check model.onnx", "compare 3", "ops", f"{TRANSLATE} torch.expand", f"{BROADCAST} 2,3"]
-"""The commands that use --url."""
 
 
 @pytest.fixture
@@ -80,67 +74,6 @@ def test_an_unchecked_node_exits_with_3(folder: Path) -> None:
     assert run("check model.onnx").exit_code == 3
 
 
-@pytest.mark.parametrize("line", ASKED)
-def test_a_missing_service_exits_with_69_and_names_its_address(folder: Path, line: str) -> None:
-    model()
-    done = run(f"{line} --url http://127.0.0.1:1")
-    assert (done.exit_code, done.stdout) == (69, "")
-    assert done.stderr.startswith("Error: http://127.0.0.1:1: ")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def problem(status: int, code: str) -> bytes:
-    body = json.dumps({"code": code, "detail": "the service's words"}).encode()
-    head = b"HTTP/1.1 %d X\r\nContent-Type: application/problem+json\r\nX-Request-ID: mine\r\n" % status
-    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-REFUSALS = [
-    (401, "unauthenticated", 77, "AXISCAST_API_KEY"),
-    (421, "misdirected-request", 77, "the service's words"),
-    (404, "not-found", 69, "the service's words"),
-    (408, "request-timeout", 69, "the service's words"),
-    (500, "internal", 69, "(request mine)"),
-    (422, "output-too-large", 2, "the service's words"),
-]
-
-
-@cases(("http_status", "code", "status", "message"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
-def test_an_error_response_exits_with_77_or_69_without_a_usage_message(
-    http_status: int, code: str, status: int, message: str
-) -> None:
-    attempts = 3 if http_status == 408 else 1
-    with peer(*[answering(problem(http_status, code))] * attempts) as url:
-        done = run(f"check 3 1 --url {url}")
-    assert (done.exit_code, message in done.stderr) == (status, True)
-    assert (f"Error: {url}: " in done.stderr, "Usage" in done.stderr) == (
-        (True, False) if status > 2 else (False, True)
-    )
-
-
-@cases(("http_status", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
-def test_a_proxy_error_exits_with_77_or_69_without_a_usage_message(http_status: int, status: int) -> None:
-    page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % http_status
-    with peer(answering(page)) as url:
-        done = run(f"check 3 1 --url {url}")
-    assert (done.exit_code, f"Error: {url}: the response has status {http_status}" in done.stderr) == (status, True)
-
-
-def test_an_untrusted_certificate_exits_with_69_and_names_the_remedy(
-    tls: conftest.ssl.SSLContext, pem: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(connection: object) -> None:
-        raise AssertionError("it was trusted")
-
-    with suppress(conftest.ssl.SSLError), peer(refused, tls=tls) as url:
-        done = run(f"ops --url {url}")
-    assert done.exit_code == 69
-    assert "set SSL_CERT_FILE" in done.stderr
-    monkeypatch.setenv("SSL_CERT_FILE", str(pem / "certificate"))
-    with peer(answering(GOOD), tls=tls) as url:
-        assert run(f"check 3 --url {url}").exit_code == 0
-
-
 def test_unwritable_output_exits_with_neither_0_nor_1() -> None:
     command = [sys.executable, "-m", "axiscast", "check", "3", "4"]
     with open("/dev/full", "w") as full:
@@ -157,7 +90,7 @@ def test_an_interrupted_command_exits_with_neither_0_nor_1(monkeypatch: pytest.M
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt  # not by a signal, because a process in the background ignores SIGINT
 
-    monkeypatch.setattr("axiscast.library.check", interrupted)
+    monkeypatch.setattr("axiscast.cli.check.check", interrupted)
     assert run("check 3 4").exit_code == 130
 
 

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 import time
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -125,9 +126,17 @@ def test_an_untrusted_certificate_is_rejected(make: Any, tls: ssl.SSLContext) ->
         pytest.raises(ssl.SSLError),
         peer(run, tls=tls) as url,
         make(url, retries=0) as client,
-        pytest.raises(axiscast.ConnectionFailed, match="certificate"),
+        pytest.raises(axiscast.ConnectionFailed, match="set SSL_CERT_FILE"),
     ):
         client.can_broadcast((3,))
+
+
+def test_a_certificate_in_ssl_cert_file_is_trusted(
+    make: Any, tls: ssl.SSLContext, pem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem / "certificate"))
+    with peer(answering(GOOD), tls=tls) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
 
 
 def test_a_tls_handshake_ends_at_the_deadline(make: Any) -> None:

@@ -126,7 +126,7 @@ def test_an_unknown_variable_is_named_at_the_start() -> None:
     with served(api_key_file="keys", log_format="json") as running:
         warning = json.loads(running.end().splitlines()[0])
     assert (warning["level"], warning["message"]) == ("warning", sentence)
-    assert unknown_variables({"AXISCAST_API_KEY": "x", "AXISCAST_PORT": "1", "PATH": "/", "AXISCASTS": ""}) == []
+    assert unknown_variables({"AXISCAST_PORT": "1", "PATH": "/", "AXISCASTS": ""}) == []
     (unlike,) = unknown_variables({"AXISCAST_COLOUR": "red"})
     assert unlike.endswith("is not a setting: `axiscast serve --help` lists all settings")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import socket
 import sys
@@ -259,22 +258,3 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
     with client, pytest.raises(UnexpectedStatus, match="status 307"):
         client.can_broadcast((3,), (1,))
     assert seen == [("here", f"Bearer {ALICE}")]
-
-
-@cases("given", ["option", "environment"])
-def test_the_command_line_accepts_the_key(guarded: Served, given: str) -> None:
-    arguments = ["--api-key", ALICE] if given == "option" else []
-    environment = os.environ | ({"AXISCAST_API_KEY": ALICE} if given == "environment" else {})
-    command = [sys.executable, "-m", "axiscast", "check", "3", "1", "--url", guarded.url, *arguments]
-    done = run(command, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@cases(("key", "status"), [("", 2), ("secret-0123456789abcdef", 77), ("secret with spaces", 2)])
-def test_the_command_line_reports_an_invalid_key(guarded: Served, key: str, status: int) -> None:
-    command = [sys.executable, "-m", "axiscast", "ops", "--url", guarded.url, "--api-key", key]
-    done = run(command)
-    assert done.returncode == status
-    assert "Authorization: Bearer KEY" in done.stderr or "--api-key must be printable" in done.stderr
-    assert "secret" not in done.stderr
-    assert "Traceback" not in done.stderr

@@ -11,11 +11,10 @@ import numpy as np
 import onnx
 import pytest
 from cases import cases
-from conftest import Served
 from onnx_models import parsed, saved
 
 import axiscast
-from axiscast import Client, Report, UnusableModel
+from axiscast import Report, UnusableModel
 from axiscast.models.finding import SizeRule
 
 Check = Callable[..., Report]
@@ -286,28 +285,3 @@ def test_unknown_names_and_invalid_sizes_are_refused(check: Check) -> None:
         check(POSITIONS, {"example": {"K": 3}}, pos=(1, 12, 8))
     with pytest.raises(axiscast.InvalidRequest, match="example/seq: must be an integer"):
         check(POSITIONS, {"example": {"seq": "2.."}}, pos=(1, 12, 8))
-
-
-SAME: list[tuple[str, dict[str, Any]]] = [
-    (POSITIONS, {"pos": (1, 12, 8)}),
-    (UNET, {"k": (4, 4, 2, 2)}),
-    (CACHE.format(total="total"), {}),
-    (CACHE.format(total="seq"), {}),
-    ("(float[s1,8] x, float[s2,8] z) => (float[a,8] y) {y = Add(x, z)}", {}),
-    ("(float[batch,4] x) => (float[a,4] y) {r = Reshape(x, to) y = Add(r, v)}", {"to": [2, 4], "v": (4,)}),
-    ("(float[N,1] x, float[N] z) => (float[N,N] y) {y = Sub(x, z)}", {}),
-    ("(float[N,8] x) => (float[N,9] y) {y = Relu(x)}", {}),
-]
-
-
-@pytest.mark.parametrize(("graph", "constants"), SAME)
-def test_a_service_returns_the_same_findings(
-    tmp_path: Path, service: Served, graph: str, constants: dict[str, Any]
-) -> None:
-    path = saved(tmp_path / "model.onnx", model(graph, **constants))
-    with Client(service.url) as client:
-        there = axiscast.check_model(path, check_batch=client.check_batch)
-    here = axiscast.check_model(path)
-    assert there.as_json() == here.as_json()
-    assert str(there) == str(here)
-    assert here.findings

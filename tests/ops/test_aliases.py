@@ -58,7 +58,6 @@ WAYS: dict[str, Callable[[httpx.Client], Any]] = {
     )[0].model_dump(exclude_unset=True),
     "client": lambda http: by_client(str(http.base_url)),
     "command line": lambda http: command("check", "2,1", "3", "--op", ALIAS),
-    "command line, a service": lambda http: command("check", "2,1", "3", "--op", ALIAS, "--url", str(http.base_url)),
 }  # fmt: skip
 
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import click
 
-from .exit_statuses import OUTPUT_FAILED, CommandFailure
-from .failures import report_failures
+from .failures import OUTPUT_FAILED, CommandFailure, report_failures
 
 COMMANDS = {
     "Explain an error": {
@@ -87,7 +86,7 @@ def _exit_statuses() -> Iterator[None]:
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="axiscast")
 def main() -> None:
-    """Check, explain and compute tensor broadcasting by the rules of many frameworks, locally or with a service.
+    """Check, explain and compute tensor broadcasting by the rules of many frameworks.
 
     For completion in bash, run eval "$(_AXISCAST_COMPLETE=bash_source axiscast)". For zsh, use zsh_source. For fish,
     run _AXISCAST_COMPLETE=fish_source axiscast | source.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,16 +20,10 @@ from ..messages.validation import M, validate
 from ..ops import ALIASES, OPS, op_class
 from ..wire.shapes import parse_shape
 from ..wire.wording import close_matches, did_you_mean
-from .exit_statuses import SERVICE_URL
-
-if TYPE_CHECKING:
-    from ..client.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-API_KEY = "axiscast.api_key"
-"""The key under which click's context stores the value of --api-key."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
 """The pattern of command-line arguments that look like file names."""
 UNSET_VARIABLE_HINT = ". Is a shell variable unset?"
@@ -76,33 +70,6 @@ class AttributeOption(click.Option):
         return None
 
 
-def service_options(command: F) -> F:
-    """Add the options --url, --api-key and --json to a command. `client_for` reads the value of --api-key."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(command)
-    command = click.option(
-        "--api-key",
-        metavar="KEY",
-        envvar="AXISCAST_API_KEY",
-        expose_value=False,
-        callback=lambda context, parameter, key: context.meta.update({API_KEY: key}),
-        help="The API key, or set AXISCAST_API_KEY.",
-    )(command)
-    return click.option("--url", metavar="URL", help="Send the request to this service.")(command)
-
-
-def client_for(url: str, **options: Any) -> Client:
-    """Return a client of the service at this URL, which sends the API key given by --api-key."""
-    from ..client.client import Client
-
-    meta = click.get_current_context().meta
-    meta[SERVICE_URL] = url
-    try:
-        return Client(url, api_key=meta[API_KEY], **options)
-    except ValueError as error:
-        message = re.sub("^(url|api_key) ", lambda name: f"{option_name(name[1])} ", str(error))
-        raise click.UsageError(message) from None
-
-
 def _parse_assume_option(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> Any:
     return parse_argument(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
 
@@ -118,6 +85,8 @@ _assume_option = click.option(
 _warn_option = click.option(
     "--warn", multiple=True, type=click.Choice(get_args(WarningKind)), help="Also print this warning."
 )
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 svg_option = click.option(
     "--svg",

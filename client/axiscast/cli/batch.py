@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import click
 
-from ..errors import BodyTooLarge, ServiceProblem, WorkTooLarge
-from ..messages import CheckAnswer, CheckRequest
+from ..checks.check import answer_check
+from ..messages import CheckRequest
 from ..messages.notation import JsonNotation
 from ..messages.validation import validate
 from ..wire.codec import Encoding, decode
 from ..wire.problems import Problem
 from .arguments import CommandNotation
-from .backend import backend_for
 from .terminal import byte_progress
 
 MAX_LINE_BYTES = 2**20
@@ -26,9 +25,6 @@ _READ_BYTES = 2**16
 MIN_PROGRESS_BYTES = 2**20
 """The minimum size of a batch file, in bytes, for showing a progress bar. Smaller files take less than a second."""
 
-LineAnswer = CheckAnswer | ServiceProblem | Problem
-_CheckBatch = Callable[[Sequence[CheckRequest]], Sequence[LineAnswer]]
-
 
 class LineNotation(JsonNotation):
     """The notation that messages use for a line of a batch file."""
@@ -37,7 +33,7 @@ class LineNotation(JsonNotation):
     request = "the line"
 
 
-def check_lines(path: str, url: str | None) -> int:
+def check_lines(path: str) -> int:
     """Check each line of a batch file, print the answers as JSON, and return the exit status.
 
     If `path` is "-", read the lines from stdin.
@@ -45,12 +41,12 @@ def check_lines(path: str, url: str | None) -> int:
     status = 0
     with (
         click.open_file(path, "rb") as file,
-        backend_for(url) as backend,
         byte_progress(_file_size(file), MIN_PROGRESS_BYTES, "checks") as add_bytes,
     ):
         for lines, nbytes in _read_lines(file):
-            for answer in _check_lines(lines, backend.check_batch):
-                click.echo(json.dumps(_as_json(answer)))
+            for number, line in lines:
+                answer = _check_line(number, line)
+                click.echo(json.dumps(answer))
                 status = _combine_status(status, answer)
             add_bytes(nbytes)
     return status
@@ -63,24 +59,14 @@ def _file_size(file: IO[bytes]) -> int:
         return 0
 
 
-def _combine_status(status: int, answer: LineAnswer) -> int:
+def _combine_status(status: int, answer: Mapping[str, Any]) -> int:
     """Return the exit status after one more answer is taken into account.
 
     The status is 1 if any shapes do not broadcast. Otherwise it is 2 if any line is invalid, else 0.
     """
-    if isinstance(answer, CheckAnswer):
-        return 1 if answer.conflict is not None else status
-    return status or 2
-
-
-def _as_json(answer: LineAnswer) -> dict[str, Any]:
-    if isinstance(answer, CheckAnswer):
-        return answer.model_dump(exclude_unset=True)
-    if isinstance(answer, Problem):
-        return {"error": answer.document()}
-    document = {"code": answer.code, "status": answer.status, "detail": answer.detail, "pointer": answer.pointer}
-    document |= {"errors": answer.errors or None}
-    return {"error": {name: value for name, value in document.items() if value is not None} | answer.facts}
+    if "error" in answer:
+        return status or 2
+    return 1 if "conflict" in answer else status
 
 
 def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
@@ -108,17 +94,13 @@ def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]
             return
 
 
-def _check_lines(lines: Sequence[tuple[int, bytes]], check_batch: _CheckBatch) -> list[LineAnswer]:
-    """Return an answer or a problem for each line, in order."""
-    parsed: list[CheckRequest | Problem] = []
-    for number, line in lines:
-        try:
-            parsed.append(_parse_line(line))
-        except Problem as problem:
-            problem.move(label=f"line {number}: ")
-            parsed.append(problem)
-    answers = iter(_check_requests([request for request in parsed if isinstance(request, CheckRequest)], check_batch))
-    return [item if isinstance(item, Problem) else next(answers) for item in parsed]
+def _check_line(number: int, line: bytes) -> dict[str, Any]:
+    """Return the answer to the request in a line, or {"error": problem} if the line is invalid."""
+    try:
+        return answer_check(_parse_line(line)).model_dump(exclude_unset=True)
+    except Problem as problem:
+        problem.move(label=f"line {number}: ")
+        return {"error": problem.document()}
 
 
 def _parse_line(line: bytes) -> CheckRequest:
@@ -132,17 +114,3 @@ def _parse_line(line: bytes) -> CheckRequest:
     except Problem as problem:
         raise Problem("invalid-request", problem.detail) from None
     return validate(CheckRequest, value, LineNotation())
-
-
-def _check_requests(requests: Sequence[CheckRequest], check_batch: _CheckBatch) -> list[LineAnswer]:
-    """Return the answers to requests. If they are too much work together, check each of them separately."""
-    answers: list[LineAnswer]
-    try:
-        answers = list(check_batch(requests)) if requests else []
-    except (WorkTooLarge, BodyTooLarge) as problem:
-        answers = [problem] * len(requests)
-    if len(requests) > 1:
-        for number, answer in enumerate(answers):
-            if isinstance(answer, WorkTooLarge | BodyTooLarge):
-                (answers[number],) = _check_requests([requests[number]], check_batch)
-    return answers

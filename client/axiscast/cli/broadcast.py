@@ -16,24 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..library import broadcast, check
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
-from .arguments import (
-    OpCommand,
-    client_for,
-    op_from_options,
-    op_options,
-    option_name,
-    service_options,
-    validated_request,
-)
-from .backend import backend_for, run_check
-from .exit_statuses import OUTPUT_FAILED, CommandFailure
+from .arguments import OpCommand, json_option, op_from_options, op_options, option_name, validated_request
+from .failures import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, paint
 
 if TYPE_CHECKING:
-    from ..client.call import Transfer
     from ..wire.tensors import Array
 
 MIN_PROGRESS_BYTES = 64 * 2**20
@@ -57,14 +48,9 @@ MAX_NPY_HEADER_BYTES = 4096
     type=click.Path(dir_okay=False, path_type=Path),
     help="The output file. Repeat this option for each output of the op. Without it, small outputs are printed.",
 )
-@service_options
+@json_option
 def broadcast_command(
-    inputs: Sequence[Path],
-    op_name: str | None,
-    outputs: Sequence[Path],
-    url: str | None,
-    as_json: bool,
-    **attributes: Any,
+    inputs: Sequence[Path], op_name: str | None, outputs: Sequence[Path], as_json: bool, **attributes: Any
 ) -> None:
     """Broadcast .npy files to .npy files, or print small outputs.
 
@@ -77,8 +63,6 @@ def broadcast_command(
 
     Each output file is complete or absent. It may replace an input file.
     """
-    from ..wire.tensors import to_little_endian
-
     arrays = [_open_npy(path) for path in inputs]
     fields = {"op": op_from_options(op_name, attributes), "inputs": [array.shape for array in arrays]}
     request = validated_request(CheckRequest, fields)
@@ -86,22 +70,21 @@ def broadcast_command(
         raise click.UsageError(
             f"{option_name(attribute)} contains {symbol}: only `axiscast check` supports symbolic sizes"
         )
-    arrays = [array if url is None else to_little_endian(array) for array in arrays]
-    answer = run_check(request, url)
+    answer: CheckAnswer[Any] = check(request)
     if answer.conflict is not None:
         from ..drawing.terminal_text import check_as_text
 
         click.echo(check_as_text(answer, paint=paint))
         sys.exit(1)
     if not outputs:
-        _print_outputs(request.op, arrays, answer, url, as_json)
+        _print_outputs(request.op, arrays, answer, as_json)
         return
     if len(outputs) != len(answer.broadcast_inputs):
         raise click.UsageError(
             f"{request.op.name} has {len(answer.broadcast_inputs)} outputs here, but -o is given {len(outputs)} times: "
             "write -o once for each output"
         )
-    written = _write_outputs(request.op, arrays, answer, outputs, url)
+    written = _write_outputs(request.op, arrays, answer, outputs)
     for path, array in zip(outputs, written, strict=True):
         facts = {"path": str(path), "dtype": str(array.dtype), "shape": list(array.shape), "nbytes": array.nbytes}
         text = f"{path}: {array.dtype} {format_shape(array.shape)}, {array.nbytes} bytes"
@@ -124,7 +107,7 @@ def _open_npy(path: Path) -> Array:
     return array
 
 
-def _print_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer, url: str | None, as_json: bool) -> None:
+def _print_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer[Any], as_json: bool) -> None:
     """Print the elements of the outputs. Raises UsageError if there are too many elements."""
     import numpy as np
 
@@ -132,16 +115,12 @@ def _print_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer, url: st
     if as_json or elements > MAX_PRINTED_ELEMENTS:
         reason = "--json describes files" if as_json else f"the outputs have {elements} elements, too many to print"
         raise click.UsageError(f"{reason}: name an output file with -o")
-    with backend_for(url) as backend:
-        outputs: list[Array] = backend.broadcast(op, *arrays)
-    for number, array in enumerate(outputs):
+    for number, array in enumerate(broadcast(op, *arrays)):
         click.echo(f"output {number}: {array.dtype} {format_shape(array.shape)}")
         click.echo(np.array2string(array, threshold=MAX_PRINTED_ELEMENTS + 1))
 
 
-def _write_outputs(
-    op: Op, arrays: Sequence[Array], answer: CheckAnswer, paths: Sequence[Path], url: str | None
-) -> list[Array]:
+def _write_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer[Any], paths: Sequence[Path]) -> list[Array]:
     """Write the outputs to temporary files, move these files to the output paths, and return the outputs."""
     destinations = _destinations(paths)
     try:
@@ -152,10 +131,7 @@ def _write_outputs(
             ]
             total = sum(array.nbytes for array in outputs)
             with byte_progress(total, MIN_PROGRESS_BYTES, f"{total / 2**20:.0f} MiB") as add_bytes:
-                if url is None:
-                    _fill_locally(op, arrays, outputs, add_bytes)
-                else:
-                    _fill_remotely(op, arrays, outputs, url, add_bytes)
+                _fill(op, arrays, outputs, add_bytes)
             for array, file, destination in zip(outputs, files, destinations, strict=True):
                 array.flush()  # type: ignore[attr-defined]  # this array is a np.memmap
                 os.replace(file, destination)
@@ -231,8 +207,8 @@ def _create_npy(path: Path, destination: Path, dtype: Any, shape: tuple[int, ...
     return array
 
 
-def _fill_locally(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add_bytes: Callable[[int], None]) -> None:
-    """Compute the outputs in this process, and write them into the output arrays chunk by chunk."""
+def _fill(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add_bytes: Callable[[int], None]) -> None:
+    """Compute the outputs, and write them into the output arrays chunk by chunk."""
     import numpy as np
 
     from ..engine.dense import chunks
@@ -247,19 +223,3 @@ def _fill_locally(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add
             data[start : start + len(chunk)] = chunk
             start += len(chunk)
             add_bytes(len(chunk))
-
-
-def _fill_remotely(
-    op: Op, arrays: Sequence[Array], outputs: Sequence[Array], url: str, add_bytes: Callable[[int], None]
-) -> None:
-    """Let a service compute the outputs, and receive the data into the output arrays."""
-    done = 0
-
-    def report_download(transfer: Transfer) -> None:
-        nonlocal done
-        if transfer.direction == "download":
-            add_bytes(transfer.done - done)
-            done = transfer.done
-
-    with client_for(url, timeout=None) as client:
-        client.with_options(progress=report_download).broadcast(op, *arrays, out=outputs)

@@ -11,21 +11,20 @@ from typing import Any
 import click
 
 from ..errors import ServiceProblem
+from ..library import check
 from ..messages import CheckAnswer, CheckRequest
 from ..models.intent import FailOn, FindingKind
-from ..wire.problems import Problem
 from .arguments import (
     OpCommand,
+    json_option,
     op_from_options,
     op_options,
     option_name,
     parse_shapes,
-    service_options,
     svg_option,
     symbol_options,
     validated_request,
 )
-from .backend import run_check
 from .model_report import model_options, report_models
 from .terminal import paint, write_svg
 
@@ -43,7 +42,7 @@ from .terminal import paint, write_svg
 )
 @model_options
 @svg_option
-@service_options
+@json_option
 def check_command(
     shapes: Sequence[str],
     op_name: str | None,
@@ -52,7 +51,6 @@ def check_command(
     warn: Sequence[str],
     batch: str | None,
     svg: Path | None,
-    url: str | None,
     as_json: bool,
     all_nodes: bool,
     output_format: str | None,
@@ -74,7 +72,7 @@ def check_command(
     axiscast check model.onnx
 
     The exit status is 0 if everything broadcasts, 1 if it does not or a model has a finding, 2 for invalid arguments,
-    3 if a node of a model was not checked, 69 if the service is unavailable, and 77 if it denies access.
+    and 3 if a node of a model was not checked.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
     shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, "svg": svg, **attributes}
@@ -88,7 +86,7 @@ def check_command(
         assume_options = ["--assume"] if assume else []
         others = [*shapes, *shape_options, *assume_options, *given_model_options]
         _reject_others("--batch, because each line is a complete request", others)
-        sys.exit(check_lines(batch, url))
+        sys.exit(check_lines(batch))
     if models:
         if warn:
             raise click.UsageError("--warn can't be combined with a model: use --kinds to select the findings")
@@ -96,7 +94,7 @@ def check_command(
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json means --format json, so it can't be combined with --format {output_format}")
         output_format = "json" if as_json else output_format
-        sys.exit(report_models(models, assume, example, probe, kinds, url, output_format, all_nodes, fail_on))
+        sys.exit(report_models(models, assume, example, probe, kinds, output_format, all_nodes, fail_on))
     for option in given_model_options:
         raise click.UsageError(f"{option} needs a model: write the name of an .onnx file")
     if not shapes:
@@ -110,7 +108,7 @@ def check_command(
         "inputs": parse_shapes(shapes),
         "explain": True,
     }
-    sys.exit(_check_shapes(validated_request(CheckRequest, fields), url, as_json, svg))
+    sys.exit(_check_shapes(validated_request(CheckRequest, fields), as_json, svg))
 
 
 def _reject_others(argument: str, others: Sequence[str]) -> None:
@@ -119,9 +117,9 @@ def _reject_others(argument: str, others: Sequence[str]) -> None:
         raise click.UsageError(f"{other.strip()} can't be combined with {argument}")
 
 
-def _check_shapes(request: CheckRequest, url: str | None, as_json: bool, svg: Path | None) -> int:
+def _check_shapes(request: CheckRequest, as_json: bool, svg: Path | None) -> int:
     """Perform a check, print the answer, and return the exit status."""
-    answer = _answer(request, url)
+    answer = _answer(request)
     write_svg(answer, svg)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
@@ -135,14 +133,14 @@ def _check_shapes(request: CheckRequest, url: str | None, as_json: bool, svg: Pa
     return 1 if answer.conflict else 0
 
 
-def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
+def _answer(request: CheckRequest) -> CheckAnswer[Any]:
     """Perform a check, and return the answer.
 
     Raises UsageError if the user has probably written the sizes of one shape as several shapes.
     """
     try:
-        return run_check(request, url)
-    except (Problem, ServiceProblem) as problem:
+        return check(request)
+    except ServiceProblem as problem:
         shape = _as_one_shape(request.inputs)
         if problem.pointer != "/inputs" or shape is None:
             raise

@@ -9,18 +9,18 @@ from typing import Any
 
 import click
 
+from ..comparison.compare import answer_compare
 from ..drawing.answer_lists import Comparisons
 from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,
+    json_option,
     parse_shape_argument,
     parse_shapes,
-    service_options,
     svg_option,
     symbol_options,
     validated_request,
 )
-from .backend import backend_for
 from .terminal import COLORS, paint, terminal_width, write_svg
 
 
@@ -32,7 +32,7 @@ from .terminal import COLORS, paint, terminal_width, write_svg
 @click.option("--ops", help="Compare only these ops or frameworks, such as torch,onnx.Add.")
 @symbol_options
 @svg_option
-@service_options
+@json_option
 def compare_command(
     shapes: Sequence[str],
     target: str | None,
@@ -40,7 +40,6 @@ def compare_command(
     assume: dict[str, int | str],
     warn: Sequence[str],
     svg: Path | None,
-    url: str | None,
     as_json: bool,
 ) -> None:
     """Show what every framework does with these shapes. Ops with the same result are listed together.
@@ -55,10 +54,7 @@ def compare_command(
         fields["ops"] = [name.strip() for name in ops.split(",")]
     if target is not None:
         fields["shape"] = parse_shape_argument(target, "--shape")
-    request = validated_request(CompareRequest, fields)
-    with backend_for(url) as backend:
-        options = {"shape": request.shape, "assume": request.assume, "warn": request.warn, "ops": request.ops}
-        results: Comparisons = backend.compare(*request.inputs, **options)
+    results = Comparisons.of(answer_compare(validated_request(CompareRequest, fields)), fields)
     write_svg(results, svg)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))

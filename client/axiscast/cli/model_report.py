@@ -11,7 +11,6 @@ import click
 
 from ..models.intent import FailOn, FindingKind
 from .arguments import F
-from .backend import backend_for
 
 if TYPE_CHECKING:
     from ..models.report import Report
@@ -84,7 +83,6 @@ def report_models(
     example: Mapping[str, int],
     probe: bool,
     kinds: Sequence[FindingKind],
-    url: str | None,
     output_format: str | None,
     all_nodes: bool,
     fail_on: FailOn | None,
@@ -96,28 +94,21 @@ def report_models(
 
     statuses = []
     reports = []
-    with backend_for(url) as backend:
-        for path in dict.fromkeys(paths):
-            with _CheckProgress(path) as progress:
-                try:
-                    report = check_model(
-                        path,
-                        assume=assume,
-                        example=example,
-                        probe=probe,
-                        kinds=kinds or ("square",),
-                        check_batch=backend.check_batch,
-                        progress=progress,
-                    )
-                    statuses.append(report.exit_status(fail_on or "square"))
-                except UnusableModel as error:
-                    report = Report(path, errors=(error.reason,), is_read=False)
-                    statuses.append(2)
-                except ImportError as error:
-                    raise click.UsageError(str(error)) from None
-            reports.append(report)
-            if output_format in (None, "text"):
-                click.echo(report.text(all_nodes))
+    for path in dict.fromkeys(paths):
+        with _CheckProgress(path) as progress:
+            try:
+                report = check_model(
+                    path, assume=assume, example=example, probe=probe, kinds=kinds or ("square",), progress=progress
+                )
+                statuses.append(report.exit_status(fail_on or "square"))
+            except UnusableModel as error:
+                report = Report(path, errors=(error.reason,), is_read=False)
+                statuses.append(2)
+            except ImportError as error:
+                raise click.UsageError(str(error)) from None
+        reports.append(report)
+        if output_format in (None, "text"):
+            click.echo(report.text(all_nodes))
     _print_documents(reports, output_format)
     return min(statuses, key=(1, 2, 3, 0).index)
 

@@ -7,25 +7,26 @@ import shlex
 
 import click
 
+from ..catalogue import list_ops
 from ..messages import OpEntry
 from ..messages.attribute_text import format_attribute
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, op_class
 from ..ops.help import as_call
-from .arguments import CommandNotation, client_for, complete_ops, option_name, service_options
+from .arguments import CommandNotation, complete_ops, json_option, option_name
 from .terminal import print_table
 
 
 @click.command("ops")
 @click.argument("name", required=False, shell_complete=complete_ops)
-@service_options
-def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
+@json_option
+def ops_command(name: str | None, as_json: bool) -> None:
     """List the ops, or show one op.
 
     Without NAME, all ops are listed. If NAME is a framework, its ops are listed. If NAME is an op, its definition, its
     attributes and an example are shown.
     """
-    entries = _list_ops(url)
+    entries = list_ops().ops
     if name is not None:
         kind = op_class(name)
         full_name = name if kind is None else kind.model_fields["name"].default
@@ -40,15 +41,6 @@ def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
         _print_op(entries[0], name)
     else:
         print_table([("op", "inputs", "definition"), *map(_row, entries)])
-
-
-def _list_ops(url: str | None) -> list[OpEntry]:
-    if url is None:
-        from ..catalogue import list_ops
-
-        return list_ops().ops
-    with client_for(url) as client:
-        return client.ops()
 
 
 def _row(entry: OpEntry) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .arguments import F, option_name
-from .exit_statuses import CommandFailure
+from .failures import CommandFailure
 
 
 def _settings_options(command: F) -> F:

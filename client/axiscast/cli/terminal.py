@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .exit_statuses import OUTPUT_FAILED, CommandFailure
+from .failures import OUTPUT_FAILED, CommandFailure
 
 COLORS = {"yes": "green", "if": "yellow", "no": "red", "hint": "cyan", "warning": "yellow"}
 """The color for each verdict and each kind of output line."""

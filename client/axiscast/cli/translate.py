@@ -11,19 +11,22 @@ from typing import Any
 
 import click
 
+from ..drawing.answer_picture import Picture
 from ..messages import TranslateAnswer, TranslateRequest
+from ..messages.base import drawn_by
+from ..translation.translate import answer_translate
+from ..wire.problems import Problem
 from .arguments import (
     CommandNotation,
     OpCommand,
     complete_ops,
+    json_option,
     op_from_options,
     op_options,
     parse_shapes,
-    service_options,
     svg_option,
     validated_request,
 )
-from .backend import backend_for
 from .terminal import paint, write_svg
 
 
@@ -38,15 +41,9 @@ from .terminal import paint, write_svg
     "lists the ops.",
 )
 @svg_option
-@service_options
+@json_option
 def translate_command(
-    shapes: Sequence[str],
-    op_name: str | None,
-    to: str | None,
-    svg: Path | None,
-    url: str | None,
-    as_json: bool,
-    **attributes: Any,
+    shapes: Sequence[str], op_name: str | None, to: str | None, svg: Path | None, as_json: bool, **attributes: Any
 ) -> None:
     """Translate an operation to another framework.
 
@@ -62,10 +59,7 @@ def translate_command(
         example = f"axiscast translate {' '.join(words)} --to torch"
         raise click.UsageError(f"--to is missing: name the other op or its framework, as in `{example}`")
     fields = {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "to": to}
-    from ..translation.translate import target_ops
-
-    target_ops(to, CommandNotation())  # the message about an unknown op has the command's notation
-    answer = _translate(validated_request(TranslateRequest, fields), url)
+    answer = _translate(validated_request(TranslateRequest, fields))
     write_svg(answer, svg)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
@@ -75,15 +69,12 @@ def translate_command(
     click.echo(translation_as_text(answer, paint))
 
 
-def _translate(request: TranslateRequest, url: str | None) -> TranslateAnswer:
+def _translate(request: TranslateRequest) -> TranslateAnswer:
     """Return the translation. If the operation can't be translated, print the reason and exit with status 1."""
-    from ..errors import ServiceProblem
-
     try:
-        with backend_for(url) as backend:
-            answer: TranslateAnswer = backend.translate(request.op, *request.inputs, to=request.to)
-            return answer
-    except ServiceProblem as problem:
+        answer = answer_translate(request, CommandNotation())
+        return drawn_by(Picture({"op": request.op, "inputs": request.inputs}), answer)
+    except Problem as problem:
         if problem.code not in ("incompatible-shapes", "untranslatable"):
             raise
         click.echo(f"{problem.code}: {problem.detail}")

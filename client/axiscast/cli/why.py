@@ -15,9 +15,9 @@ import click
 from ..drawing.terminal_text import why_as_text
 from ..explanation.error_log import ErrorLog
 from ..explanation.topic_search import with_names
+from ..library import why
 from ..messages.why import WhyAnswer
-from .arguments import service_options, svg_option
-from .backend import backend_for
+from .arguments import json_option, svg_option
 from .terminal import paint, write_svg
 
 _READ_BYTES = 2**16
@@ -29,8 +29,8 @@ _LONGEST_PATH = 256
 @click.command("why")
 @click.argument("text", required=False)
 @svg_option
-@service_options
-def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bool) -> None:
+@json_option
+def why_command(text: str | None, svg: Path | None, as_json: bool) -> None:
     """Explain the text of an error.
 
     The op and the shapes are read from TEXT, and checked. If TEXT is the name of a file, or is missing, a traceback or
@@ -40,27 +40,26 @@ def why_command(text: str | None, svg: Path | None, url: str | None, as_json: bo
     axiscast why "operands could not be broadcast together with shapes (3,4) (5,)"
     python train.py 2>&1 | axiscast why
 
-    The exit status is 0 if the text contains an error about shapes, otherwise 1. It is 2 for invalid arguments, 69 if
-    the service is unavailable, and 77 if it denies access.
+    The exit status is 0 if the text contains an error about shapes, otherwise 1. It is 2 for invalid arguments.
     """
     is_file = text is not None and "\n" not in text and len(text) < _LONGEST_PATH and Path(text).is_file()
     if text is None and sys.stdin.isatty():
         raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into this command')
     log = ErrorLog()
     is_log, is_explained = text is None or is_file, False
-    with backend_for(url) as backend, ExitStack() as files:
+    with ExitStack() as files:
         messages = iter([text or ""])
         if is_log:
             messages = _error_messages(files.enter_context(open(text, "rb")) if text else sys.stdin.buffer, log)
         for number, message in enumerate(messages):
-            answer = backend.why(message)
+            answer = why(message)
             if number and not as_json:
                 click.echo()
             write_svg(answer, svg)  # each picture replaces the previous one
             _print_answer(answer, as_json)
             is_explained = is_log or _is_about_shapes(answer)
         if not is_explained and is_log:
-            _print_answer(WhyAnswer(message=with_names(log.topic.text)) if log.topic else backend.why(""), as_json)
+            _print_answer(WhyAnswer(message=with_names(log.topic.text)) if log.topic else why(""), as_json)
         sys.exit(0 if is_explained else 1)
 
 

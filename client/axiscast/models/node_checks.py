@@ -1,4 +1,4 @@
-"""Functions that check a model's nodes. The checks are sent in batches of limited size."""
+"""Functions that check a model's nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
+from ..errors import ServiceProblem
+from ..library import check_batch
 from ..messages import CheckAnswer
 from .finding import Finding, Unchecked
 from .intent import FindingKind
@@ -15,16 +16,8 @@ from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]
 """The fields of a check request."""
-Batch = list[tuple[str, RequestFields]]
-"""Requests, each with a key that equal requests share."""
-CheckBatch = Callable[[Sequence[RequestFields]], Sequence[CheckAnswer[Any] | ServiceProblem]]
-"""The type of the function `check_batch`, which is a function of the library or a method of a client."""
 Progress = Callable[[int, int], None]
 """A callback that receives the number of finished checks and the total number of checks."""
-
-_MAX_BATCH_SIZES = 10_000
-"""The maximum number of sizes in one batch of requests, which is enough for about a thousand nodes."""
-_CONTENT_TOO_LARGE = 413
 
 
 class NodeCheck(NamedTuple):
@@ -45,26 +38,23 @@ class NodeCheck(NamedTuple):
 
 def check_nodes(
     checks: Sequence[NodeCheck],
-    check_batch: CheckBatch,
     assume: Mapping[str, int | str] | None = None,
     progress: Progress | None = None,
     kinds: Sequence[FindingKind] = ("square",),
 ) -> list[Finding]:
     """Check several nodes, and return their findings in the same order.
 
-    Equal requests are sent only once. `assume` contains the known values and ranges of named sizes. `kinds` selects the
-    warnings. If the check of a node is refused, the error message becomes the reason in the node's finding. All other
-    exceptions from `check_batch` are raised.
+    Equal requests are checked only once. `assume` contains the known values and ranges of named sizes. `kinds` selects
+    the warnings. If the check of a node is refused, the error message becomes the reason in the node's finding.
     """
     requests = [_request(check.request, assume or {}, warn_field(kinds)) for check in checks]
     keys = [json.dumps(request) for request in requests]
     unique = {key: request for key, request in zip(keys, requests, strict=True) if request is not None}
-    responses: dict[str, CheckAnswer | ServiceProblem] = {}
-    for batch in _batches(unique):
-        for key, response in _responses(batch, check_batch):
-            responses[key] = response
-            if progress is not None:
-                progress(len(responses), len(unique))
+    responses: dict[str, CheckAnswer[Any] | ServiceProblem] = {}
+    for key, request in unique.items():
+        (responses[key],) = check_batch([request])
+        if progress is not None:
+            progress(len(responses), len(unique))
     return [_finding(check, responses.get(key), kinds) for check, key in zip(checks, keys, strict=True)]
 
 
@@ -97,59 +87,8 @@ def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, ki
     return replace(check.finding, answer=response)
 
 
-def _responses(batch: Batch, check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
-    """Send a batch of requests, and yield the key of each request with its response.
-
-    If a batch is refused because it is too large, the requests are sent again in smaller batches.
-    """
-    waiting = [batch]
-    while waiting:
-        batch = waiting.pop()
-        refused: Batch = []
-        try:
-            responses = check_batch([request for _, request in batch])
-            for (key, request), response in zip(batch, responses, strict=True):
-                if len(batch) > 1 and _is_too_large(response):
-                    refused.append((key, request))
-                else:
-                    yield key, response
-        except (ServiceProblem, UnexpectedStatus) as problem:
-            if not _is_too_large(problem):
-                raise
-            if len(batch) > 1:
-                refused = batch
-            elif isinstance(problem, ServiceProblem):
-                yield batch[0][0], problem
-            else:
-                raise  # a proxy has refused the request, so the node is not the cause
-        half = max(1, len(batch) // 2)
-        waiting += [refused[start : start + half] for start in range(0, len(refused), half)]
-
-
-def _is_too_large(response: object) -> bool:
-    """Return whether a batch was refused because of its size, work or memory. A smaller batch may be accepted."""
-    if isinstance(response, UnexpectedStatus):
-        return response.status == _CONTENT_TOO_LARGE  # a proxy has sent this response
-    return isinstance(response, WorkTooLarge | BodyTooLarge | OutputTooLarge)
-
-
 def _sizes(request: RequestFields) -> Iterator[Any]:
     """Yield every size in the inputs and in the op attributes of a check request."""
     for shape in (*request["inputs"], *request["op"].values()):
         if isinstance(shape, list | tuple):
             yield from shape
-
-
-def _batches(requests: Mapping[str, RequestFields]) -> Iterator[Batch]:
-    """Yield the requests in batches. A batch with several requests has at most _MAX_BATCH_SIZES sizes."""
-    batch: Batch = []
-    batch_sizes = 0
-    for key, request in requests.items():
-        sizes = 1 + sum(map(len, request["inputs"]))
-        if batch and batch_sizes + sizes > _MAX_BATCH_SIZES:
-            yield batch
-            batch, batch_sizes = [], 0
-        batch.append((key, request))
-        batch_sizes += sizes
-    if batch:
-        yield batch

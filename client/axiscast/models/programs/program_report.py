@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...library import check_batch
 from ...messages import CheckRequest
 from ...messages.validation import validate
 from ..finding import Finding, Operand, SizeOrName
@@ -43,7 +42,7 @@ def report_program(
     assumed = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
     checks = [NodeCheck(finding, _request(finding), is_meant) for finding, is_meant in operations]
     sizes = {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
-    return Report(name, tuple(check_nodes(checks, check_batch, sizes, kinds=kinds)))
+    return Report(name, tuple(check_nodes(checks, sizes, kinds=kinds)))
 
 
 def _request(finding: Finding) -> dict[str, Any]:
