@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,10 +23,10 @@ from typing import IO, Any, TypeVar
 import httpx
 import hypothesis
 import pytest
+from costs import collect_new
 from fork_server import ForkedService
 
 from axiscast import Client
-from axiscast.wire.problems import Problem
 
 Serve = Callable[..., "Served"]
 Service = subprocess.Popen[str] | ForkedService
@@ -276,38 +275,6 @@ def _wait_until_ready(url: str, process: Service, verify: ssl.SSLContext) -> Non
                 return False
 
         assert wait_for(ready), "the service did not become ready"
-
-
-def collect_new() -> None:
-    """Collect garbage, and exempt what is left. The next collection then looks only at newer objects."""
-    gc.collect()
-    gc.freeze()
-
-
-def taken(work: Callable[[], Any]) -> int:
-    """Return the peak of the memory in bytes that Python and NumPy allocate during a call."""
-    collect_new()
-    tracemalloc.start()
-    try:
-        work()
-    except Problem:
-        pass
-    finally:
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak
-
-
-def kept(work: Callable[[], Any]) -> int:
-    """Return the memory in bytes that Python and NumPy still hold after a call."""
-    collect_new()
-    tracemalloc.start()
-    try:
-        work()
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
 
 
 @contextmanager

@@ -90,7 +90,7 @@ left = threading.Semaphore(0)
 
 def stay(connection: socket.socket) -> None:
     """Neither read nor send until the client has disconnected."""
-    left.acquire(timeout=STAYS)
+    assert left.acquire(timeout=STAYS), "the client did not leave"
 
 
 @contextmanager

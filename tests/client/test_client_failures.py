@@ -266,15 +266,14 @@ def test_a_trickling_response_ends_at_the_deadline() -> None:
             for _ in range(900):
                 connection.sendall(b"\0")
                 time.sleep(0.05)
+            pytest.fail("the client did not leave")
 
     with (
         scripted(HEAD % 1000 + b"\x81\xb0broadcast_inputs\x91", then=trickle) as url,
         Client(url, timeout=0.5, retries=0) as client,
+        pytest.raises((axiscast.DeadlineExceeded, axiscast.InvalidAnswer)),
     ):
-        start = time.monotonic()
-        with pytest.raises((axiscast.DeadlineExceeded, axiscast.InvalidAnswer)):
-            client.check(BROADCAST, (3,))
-        assert time.monotonic() - start < 30  # the service would continue for 45 seconds
+        client.check(BROADCAST, (3,))
 
 
 def test_a_missing_service_raises_connection_failed() -> None:

@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from cases import cases
-from conftest import limited, taken
+from conftest import limited
+from costs import taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import served
+from conftest import PATIENCE, served, wait_for
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
-LONGEST = 30
 LOOP = "axiscast_service.http.listener:Loop"
 
 
@@ -25,19 +23,26 @@ def sockets_of(pid: int) -> int:
 
 def listening(port: int) -> int:
     """Return the number of sockets that listen on a port."""
+    return states_of(port).count("0A")
+
+
+def accepted(port: int) -> int:
+    """Return the number of connections to a port that its service has not closed."""
+    return sum(states_of(port).count(state) for state in ("01", "08"))
+
+
+def states_of(port: int) -> list[str]:
+    """Return the states of the TCP sockets with a local port, as Linux writes them in hexadecimal."""
     rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
-    return sum(row[3] == "0A" and row[1].endswith(f":{port:04X}") for row in rows)
+    return [row[3] for row in rows if row[1].endswith(f":{port:04X}")]
 
 
 def wait_until(reached: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONGEST
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    assert wait_for(reached)
 
 
 def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
 
 
 def encrypted(pem: Path, **settings: object) -> Any:

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 from cases import cases
-from conftest import Served
+from conftest import PATIENCE, Served
 from raw_http import BODY, CHUNKED, GET, LAST, POST, SECRET, answers, ask, assert_refused, at_most, connect, in_pieces
 
 from axiscast_service.http import grammar
@@ -237,7 +237,7 @@ CHECK = b'{"inputs": [[3]]}'
 
 def status(service: Served, *pieces: bytes) -> int:
     """Return the status of the response to data that is sent in these pieces."""
-    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE) as connection:
         for piece in pieces:
             connection.sendall(piece)
             time.sleep(0.1 if len(pieces) > 1 else 0)

@@ -12,7 +12,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,8 +19,8 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import run, served, started
-from listener_sockets import LIVEZ, LONGEST, connect, encrypted, listening, sockets_of, wait_until
+from conftest import PATIENCE, run, served, started
+from listener_sockets import LIVEZ, accepted, connect, encrypted, listening, sockets_of, wait_until
 from raw_http import BROADCAST
 from test_metrics import workers_of
 
@@ -55,7 +54,7 @@ def turns_until_answered(port: int, busy: int, fresh: int) -> float:
 
         def answered() -> Iterator[socket.socket]:
             """Return the connections that have received a complete response."""
-            for key, _ in selector.select(LONGEST):
+            for key, _ in selector.select(PATIENCE):
                 connection: Any = key.fileobj
                 came[connection] += connection.recv(2**16)
                 head, end, body = came[connection].partition(b"\r\n\r\n")
@@ -140,7 +139,7 @@ def test_it_listens_on_ipv6_and_logs_the_free_port(workers: str) -> None:
         said = iter(process.stderr.readline, "")
         url = next(found[1] for line in said if (found := re.search(r"running on (http://\[::1\]:\d+) ", line)))
         wait_until(lambda: listening(int(url.rpartition(":")[2])) == int(workers))
-        assert httpx.get(f"{url}/livez", timeout=LONGEST).status_code == 200
+        assert httpx.get(f"{url}/livez", timeout=PATIENCE).status_code == 200
 
 
 # --- no file for another --------------------------------------------------------------------------
@@ -156,7 +155,7 @@ def seconds_worked(pid: int) -> float:
 def test_without_file_descriptors_it_waits_without_spinning_and_continues(absent: str) -> None:
     with served(absent) as running, ExitStack() as stack:
         pid = running.process.pid
-        time.sleep(0.3)  # the one that asked whether it is ready is closed
+        wait_until(lambda: accepted(running.port) == 0)  # the one that asked whether it is ready is closed
         held = len(list(Path(f"/proc/{pid}/fd").iterdir()))
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (held + 3, held + 3))
         working = []
@@ -171,7 +170,7 @@ def test_without_file_descriptors_it_waits_without_spinning_and_continues(absent
         with pytest.raises(TimeoutError):
             queued.recv(1)
         assert seconds_worked(pid) - before < 0.5
-        queued.settimeout(LONGEST)
+        queued.settimeout(PATIENCE)
         working[0].close()
         assert queued.recv(2**16).startswith(b"HTTP/1.1 200 ")
         for _ in range(2):  # one that waits makes room

@@ -34,6 +34,8 @@ def test_requests_with_unread_responses_are_not_queued(gate: Served) -> None:
                 sent += connection.send(flood)
             except BlockingIOError:
                 time.sleep(0.01)
+            except ConnectionError:  # on a busy machine, the time for the reader may end first
+                break
     assert sent > 2**20
 
 

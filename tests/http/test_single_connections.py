@@ -235,7 +235,7 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
             theirs.settimeout(1)
             await loop.connect_accepted_socket(lambda: protocol, ours)
             theirs.sendall(first)
-            await asyncio.sleep(0.01)
+            await turns()
             if protocol.has_responded:
                 theirs.recv(2**16)
                 protocol.keep_alive_seconds = 0
@@ -244,9 +244,9 @@ def test_data_that_arrived_in_time_is_read_before_the_close(
                     protocol.rates.check(0, awaited=True)
             theirs.sendall(last)
             protocol.timeouts._check()
-            await asyncio.sleep(0.01)
+            await turns()
             assert theirs.recv(2**16)[9:12] == expected
-        await asyncio.sleep(0.01)
+        await turns()
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
         runner.run(run())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from cases import cases
-from conftest import kept, taken
+from costs import kept, taken
 from short_requests import short_answer
 
 from axiscast.checks.batch_columns import answer_columns

@@ -6,7 +6,7 @@ import tracemalloc
 import msgpack
 import pytest
 from cases import cases
-from conftest import taken
+from costs import taken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
