@@ -124,7 +124,7 @@ def test_an_upper_bound_of_a_clock_is_found(claim: str) -> None:
         "def test():\n    assert least_seconds(work, 0.2) < 0.2\n",
         "def test():\n    taken.append(time.thread_time() - start)\n    assert min(taken) < 0.2\n",
         "def test():\n    end = time.monotonic()\n    assert [start for start in starts if start < end] == []\n",
-        "def t():\n    def claim(seconds):\n        assert time.monotonic() - start < seconds\n    unhurried(claim, 1)\n",
+        "def t():\n    def claim(s):\n        assert time.monotonic() - start < s\n    unhurried(claim, 1)\n",
         "def t():\n    end = time.monotonic() + 4\n    while time.monotonic() < end:\n        assert work() == 200\n",
     ],
 )
