@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..plan.alignment import Input, Target
 from ..wire.shapes import format_shape
 
-_PRIMARY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
-"""The pattern of expressions to which code such as `.squeeze(-1)` can be appended without parentheses."""
+_PRIMARIES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+"""The expressions to which code such as `.squeeze(-1)` can be appended without parentheses."""
 
 
 class Names(NamedTuple):
@@ -53,8 +53,16 @@ UNNAMED = Names()
 
 
 def as_primary(code: str) -> str:
-    """Return code in parentheses, unless an index or a method call can be appended to it as it is."""
-    return code if not code or _PRIMARY.fullmatch(code) else f"({code})"
+    """Return code in parentheses, unless an index or a method call can be appended to it as it is.
+
+    >>> as_primary("np.ones((3, 4)).T[0]"), as_primary("a + b")
+    ('np.ones((3, 4)).T[0]', '(a + b)')
+    """
+    try:
+        node = ast.parse(code, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return f"({code})" if code else ""
+    return code if isinstance(node, _PRIMARIES) else f"({code})"
 
 
 def capitalized(text: str) -> str:
