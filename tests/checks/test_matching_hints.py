@@ -88,6 +88,11 @@ def test_the_size_of_an_axis_on_which_two_sizes_meet_is_explained() -> None:
     assert [(size.axis, size.message) for size in product.axis_sizes] == [(0, "B if A == 1, else A")]
 
 
+def test_a_scalar_has_no_axis_whose_size_is_explained() -> None:
+    answer = ask({"op": {"name": "torch.einsum", "equation": "i,i->"}, "inputs": [["N"], ["M"]]})
+    assert [answer.shape, answer.axis_sizes] == [(), []]
+
+
 @cases(
     "inputs",
     [

@@ -99,7 +99,10 @@ def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
 
 
 def _input_shapes(op: OpLike, shapes: Sequence[InputShape]) -> list[list[int]]:
-    """Return the input shapes of `backprop`. Raises TypeError for an array, or for one shape that is not in a list."""
+    """Return the input shapes of `backprop`.
+
+    Raises TypeError for an array, or for one shape that is not in a list, if the op can't take that many inputs.
+    """
     expected = "shapes must be a list with the shape of each input"
     if isinstance(shapes, (str, Mapping)) or is_unordered(shapes) or not isinstance(shapes, Iterable):
         raise TypeError(f"{expected}, such as [(3,)], not {shapes!r:.60}")

@@ -57,7 +57,8 @@ def checked(
         raise _needs_rows(op)
     validate_request(op, shapes)
     count = _row_count([*inputs, *targets.values()])
-    ranks, placed = [values.shape[1] for values in (*inputs, *targets.values())], op.broadcast_input_count(len(inputs))
+    ranks = [values.shape[1] for values in (*inputs, *targets.values())]
+    placed = op.broadcast_input_count(len(inputs))
     MAX_COLUMN_SIZES.check(count * (sum(ranks) + (placed + has_output(op)) * op.highest_rank(shapes) + 1))
     conflict = None
     try:
@@ -67,8 +68,8 @@ def checked(
     except ShapeMismatch as incompatible:  # the shapes conflict in each row of the batch
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     groups = _groups(op, alignment)
-    rank = sum(map(len, dict.fromkeys(groups)))
-    reserve(columns_memory_estimate(count, rank, sum(values.shape[1] for values in inputs)))
+    output_columns = sum(map(len, dict.fromkeys(groups)))
+    reserve(columns_memory_estimate(count, output_columns, sum(values.shape[1] for values in inputs)))
     compatible, shapes_of, conflict_axis = _resolve(alignment, groups, inputs, count)
     if conflict is not None:
         axis = conflict.axis
@@ -161,9 +162,10 @@ def _columns(values: Values) -> Shape:
 def _resolve(
     alignment: Alignment, groups: Sequence[tuple[tuple[int, ...], ...]], inputs: Sequence[Values], count: int
 ) -> tuple[Flags, list[Values], Values]:
-    """Return the verdicts, the shapes that `groups` form, and the conflict axes in `count` rows.
+    """Return whether each of `count` rows broadcasts, the shape for each entry of `groups`, and the conflict axes.
 
-    Rows with a negative size have no conflict axis.
+    An entry lists the axes that are merged into each axis of an output. A row with a negative size has no conflict
+    axis.
     """
     found = {merged: np.empty((count, len(merged)), np.int64) for merged in groups}
     axes = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
@@ -173,7 +175,7 @@ def _resolve(
         checkpoint()
         block = slice(start, min(start + BLOCK_ROWS, count))
         bad, negative, conflicts = compatible[block], np.zeros(block.stop - start, np.bool_), conflict_axis[block]
-        bad[:], conflicts[:] = alignment.refusal is not None, -1
+        bad[:], conflicts[:] = alignment.refusal is not None, -1  # `bad` is a view of the verdicts, inverted at the end
         for values in inputs:
             negative = _with_negative(negative, values[block])
         sizes: list[Any] = [1] * len(alignment.axes)
@@ -219,8 +221,9 @@ def _merged_size(sizes: Sequence[Any], bad: Flags) -> Any:
     """Return the size of an axis that merges axes of these sizes. Raises Problem if the merged size exceeds int64."""
     if len(sizes) == 1:
         return sizes[0]
-    product = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.int64)
-    estimate = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.float64)
+    columns = np.broadcast_arrays(*sizes, bad)[:-1]  # integers become columns with as many rows as `bad`
+    product = np.prod(columns, axis=0, dtype=np.int64)
+    estimate = np.prod(columns, axis=0, dtype=np.float64)
     if (estimate >= 2.0**63)[~bad].any():
         raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check this row alone")
     return product

@@ -54,7 +54,7 @@ class CommandGroup(click.Group):
             return None
         command: click.Command = getattr(import_module(f".{name}", __name__), f"{name}_command")
         assert command.callback is not None
-        if not hasattr(command.callback, "__wrapped__"):
+        if not hasattr(command.callback, "__wrapped__"):  # click may get a command twice
             command.callback = report_failures()(command.callback)
         return command
 

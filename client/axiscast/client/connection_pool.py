@@ -1,4 +1,7 @@
-"""ConnectionPool: the reusable connections to one service. Like connection.py, this file never waits."""
+"""ConnectionPool: the reusable connections to one service.
+
+Like connection.py, this file never waits: its generators yield waiting steps, and a transport runs these steps.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class ConnectionPool:
     """A thread-safe pool of reusable HTTP/1.1 connections to one service."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
-        """Create an empty pool. `context` contains the TLS settings, or is None if the URL begins with http."""
+        """Create an empty pool. `context` contains the TLS settings, or is None if the URL begins with `http:`."""
         self._context = context
         self._idle: dict[int, list[tuple[float, HttpConnection]]] = defaultdict(list)
         """The idle connections, keyed by process id, because two processes must not share a connection after a fork."""

@@ -51,8 +51,8 @@ class RequestContext:
         self.state: dict[str, Any] = scope["state"]
         """What the metrics and the log contain about the request. See Telemetry.record."""
         self.milliseconds = 0.0
-        """The estimated time for parsing and validating the body. Any other processing of all values takes about as
-        long."""
+        """The estimated time for parsing and validating the body. `run` adds it to the time of its work, because any
+        other processing of all values takes about as long."""
         self.media_type = ""
         """The media type of the response."""
 
@@ -70,10 +70,11 @@ class RequestContext:
         """Receive the body, and count the request as in flight. Raises Problem if the body is too long."""
         announced = self.fields.get(b"content-length", b"")
         if media is Encoding.JSON and announced.isdigit():
-            check_json_bytes(int(announced))  # these headers are checked before the body arrives
+            check_json_bytes(int(announced))  # a JSON body that is announced as too long is refused before it arrives
         body = await read_body(self.request, self.settings.max_body_bytes, self.state["memory"])
         if not self.state.get("body_complete", True):
-            self.state["slot"].take()  # a request counts as in flight only after its whole body has arrived
+            # A request is in flight only after its whole body has arrived. Admission has counted it if it had arrived.
+            self.state["slot"].take()
         return body
 
     def release(self, nbytes: int) -> None:

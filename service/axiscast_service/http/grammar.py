@@ -22,12 +22,14 @@ HEAD_FIELDS = 100
 PATH_BYTES = 8000
 """The maximum length, in bytes, of a path without its query. RFC 9112, 3 recommends this length for a request line."""
 QUERY_PAIRS = 1000
-"""The maximum number of parameters in a query. Parsing takes a microsecond per parameter. A POST request may have more
-inputs.
+"""The maximum number of parameters in a query, because parsing takes a microsecond per parameter. To send more inputs,
+use POST.
 """
 ACCEPT_BYTES, ACCEPT_RANGES = 2048, 64
 """The maximum total number of bytes, and of media ranges, in the Accept fields of a request. Browsers send 150 bytes.
 Each range is compared with each encoding."""
+AUTHORITY_BYTES = 262
+"""The maximum length, in bytes, of a host with its port. The longest DNS name with a port has 259 characters."""
 CHUNK_LINE_BYTES = 1024
 """The maximum length, in bytes, of a chunk line. The line contains the chunk's size, and extensions, which are ignored.
 """
@@ -39,7 +41,7 @@ _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
 # The host and port of a URL: authority = host [ ":" port ]. User information is refused (RFC 9110, 4.2.4), and the host
 # must not be empty (RFC 9110, 4.2.1).
-_AUTHORITY = rb"(?!:)[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{1,262}+"
+_AUTHORITY = rb"(?!:)[A-Za-z0-9._~%%!$&'()*+;=:\[\]-]{1,%d}+" % AUTHORITY_BYTES
 # The request-target (RFC 9112, 3.2) has only visible characters and no fragment. It has origin-form or absolute-form.
 # CONNECT uses authority-form, and OPTIONS may use asterisk-form: _no_such_method refuses these two forms.
 _ORIGIN = rb"/[!\"$-~]*+"
@@ -63,7 +65,7 @@ _ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECAS
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # Empty lines before the header block are ignored (RFC 9112, 2.2).
 _EMPTY_LINES = re.compile(rb"(?:\r\n)*+")
-# The beginning of an incomplete header block.
+# The beginning of an incomplete header block: a part of the first line, or that line and a part of the fields.
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)*+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
 # These expressions match requests to which the fast path may respond, and the header fields that it reads.
 _SHORT_LINE = re.compile(rb"(GET|POST) (/v1/[a-z/]++)(?:\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+))?+ HTTP/1\.1(?=\r)")
@@ -80,7 +82,7 @@ _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding):")
 _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
 # The Host field: Host = uri-host [ ":" port ] (RFC 9110, 7.2). An HTTP/1.1 request must have exactly one, and an
 # HTTP/1.0 request at most one (RFC 9112, 3.2).
-_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the length of the longest DNS name with a port
+_HOST_VALUE = rb"[A-Za-z0-9._~%%!$&'()*+;=:\[\]-]{0,%d}+" % AUTHORITY_BYTES
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _HOST_LINE = re.compile(rb"\nhost:[^\r]*+", re.IGNORECASE)
 _SHORT_HOST = re.compile(_HOST_VALUE)
@@ -245,7 +247,8 @@ def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
         len(fields) != len(found)
         or not fields.keys().isdisjoint(_NOT_SHORT)
         or fields.get(b"connection", b"keep-alive").lower() != b"keep-alive"
-        or not _SHORT_HOST.fullmatch(fields.get(b"host", b" "))
+        or b"host" not in fields
+        or not _SHORT_HOST.fullmatch(fields[b"host"])
         or len(accept := fields.get(b"accept", b"")) > _SHORT_ACCEPT
         or accept.count(b",") >= ACCEPT_RANGES
         or not _SHORT_LENGTH.fullmatch(fields.get(b"content-length", b"0"))

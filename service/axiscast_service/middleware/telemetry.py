@@ -48,7 +48,8 @@ class Telemetry:
         """Count and log a request whose response has ended.
 
         `state` contains what the handler and the connection have stored: `request_id`, `key_name`, `layout`, `problem`
-        (the code of a problem response), and `refusal` (the code of one that the connection has sent and counted).
+        (the code of a problem response), and `refusal` (the code of a problem response that the connection itself has
+        sent, and has already counted in the metrics).
         """
         code, refusal = state.get("problem"), state.get("refusal")
         if refusal is not None:

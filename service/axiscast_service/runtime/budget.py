@@ -1,4 +1,8 @@
-"""The memory budget of a worker process. Each request reserves memory from this budget before it allocates memory."""
+"""The memory budget of a worker process. Each request reserves memory from this budget before it allocates memory.
+
+http/receiver.py reserves the buffers of a connection, endpoints/request_body.py the body, and a handler the response. A
+handler on the fast path reserves nothing for a response of at most MAX_UNRESERVED_BYTES.
+"""
 
 from __future__ import annotations
 

@@ -59,9 +59,12 @@ class SymbolicPlan:
     result: tuple[SizeOrName, ...] | None
     """The shape of the operation's result, as in Plan."""
     axis_sizes: dict[int, str]
-    """A text for the size of each axis of the result, or of the first output, on which two sizes meet that can be 1."""
+    """Texts such as "C if W == 1, else W", keyed by the axis of the result, or of the first output.
+
+    Only an axis on which two sizes meet, and on which both can be 1, has a text.
+    """
     apart: Alignment
-    """The alignment of the shapes if every symbolic size differs from 1.
+    """The alignment of the shapes if every size that can differ from 1 does.
 
     A negative integer stands for an unknown size. Equal sizes have equal integers. If the sizes cannot all differ from
     1 at the same time, the alignment has no axes.
@@ -84,7 +87,7 @@ def lower_symbolic(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]
     places |= {id(size): DimensionPlace(attribute=name, axis=axis) for name, axis, size in op.symbols()}
     alignment = align(op, shapes)
     if alignment.refusal is not None:
-        resolve(integer_axes(alignment))
+        resolve(integer_axes(alignment))  # raises the conflict of integer sizes, or else the refusal
     shared = _shared.get()
     if shared is None:
         return _plan(alignment, SymbolTable(assume, places))
@@ -137,11 +140,13 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> I
 
 
 def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[int, int]]:
-    """Yield the positions of each pair of variables that must satisfy a relation."""
+    """Yield the positions of pairs of variables. If all pairs satisfy a relation, all variables satisfy it."""
     if relation.has_target:
         yield from ((position, len(numbers) - 1) for position in range(len(numbers) - 1))
         return
-    first = {number: position for position, number in reversed(list(enumerate(numbers)))}
+    first: dict[int, int] = {}  # the position at which each variable occurs first
+    for position, number in enumerate(numbers):
+        first.setdefault(number, position)
     if not relation.is_two_sided:
         yield from ((0, position) for position in first.values())
         return
@@ -198,7 +203,9 @@ def _plan(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
         outputs.append(SymbolicPlacement(*fields))
     conditions = conditions_of(clauses, sizes, variables)
     result = None if alignment.result is None else tuple(axis_sizes[axis] for axis in alignment.result)
-    shown = alignment.result or [axis for output in alignment.outputs[:1] if not output.merges for axis in output.axes]
+    shown = alignment.result
+    if shown is None:
+        shown = tuple(axis for output in alignment.outputs[:1] if not output.merges for axis in output.axes)
     texts = ((number, _size_text(candidates[axis], variables)) for number, axis in enumerate(shown))
     unsettled = {number: text for number, text in texts if text and isinstance(axis_sizes[shown[number]], str)}
     apart = _apart(alignment, terms, sizes)
@@ -235,7 +242,10 @@ def _stand_in(number: int, sizes: SizeSolver) -> int:
 def _solve(
     alignment: Alignment, variables_of_axes: Sequence[Sequence[int]], variables: SymbolTable
 ) -> tuple[SizeSolver, list[Clause]]:
-    """Return the clauses of all axes, and a solver that contains them. Raises ShapeMismatch if no sizes fit."""
+    """Return the clauses that the bounds do not imply already, and a solver that contains them.
+
+    Raises ShapeMismatch if no sizes fit.
+    """
     blank, sizes = SizeSolver(variables.bounds), SizeSolver(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, variables_of_axes, strict=True)):
@@ -289,7 +299,9 @@ def _notation(
     named = [number for number in equal if variables.names[number] not in (None, but)]
     if sizes.admits(ones=candidates):  # the size of the axis can be 1
         ranges.append((1, 1))
-        named = [number for number in named if number in candidates or not sizes.admits(candidates, [number])]
+        named = [
+            number for number in named if number in candidates or not sizes.admits(ones=candidates, others=[number])
+        ]
     for candidate in candidates:
         with sizes.trial():
             if sizes.exclude_one(candidate):  # the candidate can be the size of the axis
@@ -308,7 +320,7 @@ def _range(low: int, high: int) -> SizeOrName:
 
 
 def _product_of_sizes(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> SizeOrName:
-    """Return the size of an axis that merges axes with these sizes. No clause relates these sizes to each other."""
+    """Return the size of an axis that merges axes with these sizes, between which no clause is known."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, ranges = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
     factor = prod(low for low, high in ranges if low == high)
@@ -316,7 +328,7 @@ def _product_of_sizes(sizes: SizeSolver, variables: SymbolTable, numbers: Sequen
     if factor == 0 or not varying:
         return factor // divisor
     if all(sizes.are_equal(number, varying[0]) for number in varying):
-        # If the size has only two possible values, and its power has the same values at both, write the size itself.
+        # 4 * N / 4 is N. A power of N is also N if N can only be 0 or 1.
         ends, count = sizes.bounds(varying[0]), len(varying)
         has_two_values = ends[1] - ends[0] == sizes.divisor(varying[0])
         if all(factor * end**count == divisor * end for end in ends) and (count == 1 or has_two_values):
@@ -328,5 +340,5 @@ def _product_of_sizes(sizes: SizeSolver, variables: SymbolTable, numbers: Sequen
 
 def _expands(sizes: SizeSolver, number: int, candidates: Sequence[int]) -> tuple[bool, bool]:
     """Return whether a size can expand on an axis, and whether it always expands."""
-    can_expand = any(sizes.admits([number], [other]) for other in candidates if other != number)
+    can_expand = any(sizes.admits(ones=[number], others=[other]) for other in candidates if other != number)
     return can_expand, can_expand and not sizes.admits(others=[number]) and not sizes.admits(ones=candidates)

@@ -54,7 +54,7 @@ def report_model(
 
 
 def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel) -> None:
-    """Raise InvalidRequest if one of these names is not a named size of the model."""
+    """Raise Problem (invalid-request) if one of these names is not a named size of the model."""
     for name in names:
         if name not in prepared.assumable:
             known = ", ".join(sorted(prepared.assumable)[:_MAX_LISTED_NAMES])
@@ -83,9 +83,9 @@ def _with_trials(number: str, finding: Finding, result: ProbeResult) -> Finding:
 
 
 def _is_by_chance(number: str, finding: Finding, tried: Probe) -> bool:
-    """Return whether an outer product ("square") has two equal sizes only because two sizes of inputs are equal.
+    """Return whether an outer product ("square") has two equal sizes only because two inputs of the model have them.
 
-    Each size of an input that has this number is changed, and the node is tried again.
+    Each size of an input of the model that is also a size of this node is changed, and the node is tried again.
     """
     codes = {warning.code for warning in finding.answer.warnings} if finding.answer is not None else set()
     if "square" not in codes:
@@ -106,7 +106,7 @@ def _without_suspicion(finding: Finding) -> Finding:
 
 def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict[str, Finding]:
     """Add the contradictions between the file and shape inference to the findings, and return the findings."""
-    for node, contradiction in model.contradictions:
+    for node, contradiction in model.contradictions:  # in an inferred model, the name of a node is its number
         name = model.prepared.node_names.get(node.name, contradiction.value)
         known = nodes.get(node.name) or Finding(name, decoded(node.op_type))
         nodes[node.name] = replace(known, contradiction=contradiction)
