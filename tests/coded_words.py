@@ -10,15 +10,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-MODULES = ("conditions", "conflicts", "errors", "hints", "warnings")
+MODULES = ("conditions", "conflicts", "errors", "hints", "warnings", "findings")
 
 
 def code_of(name: str) -> Callable[..., str]:
-    """Return a function that returns the code of a fact, or `name` for a fact without a code."""
+    """Return a function that returns the code of a fact or the kinds of a finding. Other facts get `name`."""
 
     def code(fact: Any = None, *_: Any) -> str:
         found = fact.get("code") if isinstance(fact, dict) else getattr(fact, "code", None)
-        return str(found or name)
+        return str(found or " ".join(getattr(fact, "kinds", ())) or name)
 
     return code
 

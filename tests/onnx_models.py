@@ -10,7 +10,7 @@ import onnx
 
 import axiscast
 from axiscast import Finding, Report
-from axiscast.models.formats.finding_message import unchecked_text
+from axiscast.words.findings import unchecked_text
 
 Check = Callable[..., Report]
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from .errors import *
     from .library import *
     from .messages import *
+    from .messages.findings import *
     from .messages.tensors import *
     from .messages.why import *
     from .models.check import *
-    from .models.finding import *
     from .models.programs.jax_trace import *
     from .models.programs.torch_export import *
     from .models.report import *
@@ -73,7 +73,7 @@ _EXPORTS = [
         "messages",
         "errors",
         "library",
-        "models.finding",
+        "messages.findings",
         "models.report",
         "models.check",
         "models.programs.torch_export",

@@ -11,7 +11,7 @@ import pytest
 from onnx_models import Check, checks, parsed
 
 from axiscast import Finding
-from axiscast.models.formats.finding_message import describe_finding
+from axiscast.words.findings import finding_text
 
 
 @pytest.fixture
@@ -50,12 +50,12 @@ def test_a_loss_over_all_pairs_is_a_square(check: Check) -> None:
     report = check(exported(graph, w=(8, 1), two=()))
     (finding,) = report.findings
     assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
-    assert describe_finding(finding) == (
+    assert finding_text(finding) == (
         "p (B, 1) - y (B,) gives (B, B): every element of p is combined with every element of y. Write p.squeeze(-1) - "
         "y. If you want all pairs, "
         "write p - y[None]."
     )
-    assert describe_finding(finding) in str(report)
+    assert finding_text(finding) in str(report)
     assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import axiscast
 from axiscast import CheckAnswer, Finding, ServiceProblem, WorkTooLarge
-from axiscast.models.finding import Unchecked
+from axiscast.messages.findings import Unchecked
 from axiscast.models.node_checks import NodeCheck, check_nodes
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx_models import Check, checks, parsed
 
-from axiscast.models.formats.finding_message import describe_finding
+from axiscast.words.findings import finding_text
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ SQUARES = {
 def test_two_expanded_operands_make_a_square(check: Check, nodes: str, message: str) -> None:
     report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
     (finding,) = (finding for finding in report.findings if "square" in finding.kinds)
-    assert (finding.node, describe_finding(finding, "square")) == ("d", message)
+    assert (finding.node, finding_text(finding, "square")) == ("d", message)
 
 
 RIGHT = {

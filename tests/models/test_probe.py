@@ -15,7 +15,7 @@ from onnx_models import parsed, saved
 
 import axiscast
 from axiscast import Report, UnusableModel
-from axiscast.models.finding import SizeRule
+from axiscast.messages.findings import SizeRule
 
 Check = Callable[..., Report]
 

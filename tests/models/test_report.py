@@ -10,7 +10,7 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand, Report
-from axiscast.models.finding import Failure, Quantity, Requirement, SizeRule, Unchecked
+from axiscast.messages.findings import Failure, Quantity, Requirement, SizeRule, Unchecked
 from axiscast.models.formats.github import workflow_commands
 from axiscast.models.formats.repository import Repository
 from axiscast.models.formats.sarif import sarif

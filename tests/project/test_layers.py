@@ -241,7 +241,7 @@ def test_a_first_check_loads_few_frameworks_and_no_other_part_of_the_library(fra
         "engine",
         "arrays",
         "client",
-        *("models.check", "models.finding", "models.report"),
+        *("models.check", "messages.findings", "models.report"),
         *("cli", "comparison", "translation", "explanation", "training", "drawing.pictures", "checks.symbolic"),
     )
     assert not [name for name in loaded if f"{name}.".startswith(tuple(f"axiscast.{other}." for other in others))]

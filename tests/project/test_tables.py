@@ -13,7 +13,7 @@ import axiscast
 from axiscast.messages import Warned
 from axiscast.messages.check_request import WarningKind
 from axiscast.messages.conditions import Condition
-from axiscast.models.finding import ReportKind
+from axiscast.messages.findings import ReportKind
 from axiscast.models.formats.github import _COMMANDS
 from axiscast.models.formats.sarif import RULES
 from axiscast.models.intent import FindingKind

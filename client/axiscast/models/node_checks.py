@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import ServiceProblem
 from ..library import check_batch
 from ..messages import CheckAnswer
-from .finding import Finding, Unchecked
+from ..messages.findings import Finding, Unchecked
 from .intent import FindingKind
 from .warning_kinds import select_warnings, warn_field
 

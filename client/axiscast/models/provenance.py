@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..checks.two_sided import find_two_sided
+from ..messages.findings import SizeOrName
 from . import intent
-from .finding import SizeOrName
 from .intent import AxisOrigin, OperandPair, Origin
 
 _FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})[^\n]*(?:\n[ \t]+(?!File )([^\n]*))?')

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from .display import printable
-from .finding import SUSPICIOUS, Finding, FindingVerdict, ReportKind
-from .formats.finding_message import describe_finding
+from ..messages.findings import SUSPICIOUS, Finding, FindingVerdict, ReportKind
+from ..wire.wording import printable
+from ..words.findings import finding_text
 from .formats.terminal import block
 from .intent import FailOn
 
@@ -99,7 +99,7 @@ class Report:
         return {
             "path": self.path,
             "counts": self.counts,
-            "nodes": [{**node.as_json(), "message": describe_finding(node)} for node in self.nodes],
+            "nodes": [{**node.as_json(), "message": finding_text(node)} for node in self.nodes],
             "errors": [*self.errors],
             "sizes": [{**sizes} for sizes in self.sizes],
         }

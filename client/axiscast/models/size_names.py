@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .display import printable
+from ..wire.wording import printable
 from .size_expressions import as_name
 
 _MAX_SHOWN_LETTERS = 80

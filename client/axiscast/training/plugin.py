@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
-    from ..models.finding import Finding
+    from ..messages.findings import Finding
     from .watching import Watch
 
 _ANNOTATIONS = "axiscast_annotations"

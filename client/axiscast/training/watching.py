@@ -25,7 +25,7 @@ from .frames import is_installed, operation_frames, user_frame
 from .origins import TensorOrigins, is_basic_index, written_axis_origin
 
 if TYPE_CHECKING:  # importing these modules at run time would also import pydantic, which is slow
-    from ..models.finding import Finding
+    from ..messages.findings import Finding
     from .torch_ops import FunctionRole
 
 __all__ = ["SuspiciousBroadcast", "watch"]
@@ -136,7 +136,7 @@ class Watch:
 def _finding(frame: FrameType, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
     """Return the finding for an operation, or None if the shapes do not broadcast and torch itself raises an error."""
     from ..library import check
-    from ..models.finding import Finding, Operand
+    from ..messages.findings import Finding, Operand
     from ..models.warning_kinds import select_warnings, warn_field
     from .operand_names import operand_names
 
@@ -151,9 +151,9 @@ def _finding(frame: FrameType, op: str, shapes: Sequence[tuple[int, ...]], kind:
 
 def _suspicious_broadcast(finding: Finding) -> SuspiciousBroadcast:
     """Return the SuspiciousBroadcast to warn with or to raise for a finding."""
-    from ..models.formats.finding_message import describe_finding
+    from ..words.findings import finding_text
 
-    suspicious = SuspiciousBroadcast(f"{finding.op}: {describe_finding(finding)}")
+    suspicious = SuspiciousBroadcast(f"{finding.op}: {finding_text(finding)}")
     suspicious.finding = finding
     return suspicious
 

@@ -37,3 +37,12 @@ def axis_count(shape: Sized) -> str:
 def did_you_mean(close: Sequence[str]) -> str:
     """Return the question ": did you mean ...?" with the given names, or an empty string if there are no names."""
     return f": did you mean {' or '.join(close)}?" if close else ""
+
+
+def printable(text: str, max_letters: int = 200) -> str:
+    """Replace control characters in a string, because such characters could control a terminal.
+
+    If the string is longer than `max_letters` characters, it is truncated.
+    """
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:max_letters])
+    return shown if len(text) <= max_letters else f"{shown}..."

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..display import printable
-from ..finding import Finding, ReportKind
+from ...messages.findings import Finding, ReportKind
+from ...wire.wording import printable
+from ...words.findings import finding_text, group_text, unchecked_text
 from ..report import Report
-from .finding_message import describe_finding, unchecked_text
 from .repository import Repository
 from .sarif import RULES
-from .terminal import group_summary, label_prefix, node_label
+from .terminal import label_prefix, node_label
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 """The GitHub workflow command for each severity level of a rule."""
@@ -39,8 +39,8 @@ def _message(group: Sequence[Finding], kind: ReportKind, report: Report) -> str:
     first = group[0]
     if len(group) > 1:
         reason = f"; the first, {node_label(first)}: {unchecked_text(first.unchecked)}" if first.unchecked else ""
-        return f"{printable(report.path)}: {group_summary(group)}{reason}"
-    return f"{printable(report.path)}: {label_prefix(first)}{describe_finding(first, kind)}"
+        return f"{printable(report.path)}: {group_text(group)}{reason}"
+    return f"{printable(report.path)}: {label_prefix(first)}{finding_text(first, kind)}"
 
 
 def _command(command: str, file: str, line: int | None, title: str, message: str) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from os import path as os_path
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
-from ..finding import Finding
+from ...messages.findings import Finding
 from ..report import Report
 
 _MAX_PARTS = 32

@@ -10,10 +10,10 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from ..display import printable
-from ..finding import Finding, ReportKind
+from ...messages.findings import Finding, ReportKind
+from ...wire.wording import printable
+from ...words.findings import finding_text
 from ..report import Report
-from .finding_message import describe_finding
 from .repository import Repository
 from .terminal import label_prefix
 
@@ -56,7 +56,7 @@ def _results(report: Report, repository: Repository) -> Iterator[dict[str, Any]]
         for kind in finding.kinds:
             location = _physical_location(*repository.location_of(finding, report))
             location["logicalLocations"] = [_logical_location(finding, report)]
-            yield _result(kind, f"{label_prefix(finding)}{describe_finding(finding, kind)}", location)
+            yield _result(kind, f"{label_prefix(finding)}{finding_text(finding, kind)}", location)
     for error in report.errors:
         model = repository.path_of(report.path) or report.path
         yield _result("not-inferred", printable(error), _physical_location(model, None))

@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..display import printable
-from ..finding import Finding
-from .finding_message import describe_finding, needs_text, unchecked_text
-from .operation_code import op_name, operation_code
+from ...messages.findings import Finding
+from ...wire.wording import printable
+from ...words.findings import finding_text, group_text, unchecked_text
+from ...words.operation_code import op_name, operation_code
 
 _MAX_LISTED = 20
 """The maximum number of findings that are listed one by one, if several findings need the same sizes."""
-
-
-def group_summary(group: Sequence[Finding]) -> str:
-    """Return a summary of several similar findings, such as "3 nodes need N == 12 or N == 1"."""
-    if group[0].verdict == "unchecked":
-        return f"{len(group)} nodes could not be checked"
-    verb = "run only with" if group[0].verdict == "pinned" else "need"
-    return f"{len(group)} nodes {verb} {needs_text(group[0])}"
 
 
 def node_label(finding: Finding) -> str:
@@ -51,8 +43,8 @@ def block(path: str, group: Sequence[Finding]) -> str:
     if len(group) == 1:
         (finding,) = group
         kinds = ", ".join(finding.kinds)
-        return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {describe_finding(finding)}\n"
-    lines = [f"{group_summary(group)}:"]
+        return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {finding_text(finding)}\n"
+    lines = [f"{group_text(group)}:"]
     for finding in group[:_MAX_LISTED]:
         reason = f": {unchecked_text(finding.unchecked)}" if finding.unchecked else ""
         lines.append(f"{_location(path, finding)}: {operation_code(finding)}{reason}")

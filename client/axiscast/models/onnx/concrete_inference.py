@@ -17,8 +17,8 @@ from onnx.helper import make_opsetid
 from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_node_outputs
 
+from ...messages.findings import Requirement
 from ...wire.shapes import MAX_SIZE
-from ..finding import Requirement
 from ..size_expressions import canonical
 from .concrete_values import (
     UNKNOWN_SIZE,

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from onnx import NodeProto
 
 from ...checks.two_sided import find_outer_product
-from ..finding import PartialSize
+from ...messages.findings import PartialSize
 from .graph_provenance import innermost_line
 
 PartialShape: TypeAlias = "Sequence[PartialSize] | None"

@@ -17,7 +17,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 from onnx.inliner import inline_local_functions
 
 from ...errors import UnusableModel
-from ..display import printable
+from ...wire.wording import printable
 from .graph import all_nodes, decoded, subgraphs
 
 MAX_BYTES = 2**31 - 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-from ..finding import PartialSize
+from ...messages.findings import PartialSize
 
 OnnxDimension = TensorShapeProto.Dimension
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-from ..finding import Operand
+from ...messages.findings import Operand
 from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines
 from .graph import decoded
 

@@ -13,8 +13,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_node, make_tensor
 from onnx.shape_inference import InferenceError, infer_shapes
 
-from ..display import printable
-from ..finding import Contradiction
+from ...messages.findings import Contradiction
+from ...wire.wording import printable
 from ..size_expressions import as_name, canonical, names_in
 from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name

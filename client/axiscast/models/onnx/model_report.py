@@ -8,8 +8,8 @@ from os import fspath
 from pathlib import Path
 
 from ...checks.two_sided import find_outer_product
+from ...messages.findings import SUSPICIOUS, Finding, Unchecked
 from ...wire.problems import Problem
-from ..finding import SUSPICIOUS, Finding, Unchecked
 from ..intent import FindingKind
 from ..node_checks import Progress, check_nodes
 from ..report import Report

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from ..finding import Finding, Operand, PartialSize, SizeOrName, Unchecked
+from ...messages.findings import Finding, Operand, PartialSize, SizeOrName, Unchecked
 from ..node_checks import NodeCheck
 from ..size_expressions import as_name
 from ..size_names import SizeNames

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..finding import Failure, PartialSize, Requirement, SizeRule
+from ...messages.findings import Failure, PartialSize, Requirement, SizeRule
 from .concrete_values import UNKNOWN_SIZE, KnownValue, known_shape
 from .inference import PreparedModel
 from .probe_sizes import STEP, choose_sizes, free_sizes, numbers_in

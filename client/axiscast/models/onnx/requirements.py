@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 from onnx import NodeProto
 
-from ..finding import Quantity, Requirement, RequirementKind
+from ...messages.findings import Quantity, Requirement, RequirementKind
 from .concrete_values import UNKNOWN_SIZE, KnownValue
 from .graph import decoded
 

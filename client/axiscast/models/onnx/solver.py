@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from ..finding import SizeRule
+from ...messages.findings import SizeRule
 from .trials import Trial, Trials
 
 _STEP = 64

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
-from ..finding import Contradiction
+from ...messages.findings import Contradiction
 from .graph import decoded, size_of
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")

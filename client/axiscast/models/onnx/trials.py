@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from ..finding import Requirement
+from ...messages.findings import Requirement
 from .concrete_inference import ConcreteInference, SharedResults
 from .graph import all_nodes
 from .inference import PreparedModel

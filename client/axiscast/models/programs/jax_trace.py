@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import typed
-from ..finding import Finding
+from ...messages.findings import Finding
 from ..intent import AxisOrigin, FindingKind
 from ..packages import import_package
 from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, user_line

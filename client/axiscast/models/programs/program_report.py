@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...messages import CheckRequest
+from ...messages.findings import Finding, Operand, SizeOrName
 from ...messages.validation import validate
-from ..finding import Finding, Operand, SizeOrName
 from ..intent import FindingKind
 from ..node_checks import NodeCheck, check_nodes
 from ..report import Report

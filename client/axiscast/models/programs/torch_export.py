@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import typed
-from ..finding import Finding, Operand
+from ...messages.findings import Finding, Operand
 from ..intent import AxisOrigin, FindingKind
 from ..packages import import_package
 from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines, user_line

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from ...messages.facts import Hint, Warned
-from ...wire.shapes import format_shape
-from ...words.conditions import condition_text
-from ...words.hints import hint_text
-from ...words.names import Names, capitalized
-from ...words.warnings import all_pairs_text
-from ..display import printable
-from ..finding import Finding, Quantity, ReportKind, SizeRule, Unchecked
+from ..messages.facts import Hint, Warned
+from ..messages.findings import Finding, Quantity, ReportKind, SizeRule, Unchecked
+from ..wire.shapes import format_shape
+from ..wire.wording import printable
+from .conditions import condition_text
+from .hints import hint_text
+from .names import Names, capitalized
 from .operation_code import (
     is_call,
     known_shapes,
@@ -22,6 +21,7 @@ from .operation_code import (
     shown_size,
     shown_sizes,
 )
+from .warnings import all_pairs_text
 
 _UNCHECKED: dict[str, str] = {
     "unknown-rank": "the rank of {} is unknown",
@@ -41,7 +41,7 @@ _UNCHECKED: dict[str, str] = {
 _MUST = {"multiple": "a multiple of ", "at-most": "at most "}
 
 
-def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
+def finding_text(finding: Finding, kind: ReportKind | None = None) -> str:
     """Return the message for a finding. If `kind` is given, return only the part of the message about this kind."""
     kinds = finding.kinds if kind is None else (kind,)
     return " ".join([_SENTENCES[each](finding) for each in kinds] or [f"{_result(finding)}."])
@@ -54,6 +54,14 @@ def needs_text(finding: Finding) -> str:
     conditions = finding.answer.conditions if finding.answer is not None else []
     texts = [condition_text(condition.any, names_of(finding), finding.size_expressions) for condition in conditions]
     return " and ".join(f"({text})" if " or " in text and len(texts) > 1 else text for text in texts)
+
+
+def group_text(group: Sequence[Finding]) -> str:
+    """Return a summary of several similar findings, such as "3 nodes need N == 12 or N == 1"."""
+    if group[0].verdict == "unchecked":
+        return f"{len(group)} nodes could not be checked"
+    verb = "run only with" if group[0].verdict == "pinned" else "need"
+    return f"{len(group)} nodes {verb} {needs_text(group[0])}"
 
 
 def unchecked_text(reason: Unchecked) -> str:

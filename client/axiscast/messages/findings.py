@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import le
 from typing import Any, Literal, NamedTuple
 
-from ..messages import CheckAnswer
 from ..plan import relations
+from .check_answer import CheckAnswer
 
 __all__ = ["Finding", "Operand"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ...wire.shapes import format_shape
-from ...words.warnings import input_letter
-from ..display import printable
-from ..finding import Finding, SizeOrName, is_placeholder
+from ..messages.findings import Finding, SizeOrName, is_placeholder
+from ..wire.shapes import format_shape
+from ..wire.wording import printable
+from .warnings import input_letter
 
 _OPERATORS = {
     "+": "add add_any",

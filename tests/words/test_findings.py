@@ -8,8 +8,8 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand
-from axiscast.models.finding import Failure, Quantity, Requirement, SizeRule
-from axiscast.models.formats.finding_message import describe_finding
+from axiscast.messages.findings import Failure, Quantity, Requirement, SizeRule
+from axiscast.words.findings import finding_text
 
 Shape = tuple[int | str, ...]
 
@@ -73,7 +73,7 @@ SQUARES = [
 def test_a_square_shows_the_operation_a_fix_and_the_explicit_form(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe_finding(finding(op, *operands)) == message
+    assert finding_text(finding(op, *operands)) == message
 
 
 CONFLICTS = [
@@ -93,13 +93,13 @@ CONFLICTS = [
 def test_a_conflict_names_the_operands_and_their_common_axis(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe_finding(finding(op, *operands)) == message
+    assert finding_text(finding(op, *operands)) == message
 
 
 def test_a_conflict_with_a_target_names_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
-    assert describe_finding(Finding("e", "Expand", operands, answer)) == (
+    assert finding_text(Finding("e", "Expand", operands, answer)) == (
         "Expand(x (3, 1), shape=(5, 4)) does not broadcast: axis -2 is 3 in x and 5 in the target."
     )
 
@@ -116,7 +116,7 @@ NEEDS = [
 def test_conditions_name_unknown_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe_finding(finding(op, *operands)) == message
+    assert finding_text(finding(op, *operands)) == message
 
 
 def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Finding:
@@ -155,7 +155,7 @@ FAILURES = [
 
 @pytest.mark.parametrize(("found", "message"), FAILURES)
 def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, message: str) -> None:
-    assert describe_finding(found) == message
+    assert finding_text(found) == message
 
 
 def test_the_repr_states_the_operation_the_shapes_and_the_kinds() -> None:
