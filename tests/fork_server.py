@@ -25,7 +25,6 @@ MODULES = (
     "axiscast.cli",
     "axiscast_service.app",
     "axiscast_service.http.listener",
-    "axiscast_service.http.library_patches",
     "axiscast_service.http.protocol",
     "axiscast_service.metrics",
     "axiscast_service.serve",
@@ -113,7 +112,8 @@ def main() -> None:
     connection = socket.socket(fileno=int(sys.argv[1]))
     sys.modules |= dict.fromkeys(sys.argv[2].split())  # type: ignore[arg-type]
     for name in MODULES:
-        import_module(name)
+        if not (name.endswith(".listener") and "uvloop" in sys.argv[2]):  # without uvloop, nothing imports the listener
+            import_module(name)
     gc.collect()
     gc.freeze()  # else the first collection in each child copies every page
     while True:

@@ -3,7 +3,7 @@
     python benchmarks/load/soak.py [--scenario attackers|reloads|restarts] [--seconds 3600] [--pause 0] [-o FILE]
 
 `attackers` is one service. `reloads` is a service with two workers, API keys and a certificate, which change every 20
-to 30 seconds with SIGHUP. `restarts` is two replicas behind HAProxy with the configuration of deploy/proxies. Every 30
+to 30 seconds. `restarts` is two replicas behind HAProxy with the configuration of deploy/proxies. Every 30
 seconds, the next replica gets SIGTERM and is started again.
 
 In each scenario, four clients use every endpoint without retries, and compare each response with the right response.

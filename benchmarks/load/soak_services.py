@@ -6,7 +6,6 @@ import http.client
 import os
 import random
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -155,7 +154,7 @@ class Deployment:
 
 
 class Reloaded(Deployment):
-    """Two workers with API keys and a certificate, which change every 20 to 30 seconds. SIGHUP announces each change.
+    """Two workers with API keys and a certificate, which change every 20 to 30 seconds.
 
     The three newest keys are valid. Attackers always have the same key.
     """
@@ -197,7 +196,6 @@ class Reloaded(Deployment):
 
     def disturb(self) -> str:
         self.renew()
-        self.running["service"].process.send_signal(signal.SIGHUP)
         end = time.monotonic() + READY_SECONDS
         while {self.probe() for _ in range(10)} != {(f"soak-{self.number}", 200, 401)}:
             if time.monotonic() > end:

@@ -20,7 +20,6 @@ from fastapi import FastAPI
 from axiscast import __version__
 
 from .http.tls import Certificate
-from .http.uvicorn_interface import verify_uvicorn
 from .log_writer import LOG_WRITER
 from .middleware.client_facts import ClientFacts
 from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
@@ -37,7 +36,6 @@ METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 def verify_settings(settings: Settings) -> None:
     """Raise ValueError if the service can't start with these settings. Otherwise each worker would report the error."""
-    verify_uvicorn()
     parse_hosts(settings.allowed_hosts)
     ClientFacts(settings.log_client_address, settings.trusted_proxies)
     if settings.api_keys_file:
@@ -82,11 +80,9 @@ def serve(settings: Settings) -> None:
     # In a container, process 1 ignores signals without a handler. The imports take time, so the handler is set first.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers handle SIGHUP later, in reload.py
-    from .http.library_patches import forward_sighup
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of a terminal does not end the service
     from .logs import access_log, configuration
 
-    forward_sighup()
     log = access_log(settings.log_format)
     for message in _warnings(settings):
         log("WARNING", message, {})
@@ -95,7 +91,8 @@ def serve(settings: Settings) -> None:
         scheme = "https" if settings.tls_certificate else "http"
         LOG_WRITER.write(_welcome(f"{scheme}://{address.replace('0.0.0.0', '127.0.0.1')}", settings.docs))
     os.environ[variable_of("allowed_hosts")] = effective_hosts(settings)
-    if settings.workers > 1 and sys.platform != "win32":
+    has_listener = find_spec("uvloop") is not None  # otherwise uvicorn's server listens, on asyncio's event loop
+    if settings.workers > 1 and has_listener:
         logging.getLogger("uvicorn.error").addFilter(_is_not_too_early)
     with ExitStack() as stack:
         if _needs_metrics_directory(settings):
@@ -108,8 +105,7 @@ def serve(settings: Settings) -> None:
             ssl_certfile=settings.tls_certificate or None,
             ssl_keyfile=settings.tls_key or None,
             workers=settings.workers,
-            # On Windows, asyncio's event loop can't watch listening sockets. Therefore uvicorn's server listens there.
-            loop="auto" if sys.platform == "win32" else "axiscast_service.http.listener:Loop",
+            loop="axiscast_service.http.listener:Loop" if has_listener else "auto",
             http="axiscast_service.http.protocol:HTTPProtocol",
             ws="none",
             access_log=False,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
@@ -15,7 +13,6 @@ from cases import cases
 from conversation import CHECK, answered, connection, hooks, turns
 
 from axiscast.wire.problems import Problem
-from axiscast_service.http import library_patches
 from axiscast_service.http.hooks import READ_BYTES
 from axiscast_service.http.listener import Handshake
 from axiscast_service.http.scheduler import RequestScheduler
@@ -370,15 +367,3 @@ def test_a_cached_buffer_is_for_a_body_of_at_least_half_its_size() -> None:
         assert (cache.buffer is None) == fits
         cache.expire(key)
         assert cache.buffer is None
-
-
-# --- the supervisor
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP here")
-def test_sighup_reaches_each_started_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
-    supervisor: Any = SimpleNamespace(processes=[SimpleNamespace(pid=pid) for pid in (7, None, 8)])
-    library_patches._pass_on(supervisor)
-    assert sent == [(7, signal.SIGHUP), (8, signal.SIGHUP)]

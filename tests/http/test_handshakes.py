@@ -26,11 +26,10 @@ from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.settings import Settings
 
 
-@cases("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
 @cases("begun", [False, True], ids=["silent", "half"])
-def test_handshakes_that_never_end_are_closed_for_new_connections(absent: str, begun: bool, pem: Path) -> None:
+def test_handshakes_that_never_end_are_closed_for_new_connections(begun: bool, pem: Path) -> None:
     first = hello(pem) if begun else b""
-    with encrypted(pem, absent=absent, request_seconds=300) as running, ExitStack() as stack:
+    with encrypted(pem, request_seconds=300) as running, ExitStack() as stack:
         resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (128, 128))
         with httpx.Client(verify=trusting(pem), base_url=running.url, timeout=PATIENCE) as honest:
             assert honest.get("/livez").status_code == 200

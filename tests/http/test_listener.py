@@ -80,9 +80,8 @@ def turns_until_answered(port: int, busy: int, fresh: int) -> float:
     return statistics.median(turns)
 
 
-@pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
-def test_new_connections_wait_for_few_turns_while_others_are_busy(absent: str) -> None:
-    with served(absent) as running:
+def test_new_connections_wait_for_few_turns_while_others_are_busy() -> None:
+    with served() as running:
         # One connection in each turn, as libuv has it, makes half of the 40 wait for more than 20.
         assert turns_until_answered(running.port, busy=40, fresh=40) < 8
 
@@ -151,9 +150,8 @@ def seconds_worked(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
-def test_without_file_descriptors_it_waits_without_spinning_and_continues(absent: str) -> None:
-    with served(absent) as running, ExitStack() as stack:
+def test_without_file_descriptors_it_waits_without_spinning_and_continues() -> None:
+    with served() as running, ExitStack() as stack:
         pid = running.process.pid
         wait_until(lambda: accepted(running.port) == 0)  # the one that asked whether it is ready is closed
         held = len(list(Path(f"/proc/{pid}/fd").iterdir()))

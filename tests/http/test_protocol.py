@@ -48,8 +48,8 @@ from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.settings import Settings
 
 
-def test_many_connections_leave_file_descriptors_free_and_the_log_short(absent: str) -> None:
-    with served(absent, request_seconds=10 * LONGEST) as small:
+def test_many_connections_leave_file_descriptors_free_and_the_log_short() -> None:
+    with served(request_seconds=10 * LONGEST) as small:
         resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE, (256, 256))
         idle = [connect(small.port) for _ in range(600)]
         assert httpx.get(f"{small.url}/livez", timeout=LONGEST).status_code == 200

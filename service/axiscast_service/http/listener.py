@@ -15,24 +15,13 @@ import ssl
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from uvloop import Loop as Base
 
 from ..logs import RateLimitedLog
 from .closing import LINGER_SECONDS
 from .protocol import HTTPProtocol
-from .uvicorn_interface import verify_connection
-
-if TYPE_CHECKING:
-    from asyncio import SelectorEventLoop as Base
-else:
-    try:
-        from uvloop import Loop as Base
-    except ImportError:
-        from asyncio import SelectorEventLoop as Base
-
-        from .library_patches import shrink_tls_buffers
-
-        shrink_tls_buffers()
 
 ACCEPTS = 64
 """The maximum number of connections that are accepted per loop iteration. Accepting them takes about 5 ms."""
@@ -45,14 +34,12 @@ HANDSHAKE_SECONDS = 1
 """The time that pending TLS handshakes have on shutdown."""
 CLOSE_POLL_SECONDS = 0.05
 """The interval at which a shutdown checks whether all connections have ended."""
-STARTUP_FAILURE = 3
-"""The exit status of a uvicorn worker process that can't start."""
 
 logger = logging.getLogger("axiscast")
 
 
 class Loop(Base):
-    """An event loop with our own listener, based on uvloop or, if uvloop is not installed, on asyncio.
+    """An event loop with our own listener, based on uvloop.
 
     uvicorn creates its event loops from this class. The workers, the log and the shutdown of uvicorn work as usual.
     """
@@ -159,11 +146,7 @@ class Listener:
         end."""
         self.closing = False
         self.log = RateLimitedLog()
-        try:
-            self.connections = verify_connection(make).hooks.connections
-        except ValueError as error:
-            logger.critical("%s", error)
-            sys.exit(STARTUP_FAILURE)
+        self.connections = make().hooks.connections
         for sock in sockets:
             sock.setblocking(False)
             self._listen(sock)

@@ -30,7 +30,7 @@ from .upload import MAX_BUFFERED_BODY_BYTES
 
 
 class HTTPProtocol(asyncio.BufferedProtocol):
-    """An HTTP/1.1 connection, which uvicorn creates (uvicorn_interface.py). The lifespan state contains the Hooks."""
+    """An HTTP/1.1 connection, which uvicorn creates. The lifespan state contains the Hooks."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         self.loop: asyncio.AbstractEventLoop = _loop or asyncio.get_running_loop()

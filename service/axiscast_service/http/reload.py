@@ -1,13 +1,11 @@
-"""The reloading of API keys and certificates when their files change, and on SIGHUP."""
+"""The reloading of API keys and certificates when their files change."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -31,32 +29,24 @@ class ReloadableSource(Protocol):
 
 @asynccontextmanager
 async def reloading(sources: Sequence[ReloadableSource]) -> AsyncIterator[None]:
-    """While the context is open, reload each source when its files change, and all sources on SIGHUP.
-
-    While the context is open, SIGHUP does not end the process, even if there are no sources.
-    """
-    hangup = asyncio.Event()
-    polling = asyncio.create_task(_poll(sources, hangup))
-    with _on_sighup(hangup):
-        try:
-            yield
-        finally:
-            polling.cancel()
-            with suppress(asyncio.CancelledError):
-                await polling
+    """While the context is open, reload each source when its files change."""
+    polling = asyncio.create_task(_poll(sources))
+    try:
+        yield
+    finally:
+        polling.cancel()
+        with suppress(asyncio.CancelledError):
+            await polling
 
 
-async def _poll(sources: Sequence[ReloadableSource], hangup: asyncio.Event) -> None:
+async def _poll(sources: Sequence[ReloadableSource]) -> None:
     seen = {source: _stamps(source) for source in sources}
     taken = dict(seen)
     while sources:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(hangup.wait(), POLL_SECONDS)
-        hung_up = hangup.is_set()
-        hangup.clear()
+        await asyncio.sleep(POLL_SECONDS)
         for source in sources:
             before, seen[source] = seen[source], _stamps(source)
-            if hung_up or before == seen[source] != taken[source]:
+            if before == seen[source] != taken[source]:
                 taken[source] = seen[source]
                 await _reload(source)
 
@@ -81,22 +71,3 @@ def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
         else:
             stamps.append((found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size))
     return stamps
-
-
-@contextmanager
-def _on_sighup(hangup: asyncio.Event) -> Iterator[None]:
-    """While the context is open, SIGHUP sets the event.
-
-    The context does nothing outside the main thread. It also does nothing in the process of another program, which is
-    detected because no server has set a handler for SIGTERM.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not hasattr(signal, "SIGHUP") or not callable(signal.getsignal(signal.SIGTERM)):
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    previous = signal.signal(signal.SIGHUP, lambda number, frame: loop.call_soon_threadsafe(hangup.set))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, previous)
