@@ -43,25 +43,20 @@ def test_an_op_with_each_set_of_attributes_answers_its_example(page: Page, http:
         assert page.text("#verdict").startswith(("✓ Broadcasts", "✓ Fits: the result is")), name
 
 
-def test_an_op_of_each_framework_says_its_example_in_python_and_curl(page: Page, http: httpx.Client) -> None:
+def test_the_python_and_the_curl_of_the_example_of_a_framework_print_the_same_drawing(page: Page, http: httpx.Client) -> None:
     page.ask("")
     firsts = {entry["name"].split(".")[0]: entry["name"] for entry in http.get("/v1/ops").json()["ops"]}
     assert len(firsts) > 20
     for name in firsts.values():
         page.choose(name)
         page.settle()
-        page.tab.select_option("#as", "Text")
-        page.settle()
-        drawing = [line.rstrip() for line in page.text("#code").splitlines()]
         page.tab.select_option("#as", "Python")
-        page.settle()
         with redirect_stdout(StringIO()) as printed:
             exec(page.text("#code"), {})
-        assert printed.getvalue().splitlines()[: len(drawing)] == drawing, name
         page.tab.select_option("#as", "curl")
-        page.settle()
         (url,) = re.fullmatch("curl '(.*)'", page.text("#code")).groups()  # type: ignore[union-attr]
-        assert http.get(url).text.splitlines()[: len(drawing)] == drawing, name
+        assert "\ncompatible" in printed.getvalue(), name
+        assert http.get(url).text == printed.getvalue(), name
 
 
 HINTS = [
@@ -191,17 +186,6 @@ def test_a_comparison_is_held_in_the_link_and_lists_ops_with_the_same_result_tog
     assert page.query() == "op=openvino.Broadcast-3&input=1,3&mode=bidirectional&target_shape=2,-1"
 
 
-def test_a_translation_that_fails_in_the_release_says_so(page: Page) -> None:
-    page.ask("op=numpy.broadcast_to&input=()&shape=()")
-    page.tab.select_option("#as", "openvino.Broadcast-3")
-    page.settle()
-    assert "opset3" in page.text("#code")
-    assert "crashes on a scalar" in page.text("#code-note")
-    page.tab.select_option("#as", "numpy.broadcast_to")
-    page.settle()
-    assert page.text("#code-note") == ""
-
-
 def test_symbolic_sizes_are_compared_with_their_conditions(page: Page) -> None:
     page.ask("input=N,3&input=N,4")
     assert page.text("#verdict") == "✗ Does not broadcast"
@@ -257,16 +241,16 @@ def test_typing_adds_no_steps_and_the_back_button_returns_to_the_last_link(page:
 
 def test_the_link_contains_the_form_of_the_code(page: Page) -> None:
     page.ask("op=einops.repeat&input=2,3&pattern=h w -> (h 2) w")
-    page.tab.select_option("#as", "Command line")
-    page.settle()
-    assert page.query() == "op=einops.repeat&input=2,3&pattern=h w -> (h 2) w&as=Command line"
-    assert page.text("#code") == "axiscast check 2,3 --op einops.repeat --pattern 'h w -> (h 2) w'"
+    page.tab.select_option("#as", "Python")
+    assert page.query() == "op=einops.repeat&input=2,3&pattern=h w -> (h 2) w&as=Python"
+    call = 'client.check("einops.repeat", (2, 3), pattern="h w -> (h 2) w")'
+    assert call in page.text("#code")
     page.tab.reload()
     page.settle()
-    assert page.tab.input_value("#as") == "Command line"
-    assert page.text("#code").startswith("axiscast check 2,3")
-    page.ask("op=compare&input=N,1&input=()&assume=N=2..&as=Command line")
-    assert page.text("#code") == "axiscast compare N,1 '()' --assume N=2.."
+    assert page.tab.input_value("#as") == "Python"
+    assert call in page.text("#code")
+    page.ask("op=compare&input=N,1&input=()&assume=N=2..&as=Python")
+    assert 'client.compare(("N", 1), (), assume={"N": "2.."})' in page.text("#code")
 
 
 def test_a_busy_service_delays_the_list_of_ops_but_not_the_first_result(page: Page) -> None:
@@ -277,7 +261,7 @@ def test_a_busy_service_delays_the_list_of_ops_but_not_the_first_result(page: Pa
     page.ask("input=2,1&input=3")
     assert (page.text("#verdict"), page.text("#message")) == ("No result", "Try again soon.")
     page.tab.get_by_text("✓ Broadcasts to (2, 3)").wait_for()
-    page.tab.wait_for_function("document.querySelectorAll('#frameworks option').length > 20")
+    page.tab.get_by_text("As in numpy").wait_for()
     page.complaints.clear()  # the browser logs each status of 400 or more
 
 

@@ -5,12 +5,11 @@ import {drawingOf} from "./drawing.js";
 import {el, tuple, words} from "./elements.js";
 import {opPicker} from "./op_picker.js";
 import {
-  COMPARE, WARNINGS, questionWithOp, bodyOf, commandLine, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, isProse,
+  COMPARE, WARNINGS, questionWithOp, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, isProse,
   misreading, ops, python, queryOf, questionOf, shapesIn, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
 let question; // the current question (op, inputs and attributes), with all values as typed text
-let answered = {}; // the last response to a check, for the code below the result
 let listed = [COMPARE]; // the entries of the op picker
 let timer;
 let request = new AbortController();
@@ -107,8 +106,8 @@ async function ask() {
   if (pasted) return explain(pasted);
   return settled(async () => {
     if (misread) showProblem(misread);
-    else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
-    else await showAnswer(await send(`v1/check?${queryOf(question)}&format=drawing`));
+    else if (question.op === COMPARE.name) showComparison(await post("v1/compare", comparisonBodyOf(question)));
+    else showAnswer(await send(`v1/check?${queryOf(question)}&format=drawing`));
   });
 }
 
@@ -199,17 +198,15 @@ function showProblem({title, detail = title ?? "", pointer, parameter = ""}) {
   $(id).setAttribute("aria-invalid", "true");
 }
 
-async function showAnswer(answer) {
+function showAnswer(answer) {
   const {drawing} = answer;
   showVerdict(drawing.kind, drawing.verdict, ...words(drawing.message));
   showResult(fixesOf(answer, question), drawingOf(drawing), detailsOf(answer, question));
-  await showCode(answer);
 }
 
-async function showComparison(answer) {
+function showComparison(answer) {
   showVerdict(...comparedOf(answer));
   showResult([], "", [comparisonList(answer, question)]);
-  await showCode({});
 }
 
 function showResult(fixes, drawing, details) {
@@ -217,31 +214,13 @@ function showResult(fixes, drawing, details) {
   $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
   $("details").replaceChildren(...details);
+  showCode();
 }
 
 // ---- The request as code
 
-const WRITERS = {curl, Python: python, "Command line": commandLine};
-
-async function showCode(answer) {
-  const {compatible, diagram = ""} = answered = answer, as = $("as").value;
-  let code = "", note = "";
-  try {
-    if (as === "Text") code = diagram;
-    else if (as in WRITERS) code = WRITERS[as](question);
-    else if (!compatible) note = "Code is available for one op whose shapes broadcast.";
-    else {
-      const translated = await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}));
-      code = translated.code.text;
-      note = translated.warnings.map(({message}) => message).join(" ");
-    }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    note = error.message;
-  }
-  $("code").textContent = code;
-  $("code").hidden = $("copy").disabled = !code;
-  $("code-note").textContent = note;
+function showCode() {
+  $("code").textContent = ($("as").value === "curl" ? curl : python)(question);
 }
 
 async function copy() {
@@ -266,7 +245,7 @@ opPicker({input: $("op"), list: $("ops"), status: $("found")}, {
     start(untouched ? exampleHere(op) : questionWithOp(op, question));
   },
 });
-$("as").onchange = () => { showLink(); settled(() => showCode(answered)); };
+$("as").onchange = () => { showLink(); showCode(); };
 $("copy").onclick = copy;
 
 onpopstate = () => start(fromLink(location.search));
@@ -299,8 +278,6 @@ async function loadOps() {
     return;
   }
   for (const op of listed) for (const name of [...op.aliases ?? [], op.name]) ops.set(name, op);
-  const answering = listed.filter(({outputs = "none"}) => outputs !== "none");
-  $("frameworks").replaceChildren(...answering.map(({name}) => new Option(name)));
 }
 
 try {

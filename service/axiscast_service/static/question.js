@@ -222,12 +222,6 @@ function literals(question, ofAttributes) {
     .map(([{name, schema}, text]) => [name, literal(schema, text)]);
 }
 
-/** Returns the body of a POST request for a question: the op, the inputs and additional fields, each as JSON. */
-export function bodyOf(question, {inputs = `[${question.inputs.map(listOf).join(", ")}]`, ...more} = {}) {
-  const op = object([["name", JSON.stringify(question.op)], ...literals(question, true)]);
-  return object(Object.entries({op, inputs, ...more}));
-}
-
 /** Returns the body of a POST request for a comparison. */
 export function comparisonBodyOf(question) {
   const fields = [...literals(question, true), ...literals(question, false), ...warnOf(question)];
@@ -255,12 +249,4 @@ export function python(question) {
 
 with Client(${url}) as client:
     print(client.${call}(${[...op, ...shapes, ...fields].join(", ")}))`;
-}
-
-export function commandLine(question) {
-  const shell = (text) => (/^[\w,.:=?-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-  const option = ([{name}, text]) => `--${name.replaceAll("_", "-")} ${shell(text)}`;
-  const warn = question.warn.map((word) => `--warn ${word}`), inputs = question.inputs.map((text) => shell(typed(sizesOf(text))));
-  const command = question.op === COMPARE.name ? ["compare", ...inputs] : ["check", ...inputs, "--op", question.op];
-  return ["axiscast", ...command, ...given(question).map(option), ...warn].join(" ");
 }
