@@ -20,6 +20,7 @@ from onnx.shape_inference import infer_node_outputs
 from ...messages.findings import Requirement
 from ...wire.shapes import MAX_SIZE
 from ..size_expressions import canonical
+from .broadcasting import FIRST_OPSET
 from .concrete_values import (
     UNKNOWN_SIZE,
     KnownValue,
@@ -36,7 +37,7 @@ from .concrete_values import (
 )
 from .graph import OnnxDimension, decoded, graphs_with_paths, integer_attribute, subgraphs
 from .inference import PreparedModel
-from .requirements import BROADCASTING_OPS, requirements
+from .requirements import requirements
 from .stated_shapes import StatedShapes
 
 _EXECUTED_OPS = frozenset(
@@ -202,7 +203,7 @@ class ConcreteInference:
         """Return the types that onnx infers for the outputs of a node."""
         schema = defs.get_schema(node.op_type, self._opsets[node.domain], node.domain)
         types = {name: value.type for name, value in inputs.items()}
-        needs_data = node.op_type not in BROADCASTING_OPS
+        needs_data = node.op_type == "Expand" or node.op_type not in FIRST_OPSET
         data = {
             name: from_array(value.array, name)
             for name, value in inputs.items()

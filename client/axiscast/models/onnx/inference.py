@@ -16,14 +16,13 @@ from onnx.shape_inference import InferenceError, infer_shapes
 from ...messages.findings import Contradiction
 from ...wire.wording import printable
 from ..size_expressions import as_name, canonical, names_in
+from .broadcasting import FIRST_OPSET
 from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
 from .stated_shapes import NAMED_BY_ONNX, StatedShapes, find_contradictions, forget_shapes
 
 MAX_VECTOR_ELEMENTS = 2**20
 """The maximum number of elements in a vector for which onnx propagates values. One vector takes 140 MB and 0.2 s."""
-EXPAND_OPSET = 8
-"""The first opset that contains the op Expand."""
 _FIRST_IR_WITH_METADATA = 10
 _FAULT = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<node>[^)]*))?\): (?P<message>.*)")
 _ERROR_PREFIX = re.compile(r"^\[\w+\] ")
@@ -92,7 +91,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     size_names = _normalize_sizes(graphs, known)
     names |= _name_free_sizes(model.graph, size_names, assume)
     stated = [forget_shapes(graph) for graph in graphs]
-    if opset >= EXPAND_OPSET:
+    if opset >= FIRST_OPSET["Expand"]:
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
     assumable = frozenset(each for name in names for each in (name, as_name(name), *names_in(name)))

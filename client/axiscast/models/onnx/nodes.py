@@ -13,37 +13,19 @@ from ...messages.findings import Finding, Operand, PartialSize, SizeOrName, Unch
 from ..node_checks import NodeCheck
 from ..size_expressions import as_name
 from ..size_names import SizeNames
+from .broadcasting import FIRST_OPSET, rule_of
 from .expansions import Expansions, UnexpandedOperand
 from .graph import decoded, integer_attribute, is_added, size_of, subgraphs, target_name
 from .graph_provenance import GraphProvenance, lines_of
-from .inference import EXPAND_OPSET, InferredModel
+from .inference import InferredModel
 from .stated_shapes import NAMED_BY_ONNX
 
-_FIRST_OPSET = {
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu"), 7),
-    **dict.fromkeys(("Max", "Min", "Mean", "Sum"), 8),
-    "Gemm": 7,
-    "MatMul": 1,
-    "MatMulInteger": 10,
-    "Expand": EXPAND_OPSET,
-    "Where": 9,
-    "Mod": 10,
-    "BitShift": 11,
-    **dict.fromkeys(("LessOrEqual", "GreaterOrEqual"), 12),
-    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), 18),
-    "StringConcat": 20,
-}
-"""The ops that broadcast. The value for each op is the first opset in which it follows its current broadcasting
-rule."""
 _VARIADIC = ("Max", "Min", "Mean", "Sum")
-"""The ops with any number of inputs. Before the opset in _FIRST_OPSET, all inputs must have the same shape."""
+"""The ops with any number of inputs. Before the opset in FIRST_OPSET, all inputs must have the same shape."""
 _MATRIX_PRODUCTS = ("MatMul", "MatMulInteger")
 """The ops that multiply stacks of matrices. All axes except the last two axes broadcast."""
 _NOT_MUTUAL = (*_MATRIX_PRODUCTS, "Expand", "PRelu", "Gemm")
 """The ops that broadcast, but do not broadcast all of their inputs against each other."""
-_RULES = {op: f"onnx.{op}" for op in (*_VARIADIC, "Where", "PRelu", "Gemm", "MatMul")}
-_RULES["MatMulInteger"] = "onnx.MatMul"
-"""The axiscast op whose rule each ONNX op follows. ONNX ops that are not listed follow the rule of onnx.Add."""
 _ONE_WAY_RULE = "tensorflow.broadcast_to"
 """The axiscast op that has the same rule as ONNX's unidirectional broadcasting, and does not limit the rank."""
 _EXACT_RULE = "ngraph.Broadcast"
@@ -179,7 +161,7 @@ def _has_broadcast(node: NodeProto, scope: _GraphScope) -> bool:
     if node.op_type in _MATRIX_PRODUCTS:
         shapes = [scope.shape(name) for name in node.input]
         return any(shape is None or len(shape) > 2 for shape in shapes)
-    return node.op_type in _FIRST_OPSET
+    return node.op_type in FIRST_OPSET
 
 
 def _shapes(graph: GraphProto, tried: TriedShapes) -> dict[str, ValueShape]:
@@ -258,33 +240,30 @@ class _NodeReader:
 
     def _unexpanded(self) -> Sequence[UnexpandedOperand] | None:
         op = self.node.op_type
-        is_mutual = self.context.model.prepared.opset >= _FIRST_OPSET[op] and op not in _NOT_MUTUAL
+        is_mutual = self.context.model.prepared.opset >= FIRST_OPSET[op] and op not in _NOT_MUTUAL
         return self.scope.expansions.square(self.node) if is_mutual else None
 
     def _require_input_count(self, count: int) -> None:
         """Raise _Unsupported if the node's op does not accept this number of inputs."""
         op = self.node.op_type
-        if op in _VARIADIC:
-            if count < 1:
-                raise _Unsupported("input-count", op, "one or more", count)
-            return
-        expected = 3 if op in ("Where", "Gemm") else 2
-        if count != expected:
-            raise _Unsupported("input-count", op, expected, count)
+        expected = 2 if op == "Expand" else rule_of(op).max_inputs
+        if count != (expected or max(count, 1)):
+            raise _Unsupported("input-count", op, expected or "one or more", count)
 
     def _rule(self, shapes: list[list[SizeOrName]]) -> _Rule:
         """Return the broadcasting rule of the node. Raises _Unsupported if the rule is not supported."""
         op, opset = self.node.op_type, self.context.model.prepared.opset
-        if opset < _FIRST_OPSET[op]:
+        if opset < FIRST_OPSET[op]:
             if op in _VARIADIC:
                 return _equal_shapes_rule(shapes)
-            if _FIRST_OPSET[op] == 7 and op not in ("PRelu", "Gemm"):
+            if FIRST_OPSET[op] == 7 and op not in ("PRelu", "Gemm"):
                 return self._rule_before_opset_7(*shapes)
             raise _Unsupported("undefined", opset, op)
         if op == "Expand":
             return _Rule({"name": "onnx.Expand", "shape": shapes[1]}, (0,), 1)
-        transposed = {name: 1 for name in ("transA", "transB") if op == "Gemm" and integer_attribute(self.node, name)}
-        return _Rule({"name": _RULES.get(op, "onnx.Add"), **transposed}, range(len(shapes)))
+        kind = rule_of(op)
+        transposed = {name: 1 for name in kind.transposes if integer_attribute(self.node, name)}
+        return _Rule({"name": kind.model_fields["name"].default, **transposed}, range(len(shapes)))
 
     def _rule_before_opset_7(self, first: list[SizeOrName], second: list[SizeOrName]) -> _Rule:
         """Return the broadcasting rule of elementwise ops before opset 7.

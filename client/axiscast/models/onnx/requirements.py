@@ -7,13 +7,19 @@ two sizes that do not fit, so that the sizes at which the node runs can be calcu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from math import prod
 
 import numpy as np
 from onnx import NodeProto
+from pydantic import ValidationError
 
 from ...messages.findings import Quantity, Requirement, RequirementKind
+from ...ops.numpy import einsum
+from ...plan.alignment import Alignment, ShapeMismatch, align_right, align_second_to_first
+from ...plan.relations import Relation
+from .broadcasting import FIRST_OPSET, rule_of
 from .concrete_values import UNKNOWN_SIZE, KnownValue
 from .graph import decoded
 
@@ -21,9 +27,11 @@ NodeInputs = Sequence[KnownValue]
 InputShapes = Sequence["list[int] | None"]
 Rule = Callable[["NodeReader"], Iterator[Requirement]]
 
-_SAME_SHAPE_OPSET = {**dict.fromkeys(("Max", "Min", "Mean", "Sum"), 8)}
-"""The ops that require equal shapes before the given opset. The other elementwise ops broadcast from opset 7 on."""
-_FIRST_BROADCASTING_OPSET = 7
+_KINDS: dict[Relation, RequirementKind] = {
+    Relation.BROADCAST: "broadcast",
+    Relation.BROADCAST_TO: "broadcast-to",
+    Relation.EQUAL: "equal",
+}
 
 
 class NodeReader:
@@ -85,71 +93,54 @@ def _pair(kind: RequirementKind, left: Quantity | None, right: Quantity | int | 
         yield Requirement(kind, left, right)
 
 
-def _broadcast(reader: NodeReader, numbers: Sequence[int] | None = None, skip: int = 0) -> Iterator[Requirement]:
-    """Yield what broadcasting requires: on each axis from the right, all sizes are equal or 1.
+def _aligned(alignment: Alignment, numbers: Sequence[int] | None = None) -> Iterator[Requirement]:
+    """Yield what an alignment requires of the sizes on each axis. The last axis comes first.
 
-    The last `skip` axes do not broadcast.
+    `numbers` are the inputs of the node that are aligned, by default all. A target is the value of input 1.
     """
-    numbers = range(len(reader.shapes)) if numbers is None else numbers
-    shapes = {number: shape for number in numbers if (shape := reader.shape(number)) is not None}
-    for axis in range(1 + skip, max(map(len, shapes.values()), default=0) + 1):
-        sizes = [
-            Quantity(shape[-axis], number, len(shape) - axis) for number, shape in shapes.items() if len(shape) >= axis
-        ]
-        common = sizes[0]
-        for size in sizes[1:]:
-            yield Requirement("broadcast", common, size)
-            common = size if common.value == 1 else common
+    for axis in reversed(alignment.axes):
+        common: Quantity | None = None
+        for number, place, value in axis.terms:
+            if number is None:
+                size = Quantity(value, 1, place, "value")
+            else:
+                size = Quantity(value, numbers[number] if numbers else number, place)
+            if common is not None:
+                yield Requirement(_KINDS[axis.relation], common, size)
+            if common is None or common.value == 1:
+                common = size
 
 
-def _broadcast_onto(reader: NodeReader, number: int, target: Sequence[Quantity]) -> Iterator[Requirement]:
-    """Yield what expanding an input to the target requires."""
-    shape = reader.shape(number) or []
-    if len(shape) > len(target):
-        yield Requirement("at-most", Quantity(len(shape), number, what="rank"), Quantity(len(target)))
-    for axis in range(1, min(len(shape), len(target)) + 1):
-        yield Requirement("broadcast-to", Quantity(shape[-axis], number, len(shape) - axis), target[-axis])
+def _broadcast(reader: NodeReader) -> Iterator[Requirement]:
+    """Yield what the rule of the op requires. An input of unknown rank is treated as a scalar."""
+    if reader.opset < FIRST_OPSET[reader.node.op_type]:
+        return
+    kind = rule_of(reader.node.op_type)
+    known = [reader.shape(number) for number in range(len(reader.shapes))][: kind.max_inputs]
+    if not kind.takes(len(known)):
+        return
+    op = kind.model_validate({name: int(reader.integer(name, 0) != 0) for name in kind.transposes})
+    try:
+        yield from _aligned(op.align(tuple(tuple(shape or ()) for shape in known)))
+    except ShapeMismatch:
+        if None not in known:
+            yield from _rank_limit(reader, len(known) - 1, len(known[0] or ()))
 
 
-def _elementwise(reader: NodeReader) -> Iterator[Requirement]:
-    if reader.opset >= _SAME_SHAPE_OPSET.get(reader.node.op_type, _FIRST_BROADCASTING_OPSET):
-        yield from _broadcast(reader)
+def _rank_limit(reader: NodeReader, number: int, rank: int) -> Iterator[Requirement]:
+    own = Quantity(len(reader.shape(number) or ()), number, what="rank")
+    yield Requirement("at-most", own, Quantity(rank))
+
+
+def _expand(reader: NodeReader) -> Iterator[Requirement]:
+    shape, target = reader.shape(0), reader.integers(1)
+    if shape is not None and target is not None:
+        yield from _aligned(align_right((tuple(shape),), tuple(target)))
 
 
 def _axes(reader: NodeReader, number: int, first: int = 0) -> list[Quantity]:
     shape = reader.shape(number) or []
     return [Quantity(size, number, axis) for axis, size in enumerate(shape)][first:]
-
-
-def _prelu(reader: NodeReader) -> Iterator[Requirement]:
-    if reader.opset >= _FIRST_BROADCASTING_OPSET and reader.shape(0) is not None:
-        yield from _broadcast_onto(reader, 1, _axes(reader, 0))
-
-
-def _expand(reader: NodeReader) -> Iterator[Requirement]:
-    shape, target = reader.shape(0), reader.integers(1)
-    if shape is None or target is None:
-        return
-    for axis in range(1, min(len(shape), len(target)) + 1):
-        size = Quantity(shape[-axis], 0, len(shape) - axis)
-        yield Requirement("broadcast", size, Quantity(target[-axis], 1, len(target) - axis, "value"))
-
-
-def _matmul(reader: NodeReader, second: int = 1) -> Iterator[Requirement]:
-    one, other = reader.shape(0), reader.shape(second)
-    if not one or not other:
-        return
-    yield from _pair("equal", reader.size(0, -1), reader.size(second, -2 if len(other) > 1 else -1))
-    if len(one) > 1 and len(other) > 1:
-        yield from _broadcast(reader, (0, second), skip=2)
-
-
-def _gemm(reader: NodeReader) -> Iterator[Requirement]:
-    flips = reader.integer("transA", 0), reader.integer("transB", 0)
-    yield from _pair("equal", reader.size(0, 0 if flips[0] else 1), reader.size(1, 1 if flips[1] else 0))
-    rows, columns = reader.size(0, 1 if flips[0] else 0), reader.size(1, 0 if flips[1] else 1)
-    if rows is not None and columns is not None and reader.opset >= _FIRST_BROADCASTING_OPSET:
-        yield from _broadcast_onto(reader, 2, (rows, columns))
 
 
 def _concat(reader: NodeReader) -> Iterator[Requirement]:
@@ -251,29 +242,21 @@ def _scatter_nd(reader: NodeReader) -> Iterator[Requirement]:
 
 
 def _einsum(reader: NodeReader) -> Iterator[Requirement]:
-    terms = reader.text("equation").replace(" ", "").partition("->")[0].split(",")
-    sizes: dict[str, Quantity] = {}
-    for number, term in enumerate(terms):
-        rank = len(reader.shape(number) or ())
-        before, dots, after = term.partition("...")
-        named = [*zip(before, range(len(before)), strict=True)]
-        named += zip(after, range(rank - len(after), rank), strict=True)
-        named += [(f"...{axis}", axis - len(after)) for axis in range(len(before) - rank + len(after), 0) if dots]
-        for letter, axis in named:
-            size = reader.size(number, axis)
-            known = sizes.get(letter)
-            if size is not None and known is not None:
-                yield Requirement("broadcast", known, size)
-            if size is not None and (known is None or known.value == 1):
-                sizes[letter] = size
+    shapes = [reader.shape(number) for number in range(len(reader.shapes))]
+    with suppress(ValidationError, ShapeMismatch):  # the equation is invalid, or a rank does not fit
+        op = einsum(equation=reader.text("equation"))
+        if None not in shapes and op.input_count_problem(len(shapes)) is None:
+            yield from _aligned(op.align(tuple(tuple(shape or ()) for shape in shapes)))
 
 
 def _layer_norm(reader: NodeReader) -> Iterator[Requirement]:
-    shape = reader.shape(0)
-    if shape is not None:
-        target = _axes(reader, 0, reader.integer("axis", -1) % max(len(shape), 1))
-        for number in (1, 2):
-            yield from _broadcast_onto(reader, number, target)
+    shape = tuple(reader.shape(0) or ())
+    axis = reader.integer("axis", -1) % max(len(shape), 1)
+    for number in (1, 2) if reader.shape(0) is not None else ():
+        scale = tuple(reader.shape(number) or ())
+        yield from _rank_limit(reader, number, len(shape) - axis)
+        if len(scale) <= len(shape):
+            yield from _aligned(align_second_to_first((shape, scale), len(shape) - len(scale)), (0, number))
 
 
 def _channel_norm(reader: NodeReader) -> Iterator[Requirement]:
@@ -360,15 +343,11 @@ def _reverse_sequence(reader: NodeReader) -> Iterator[Requirement]:
     yield from _pair("equal", reader.size(0, reader.integer("batch_axis", 1)), reader.size(1, 0))
 
 
-BROADCASTING_OPS = """Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual
-    Max Mean Min Mod Mul Or Pow StringConcat Sub Sum Where Xor""".split()  # noqa: SIM905
-"""The ops that broadcast all of their inputs against each other."""
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(BROADCASTING_OPS, _elementwise),
+    **dict.fromkeys(FIRST_OPSET, _broadcast),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _channel_norm),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_norm),
-    **dict.fromkeys(("MatMul", "MatMulInteger"), _matmul),
     **dict.fromkeys(("Conv", "ConvInteger"), _conv),
     "Col2Im": _col2im,
     "Concat": _concat,
@@ -379,11 +358,9 @@ _RULES: dict[str, Rule] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
-    "Gemm": _gemm,
     "GridSample": _first_axes,
     "GroupNormalization": _group_norm,
     "NonMaxSuppression": _suppression,
-    "PRelu": _prelu,
     "Pad": _pad,
     "Reshape": _reshape,
     "ReverseSequence": _reverse_sequence,
