@@ -43,7 +43,7 @@ def test_an_op_with_each_set_of_attributes_answers_its_example(page: Page, http:
         assert page.text("#verdict").startswith(("✓ Broadcasts", "✓ Fits: the result is")), name
 
 
-def test_the_python_and_the_curl_of_the_example_of_a_framework_print_the_same_drawing(page: Page, http: httpx.Client) -> None:
+def test_the_python_and_the_curl_of_each_framework_print_the_same(page: Page, http: httpx.Client) -> None:
     page.ask("")
     firsts = {entry["name"].split(".")[0]: entry["name"] for entry in http.get("/v1/ops").json()["ops"]}
     assert len(firsts) > 20
