@@ -78,7 +78,7 @@ def _query_parameters() -> dict[str, list[dict[str, Any]]]:
             "op",
             text | {"enum": list(OPS)},
             description="The op, or one of the aliases in GET /v1/ops, such as torch.mul. The default is "
-            "numpy.broadcast_to with a shape, otherwise numpy.broadcast_arrays.",
+            "numpy.broadcast_to with a shape, otherwise numpy.broadcast_shapes.",
         ),
         parameter("dtype", example="float32"),
         parameter("assume", example='{"N":"2.."}'),
@@ -112,32 +112,27 @@ def _query_parameters() -> dict[str, list[dict[str, Any]]]:
 
 
 def _attribute_texts() -> dict[str, Any]:
-    """Return the schema of each attribute as text in a query, with its values if all ops allow only certain values."""
-    found: dict[str, Any] = {}
+    """Return the schema of each attribute in a query, where every attribute is text or a boolean.
+
+    If all ops accept only certain strings for the attribute, the schema lists these strings.
+    """
     owners: dict[str, list[str]] = {}
-    values: dict[str, list[Any]] = {}
+    variants: dict[str, list[dict[str, Any]]] = {}
     for name, op in OPS.items():
         for attribute, schema in op.model_json_schema()["properties"].items():
             owners.setdefault(attribute, []).append(name)
-            values.setdefault(attribute, []).extend(_allowed(schema))
+            variants.setdefault(attribute, []).extend(schema.get("anyOf", [schema]))
+    del owners["name"]
+    found: dict[str, Any] = {}
     for attribute, ops in owners.items():
         listed = f"{', '.join(ops[:3])}{' and other ops' if ops[3:] else ''}"
-        kinds = values[attribute]
-        found[attribute] = {"type": "boolean"} if all(kind == "boolean" for kind in kinds) else {"type": "string"}
-        if all(isinstance(value, list) for value in kinds):
-            found[attribute]["enum"] = [*dict.fromkeys(chain.from_iterable(kinds))]
+        accepted = [variant for variant in variants[attribute] if variant.get("type") != "null"]
+        types = {variant.get("type") for variant in accepted}
+        found[attribute] = {"type": "boolean" if types == {"boolean"} else "string"}
+        if types == {"string"} and all("enum" in variant for variant in accepted):
+            found[attribute]["enum"] = [*dict.fromkeys(chain.from_iterable(variant["enum"] for variant in accepted))]
         found[attribute]["description"] = f"An attribute of {listed}."
-    del found["name"]
     return found
-
-
-def _allowed(schema: dict[str, Any]) -> list[Any]:
-    """Return the list of the allowed values, or the type, for each variant of an attribute's schema."""
-    variants = [variant for variant in schema.get("anyOf", [schema]) if variant.get("type") != "null"]
-    return [
-        variant["enum"] if variant.get("type") == "string" and "enum" in variant else variant.get("type")
-        for variant in variants
-    ]
 
 
 def component(wire_name: str) -> str:
@@ -198,22 +193,19 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
     There is one schema for each set of attributes, and the union of all ops is defined once. Defaults are removed,
     because some generators treat a field with a default as required.
     """
-    wire_names = {schema.get("properties", {}).get("name", {}).get("const"): key for key, schema in schemas.items()}
-    ops = {_REF.format(model=wire_names[name]): name for name in OPS}
+    titles = {schema.get("properties", {}).get("name", {}).get("const"): title for title, schema in schemas.items()}
+    ops = {_REF.format(model=titles[name]) for name in OPS}
     for schema in schemas.values():
         fields = schema.get("properties", {})
-        if "const" in fields.get("name", {}):  # the name of a step has a default in Python, but is required in HTTP
+        if "const" in fields.get("name", {}):  # an op. Its name has a default in Python, but is required in HTTP
             fields["name"]["description"] = "The name of the op."
             schema["required"] = ["name", *schema.get("required", [])]
         for field in fields.values():
             field.pop("title", None)
             field.pop("default", None)  # the field's description contains the default
             for union in (field, *field.get("anyOf", [])):
-                if ops.keys() <= {member["$ref"] for member in union.get("oneOf", [])}:
-                    others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
-                    del union["discriminator"]
-                    union |= {"anyOf": [{"$ref": _ANY_OP}, *others]} if others else {"$ref": _ANY_OP}
-    named = _op_schemas({name: schemas.pop(wire_names[name]) for name in OPS})
+                _refer_to_any_op(union, ops)
+    named = _op_schemas({name: schemas.pop(titles[name]) for name in OPS})
     references = {title: _REF.format(model=title) for title in named}
     schemas |= {title: schema for title, (schema, _) in named.items()}
     schemas["Op"] = {
@@ -228,17 +220,26 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
     return dict(sorted(schemas.items()))
 
 
+def _refer_to_any_op(union: dict[str, Any], ops: set[str]) -> None:
+    """If the members of a union include the references of all ops, replace these by one reference to the schema Op."""
+    if not ops <= {member["$ref"] for member in union.get("oneOf", [])}:
+        return
+    others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
+    del union["discriminator"]
+    union |= {"anyOf": [{"$ref": _ANY_OP}, *others]} if others else {"$ref": _ANY_OP}
+
+
 def _share(schemas: dict[str, Any], parameters: list[dict[str, Any]]) -> None:
     """Replace equal schemas of enumerations and of free maps by references to one schema, named after their field.
 
     Code generators make a type for each such schema.
     """
-    places = [(field, value) for schema in schemas.values() for field, value in schema.get("properties", {}).items()]
-    places += [(parameter["name"], parameter["schema"]) for parameter in parameters]
-    places += [place for _, value in places for place in value.get("properties", {}).items()]
-    places += [(field, inner) for field, value in places for inner in (*value.get("anyOf", []), value.get("items", {}))]
+    named = [(field, value) for schema in schemas.values() for field, value in schema.get("properties", {}).items()]
+    named += [(parameter["name"], parameter["schema"]) for parameter in parameters]
+    named += [field for _, value in named for field in value.get("properties", {}).items()]  # of maps in these
+    named += [(field, inner) for field, value in named for inner in (*value.get("anyOf", []), value.get("items", {}))]
     groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for field, value in places:
+    for field, value in named:
         is_map = value.get("type") == "object" and "additionalProperties" in value and "properties" not in value
         if "enum" in value or is_map:
             groups.setdefault(json.dumps(_variants(value)[0], sort_keys=True), []).append((field, value))

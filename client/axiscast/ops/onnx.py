@@ -182,15 +182,15 @@ class Gemm(Op, name="onnx.Gemm"):
                 raise ShapeMismatch(
                     "rank-mismatch", Input(2, c), f" has {axis_count(c)}, but a matrix product has only 2."
                 )
-        m, k = (1, 0) if self.transA else (0, 1)
-        rows, columns = (1, 0) if self.transB else (0, 1)
-        product = (Term(0, m, a[m]), Term(1, columns, b[columns]))
+        m, k_of_a = (1, 0) if self.transA else (0, 1)
+        k_of_b, n = (1, 0) if self.transB else (0, 1)
+        product = (Term(0, m, a[m]), Term(1, n, b[n]))
         outputs = tuple(Output(2, tuple(range(2 - len(c), 2)), (0, 1)) for c in added)
         axes = []
         for axis, term in enumerate(product):
             terms = [Term(2, axis - 2 + len(c), c[axis - 2]) for c in added if axis >= 2 - len(c)]
             axes.append(Axis(Relation.BROADCAST_TO, (*terms, term)))
-        inner = summed(Term(0, k, a[k]), Term(1, rows, b[rows]))
+        inner = summed(Term(0, k_of_a, a[k_of_a]), Term(1, k_of_b, b[k_of_b]))
         return Alignment(shapes, None, (*axes, inner), outputs, result=(0, 1))
 
     @classmethod

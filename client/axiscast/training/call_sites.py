@@ -54,7 +54,11 @@ class CallSites:
         """The code objects whose addresses are used as keys. They must stay alive, so that no key is used twice."""
 
     def caller(self, frame: FrameType, func: Any) -> Caller:
-        """Return a function that calls `func` as if the current line of this frame called it."""
+        """Return a function that calls `func` as if the current line of this frame called it.
+
+        If `func` may issue a warning with a `stacklevel`, the function also imitates the frames above the line. These
+        can differ in each call, so they are looked up when the function is called.
+        """
         caller = self.callers.get(_address(frame))
         if caller is None:
             self._keep(frame)
@@ -90,11 +94,13 @@ class CallSites:
 def calling_frame(func: Any, depth: int = 1) -> FrameType:
     """Return the frame that calls a torch function. Call this only from a torch function mode.
 
-    A torch function that is written in Python calls torch's handler, which calls the mode. `depth` is 1 if the mode
-    calls `calling_frame` directly, and 2 if the mode calls `calling_frame` through one other function.
+    `depth` is 1 if the mode calls `calling_frame` directly, and 2 if the mode calls `calling_frame` through one other
+    function.
     """
+    # If `func` is written in Python, two more frames are between its caller and the mode: `func` and torch's handler.
+    own_frames = 2 if type(func) is FunctionType else 0
     try:
-        return sys._getframe(depth + 3 if type(func) is FunctionType else depth + 1)
+        return sys._getframe(depth + 1 + own_frames)
     except ValueError:  # `func` is a thread's entry point, so it has no caller
         return sys._getframe(depth + 1)
 

@@ -1,4 +1,4 @@
-"""The HTML template of all pages, and the header of the generated pages (catalogue of ops, problem pages)."""
+"""The HTML template of all pages, and the template of /ops and /problems, whose content is generated from tables."""
 
 from __future__ import annotations
 

@@ -33,7 +33,10 @@ _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 @router.api_route("/docs", methods=_METHODS)
 @router.api_route("/docs/{name}", methods=_METHODS)
 async def get_part(request: Request) -> Response:
-    """Return the web page, the HTML documentation, or a file that one of these pages loads."""
+    """Return the web page at /, the documentation at /docs, or a file that one of these pages loads.
+
+    A program that prefers text gets a help text at /.
+    """
     path: str = request.scope["path"]
     page = "/docs" if path.startswith("/docs") else "/"
     if page == "/docs":
@@ -107,7 +110,7 @@ def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
     if len(query) > _MAX_TITLE_QUERY:
         return None
     pairs = parse_qsl(query.decode("latin-1"))
-    op = dict(pairs).get("op", "numpy.broadcast_arrays")
+    op = dict(pairs).get("op", "numpy.broadcast_arrays")  # without an op in the URL, the page selects this one
     try:
         shapes = [format_shape(parse_shape(text)) for name, text in pairs if name == "input"]
     except ValueError:

@@ -41,10 +41,12 @@ def check_fields(query: Sequence[tuple[str, str]], with_drawing: bool) -> dict[s
     texts = [text for name, text in query if name == "input"]
     warn = [text for name, text in query if name == "warn"]
     inputs = [_from_text(_parse_input, text, f"input {number}", "input") for number, text in enumerate(texts)]
-    op = _plain_op(given)
+    op = _plain_op(given)  # also without an op, because this refuses unknown parameters
     if given.get("format", "text") not in ("text", "json", "svg", "drawing"):
         raise _problem("format", f": must be text, json or svg, not {given['format'][:_SHOWN]!r}")
-    request: dict[str, Any] = {"inputs": inputs} | ({"explain": True} if with_drawing else {})
+    request: dict[str, Any] = {"inputs": inputs}
+    if with_drawing:
+        request["explain"] = True  # the drawing needs the explanation
     if "op" in given or "shape" in given:
         request["op"] = op
     if warn:
@@ -61,7 +63,10 @@ def check_fields(query: Sequence[tuple[str, str]], with_drawing: bool) -> dict[s
 
 
 def _plain_op(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the op as a map with its name and attributes. Raises Problem if a parameter is unknown."""
+    """Return the op as a map with its name and attributes.
+
+    Each parameter that is not in PARAMETERS is an attribute. Raises Problem if the op does not have the attribute.
+    """
     # The default name is an alias, because the response then includes the full name of the op.
     name = given.get("op", "np.broadcast_to" if "shape" in given else "numpy.broadcast_shapes")
     op: dict[str, Any] = {"name": name}
@@ -88,8 +93,9 @@ def _problem(name: str, detail: str, parameter: str | None = None) -> Problem:
 
 
 def validate_names(query: Sequence[tuple[str, str]]) -> None:
-    """Raise Problem if `input` has a wrong name, `op` is a map, or `warn` or another parameter is used incorrectly."""
+    """Raise Problem if `input` is missing or misnamed, `op` is a map, `warn` is a list, or a name is repeated."""
     names = Counter(name for name, _ in query)
+    # Without an op, `shape` is an attribute of numpy.broadcast_to, but several of them are misnamed inputs.
     attributes = _attributes_of(op_class(dict(query).get("op", "numpy.broadcast_to")))
     others = {name for name in names if name not in (*PARAMETERS, *attributes) and _INPUT.fullmatch(name)}
     if names["shape"] > 1 and "op" not in names:
@@ -108,8 +114,9 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
         if names[name] > 1 and name not in ("input", "warn"):
             raise _problem(name, " is given twice; only input and warn can be repeated")
     if "input" not in names:
-        sizes = [name for name, text in query[:_SHOWN] if not text and shape_in_text(name)]
-        written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
+        # In ?3,1&4 each shape is the name of a parameter without a value.
+        shapes = [name for name, text in query[:_SHOWN] if not text and shape_in_text(name)]
+        written = f"?{'&'.join(f'input={shape}' for shape in shapes[:9])}" if shapes else "?input=8,1,6,1&input=7,1,5"
         raise Problem("invalid-request", f"input is missing: write {written}", parameter="input")
 
 
