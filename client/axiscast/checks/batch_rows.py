@@ -25,11 +25,12 @@ def check_rows(
 ) -> Iterator[dict[str, Any] | bytes]:
     """Yield the response to each request as plain values: the result of the check, or {"error": problem}.
 
-    The response is an error if the request is invalid, or if the previous rows took too long. `reserve` is called with
-    the memory for each row before the row is checked. `seconds` returns the time that the batch has used so far. Raises
-    Problem (overloaded) if there is not enough memory for a row: send the whole batch again later.
+    The response is an error if the request is invalid, or if the previous rows took too long. `seconds` returns the
+    time that the batch has used so far. `reserve` is called with the memory for each row before the row is checked. If
+    it raises Problem (overloaded), the whole batch fails, and can be sent again later.
 
-    `plain` may return the encoded response to a request instead. `start` is the number of the first row to check.
+    If `plain` returns the encoded response to a request, these bytes are yielded instead of plain values. `start` is
+    the number of the first row to check.
     """
     MAX_BATCH_ROWS.check(len(requests))
     symbolic = 0.0

@@ -37,7 +37,8 @@ def _accepts_gzip(request: Request) -> bool:
     """Return whether Accept-Encoding lists gzip with a quality above 0."""
     codings = ",".join(request.headers.getlist("accept-encoding")).lower().replace(" ", "").split(",")
     qualities = dict(coding.partition(";q=")[::2] for coding in codings)
-    return bool(qualities.get("gzip", "0").strip("0.")) or qualities.get("gzip") == ""
+    quality = qualities.get("gzip", "0")
+    return quality == "" or quality.strip("0.") != ""  # not given, or not 0, 0.0 or 0.00
 
 
 def cacheable(answer: Answer, fields: Mapping[bytes, bytes], keyed: bool) -> Answer:

@@ -120,7 +120,7 @@ class WorkerThreads:
 async def _on_thread(
     limiter: CapacityLimiter, receive: Receive, work: Callable[..., T], arguments: Any, turn: Turn | None = None
 ) -> T:
-    """Run work on a thread and return its result, if given after its turn has begun.
+    """Run work on a thread and return its result. If there is a turn in the queue, wait until it begins.
 
     Raises ClientDisconnect if the client disconnects before the end.
     """

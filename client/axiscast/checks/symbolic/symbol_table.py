@@ -34,10 +34,11 @@ class SymbolTable:
             number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))
             self.quotients[number] = whole
             return number
-        low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
+        low, high, side = self._bounded(size)
         if low == high:
             return self._numbered(("integer", low), low, high, low)
-        return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
+        key = ("name", side) if isinstance(side, str) else ("place", id(size))
+        return self._numbered(key, low, high, side)
 
     def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Side) -> int:
         if key not in self._numbers:
@@ -47,11 +48,16 @@ class SymbolTable:
             self.sides.append(side)
         return self._numbers[key]
 
-    def _bounded(self, symbol: Symbol) -> tuple[int, int, Side]:
-        if symbol.name is None:
-            return symbol.low, symbol.high, self._places[id(symbol)]
-        bounds = self._assume.get(symbol.name, symbol)
-        return (bounds, bounds, bounds) if isinstance(bounds, int) else (bounds.low, bounds.high, symbol.name)
+    def _bounded(self, size: Size) -> tuple[int, int, Side]:
+        """Return the least and the greatest value of a size, and the integer, name or location that identifies it."""
+        if isinstance(size, int):
+            return size, size, size
+        if size.name is None:
+            return size.low, size.high, self._places[id(size)]
+        assumed = self._assume.get(size.name, size)
+        if isinstance(assumed, int):
+            return assumed, assumed, assumed
+        return assumed.low, assumed.high, size.name
 
     def is_integer(self, number: int) -> bool:
         return isinstance(self.sides[number], int)
