@@ -10,17 +10,21 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test page load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image image-test image-reproducible pin-base lock clean
+.PHONY: aliases serve test page deploy-test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image image-test image-reproducible pin-base lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
 
 test: $(VENV)/dev.done
-	$(VENV)/bin/python -m pytest -n auto --dist worksteal --ignore=tests/static
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal --ignore=tests/static --ignore=tests/deploy
 
 # The web page in Chromium, which costs a fifth of the processor time of all tests.
 page: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest tests/static -n auto --dist worksteal
+
+# The files in deploy/, with nginx, HAProxy and Prometheus, whose checks and alerts need a minute of waiting.
+deploy-test: $(VENV)/dev.done
+	$(VENV)/bin/python -m pytest tests/deploy -n auto --dist worksteal
 
 # Services under load: many connections, a siege, steady traffic, and replaced keys and certificates.
 load: $(VENV)/dev.done

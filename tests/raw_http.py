@@ -77,9 +77,9 @@ def read_all(connection: socket.socket) -> bytes:
 def ask(port: int, *pieces: bytes, pause: float = 0) -> list[Answer]:
     """Return the responses to bytes after which the service closes the connection."""
     with connect(port) as connection:
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
+            time.sleep(pause if number else 0)
             connection.sendall(piece)
-            time.sleep(pause)
         return answers(read_all(connection), headless=pieces[0].startswith(b"HEAD"))
 
 

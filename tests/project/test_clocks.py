@@ -7,6 +7,7 @@ longer time. For timers, `Unhurried` in conversation.py is an event loop with it
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,7 +141,9 @@ def test_an_approximate_value_of_a_real_clock_is_found() -> None:
 
 def test_no_test_depends_on_the_speed_of_the_machine() -> None:
     found = []
+    reads_clock = re.compile(rf"\b({'|'.join(CLOCKS)}|sleep)\b")
     for path in sorted(TESTS.rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        source = path.read_text()
+        tree = ast.parse(source if reads_clock.search(source) else "")
         found += [f"{path.relative_to(TESTS)}:{place}" for part in (hurried, approximated) for place in part(tree)]
     assert found == []
