@@ -56,24 +56,29 @@ def depends_on_clock(value: ast.AST, timed: set[str]) -> bool:
 
 def repeated(tree: ast.Module) -> set[str]:
     """Return the functions of a module that `unhurried` repeats."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "unhurried" in called(node)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and names(node.func) == {"unhurried"}]
     return set().union(*(names(argument) for call in calls for argument in call.args))
+
+
+def claims(function: Function) -> list[ast.Assert]:
+    return [node for node in ast.walk(function) if isinstance(node, ast.Assert)]
 
 
 def hurried(tree: ast.Module) -> Iterator[str]:
     """Yield each comparison of a duration with an upper bound or an exact value, as its line and source."""
     exempt = repeated(tree)
-    functions = [node for node in ast.walk(tree) if isinstance(node, Function) and node.name not in exempt]
-    inner = {node for function in ast.walk(tree) if isinstance(function, Function) and function.name in exempt
-             for node in ast.walk(function)}  # fmt: skip
-    seen = set()
+    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
+    seen = {claim for function in functions if function.name in exempt for claim in claims(function)}
     for function in functions:
+        if not called(function) & CLOCKS:
+            continue
         timed = timed_names(function)
-        for claim in (node for node in ast.walk(function) if isinstance(node, ast.Assert) and node not in inner):
-            for compared in (node for node in ast.walk(claim.test) if isinstance(node, ast.Compare)):
-                if claim not in seen and any(is_bound(*part, timed) for part in parts(compared)):
-                    seen.add(claim)
-                    yield f"{claim.lineno}: {ast.unparse(claim)}"
+        for claim in claims(function):
+            compared = [node for node in ast.walk(claim.test) if isinstance(node, ast.Compare)]
+            bounds = [part for each in compared for part in parts(each) if is_bound(*part, timed)]
+            if bounds and claim not in seen:
+                seen.add(claim)
+                yield f"{claim.lineno}: {ast.unparse(claim)}"
 
 
 def parts(compared: ast.Compare) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:
