@@ -226,7 +226,7 @@ def outcome_of_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def slow(*arguments: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(codec, "short_fields", lambda body: None)
+            patch.setattr(codec, "short_fields", lambda body, media: None)
             patch.setattr(api_route, "answer_fields", lambda fields, encoding: None)
             return outcome(*arguments)
 

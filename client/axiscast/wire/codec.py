@@ -26,7 +26,7 @@ MAX_DIGITS = 400
 SHORT_JSON_BYTES = 4 * 2**10
 """The maximum size, in bytes, for which any JSON text is parsed in less than a millisecond."""
 SHORT_BODY_BYTES = MAX_KEY
-"""The maximum size, in bytes, of a JSON body that needs no prescan. No map in it has too many keys or too long keys."""
+"""The maximum size, in bytes, of a body that needs no prescan. No map in it has too many keys or too long keys."""
 PACKER_BUFFER_BYTES = 4 * 2**10
 """The initial size, in bytes, of a packer's buffer. Allocating the default size, 256 KiB, needs system calls."""
 
@@ -90,17 +90,21 @@ def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = no_limit, is_
     Before any values are created, `reserve` is called with the maximum number of bytes that the values need. If
     `is_answer` is true, the limits for MessagePack responses apply. Raises Problem (malformed-body, body-too-large).
     """
-    if media is not Encoding.JSON:
-        return _decode_msgpack(body, reserve, is_answer)
-    fields = short_fields(bytes(body)) if len(body) <= SHORT_BODY_BYTES else None
-    return _decode_json(body, reserve) if fields is None else fields
+    fields = short_fields(bytes(body), media) if len(body) <= SHORT_BODY_BYTES else None
+    if fields is not None:
+        return fields
+    return _decode_json(body, reserve) if media is Encoding.JSON else _decode_msgpack(body, reserve, is_answer)
 
 
-def short_fields(body: bytes) -> dict[str, Any] | None:
-    """Return the map in a short JSON body. If only the slower parser can read or explain the body, return None.
+def short_fields(body: bytes, media: Encoding) -> dict[str, Any] | None:
+    """Return the map in a short body. If only the slower parser can read or explain the body, return None.
 
     The memory for a short body is not reserved.
     """
+    return _short_json(body) if media is Encoding.JSON else _short_msgpack(body)
+
+
+def _short_json(body: bytes) -> dict[str, Any] | None:
     if body.count(b"{") > 2:  # the fields of maps in lists are not counted
         return None
     try:
@@ -112,6 +116,24 @@ def short_fields(body: bytes) -> dict[str, Any] | None:
     # If a field is repeated, this parser keeps only the last value. Each field has one colon.
     inner = [value for value in fields.values() if type(value) is dict]
     return fields if body.count(b":") == len(fields) + sum(map(len, inner)) else None
+
+
+def _short_msgpack(body: bytes) -> dict[str, Any] | None:
+    if any(mark in body for mark in _TIMESTAMPS):
+        return None
+    try:
+        fields = msgpack.unpackb(body, object_pairs_hook=unique_keys, ext_hook=_refuse_extension, strict_map_key=False)
+    except (Problem, msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError):
+        return None
+    return fields if type(fields) is dict else None
+
+
+_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
+"""The first bytes of the extension values that msgpack reads itself, as timestamps."""
+
+
+def _refuse_extension(code: int, data: bytes) -> NoReturn:
+    raise ValueError(code)
 
 
 def parse_json(text: str) -> Any:
