@@ -20,7 +20,6 @@ from axiscast.ops import ALIASES
 from axiscast.ops import OPS as OP_NAMES
 from axiscast.wire import codec
 from axiscast.wire.codec import Encoding, encode
-from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem
 from axiscast_service.endpoints import api_route, check, plain_checks
 
@@ -312,9 +311,3 @@ def test_a_query_has_the_same_response_as_by_the_general_way(monkeypatch: pytest
             assert short_answer(f"/v1/check?{query}") == found, query
         plain += plain_checks.fields_in_query(query.encode()) is not None
     assert plain > COUNT // 200
-
-
-def test_json_has_the_same_bytes_as_that_of_the_standard_encoder() -> None:
-    for text in (*ODD_TEXTS, "".join(map(chr, range(127))), "\u2028", "</script>", Symbol("N"), Symbol("2..4")):
-        response = {"a": [text, 2**63, -1, None]}
-        assert encode(response, Encoding.JSON) == json.dumps(response, separators=(",", ":")).encode()

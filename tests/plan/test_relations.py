@@ -42,7 +42,7 @@ def test_every_relation_has_a_row_of_admitted_pairs():
 @cases(("relation", "size", "other"), CASES)
 def test_a_relation_admits_these_integers(relation, size, other):
     axis = Axis(relation, (Term(0, 0, size), Term(None, None, other)))
-    assert (try_resolve(Alignment((), None, (axis,), ())) is not None) == ((size, other) in ADMITTED[relation])
+    assert (try_resolve(Alignment(((),), None, (axis,), ())) is not None) == ((size, other) in ADMITTED[relation])
 
 
 @cases("relation", Relation)
@@ -75,6 +75,6 @@ def test_the_ways_to_find_the_common_size_agree_on_random_sizes(relation):
     common, fits = relation.common_size(list(rows.T))
     for row, size, is_fit in zip(rows.tolist(), common.tolist(), fits.tolist(), strict=True):
         axis = Axis(relation, tuple(Term(number, 0, own) for number, own in enumerate(row)))
-        plan = try_resolve(Alignment((), None, (axis,), (), result=(0,)))
+        plan = try_resolve(Alignment(((),) * 3, None, (axis,), (), result=(0,)))
         assert (None if plan is None else plan.result) == ((size,) if is_fit else None)
         assert relation.common_size(row) == (size, is_fit)

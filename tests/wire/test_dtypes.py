@@ -71,10 +71,8 @@ def test_the_suggested_name_keeps_the_bytes(name, meant):
 
 def test_a_native_dtype_is_big_endian_on_a_big_endian_machine(monkeypatch):
     monkeypatch.setattr(sys, "byteorder", "big")
-    dtype_from_name.cache_clear()
     with pytest.raises(UnknownDtype, match="the dtype is big-endian"):
         dtype_from_name("=f4")
-    dtype_from_name.cache_clear()
 
 
 @cases("name", ["f4,i4", "[('a', '>f4')]", "{'names': ['a']}", "V8", "|V8", "void", "void8", "record"])

@@ -30,12 +30,10 @@ class TwoSidedBroadcast(NamedTuple):
     """
 
 
-def find_two_sided(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] = ()) -> TwoSidedBroadcast | None:
+def find_two_sided(shapes: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
     """Return an accidental outer product of two shapes, else another two-sided broadcast, else None.
 
-    The shapes must broadcast and are right-aligned. A symbolic size is treated as a size other than 1. `masks` are the
-    nonunit masks of the shapes, if already computed. In a nonunit mask, the bit of an axis is set if the axis's size is
-    not 1. The lowest bit represents the last axis.
+    The shapes must broadcast and are right-aligned. A symbolic size is treated as a size other than 1.
 
     >>> find_two_sided([(5,), (5, 1)])
     TwoSidedBroadcast(kind='square', inputs=(0, 1), axes=(0, 1))
@@ -43,12 +41,15 @@ def find_two_sided(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] = ())
     'mutual-stretch'
     >>> find_two_sided([(8, 3, 32, 32), (3, 1, 1), ()])
     """
-    masks = masks or _nonunit_masks(shapes)
+    masks = _nonunit_masks(shapes)
     return find_outer_product(shapes, masks) or _find_mutual_stretch(masks, max(map(len, shapes)))
 
 
 def find_outer_product(shapes: Sequence[Sequence[Any]], masks: tuple[int, ...] = ()) -> TwoSidedBroadcast | None:
-    """Return an accidental outer product of two shapes, or None. The arguments are the same as in `find_two_sided`.
+    """Return an accidental outer product of two shapes, or None. The shapes are as in `find_two_sided`.
+
+    `masks` are the nonunit masks of the shapes, if already computed. In a nonunit mask, the bit of an axis is set if
+    the axis's size is not 1. The lowest bit represents the last axis.
 
     >>> find_outer_product([(5,), (5, 1)]).inputs
     (0, 1)

@@ -326,10 +326,8 @@ def op_to_dict(op: Op, keeps_alias: bool = False) -> dict[str, Any]:
 
     If `keeps_alias` is true, the name is the alias that the request used, if any.
     """
-    name = op.alias or op.name if keeps_alias else op.name
-    if len(type(op).model_fields) == 1:
-        return {"name": name}
-    return op.model_dump(mode="json", exclude_none=True) | {"name": name}
+    fields = op.model_dump(mode="json", exclude_none=True)
+    return fields | {"name": op.alias} if keeps_alias and op.alias else fields
 
 
 OpType = TypeVar("OpType", bound=Op)

@@ -83,10 +83,6 @@ The cache stays small because only existing names are cached.
 """
 
 
-_BARE: dict[str, Op] = {}
-"""Ops without attributes, keyed by a name that `op_class` accepts. All requests share these immutable objects."""
-
-
 def op_class(name: object) -> type[Op] | None:
     """Return the op class for a name or an alias, or None if no such op exists. Only a string can be a name.
 
@@ -123,16 +119,10 @@ def read_op(fields: Mapping[str, Any]) -> Op | None:
 
     Raises ValidationError if the attributes are not valid.
     """
-    name = fields["name"]
-    if len(fields) == 1 and (bare := _BARE.get(name)) is not None:
-        return bare
-    kind = op_class(name)
+    kind = op_class(fields["name"])
     if kind is None:
         return None
-    op = kind.model_validate(fields if kind.alias is None else {**fields, "name": kind.model_fields["name"].default})
-    if len(fields) == 1:
-        _BARE[name] = op
-    return op
+    return kind.model_validate(fields if kind.alias is None else {**fields, "name": kind.model_fields["name"].default})
 
 
 def list_error_messages() -> list[ErrorMessage]:

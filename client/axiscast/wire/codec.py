@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NoReturn
 
 import msgpack
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json
 
 from .prescan import Bins, Buffer, ReserveMemory, json_depth, malformed_body, no_limit, prescan_json, prescan_msgpack
 from .problems import Problem
@@ -27,8 +27,6 @@ SHORT_JSON_BYTES = 4 * 2**10
 """The maximum size, in bytes, for which any JSON text is parsed in less than a millisecond."""
 SHORT_BODY_BYTES = MAX_KEY
 """The maximum size, in bytes, of a body that needs no prescan. No map in it has too many keys or too long keys."""
-PACKER_BUFFER_BYTES = 4 * 2**10
-"""The initial size, in bytes, of a packer's buffer. Allocating the default size, 256 KiB, needs system calls."""
 
 
 class Encoding(Enum):
@@ -60,16 +58,8 @@ def encode(value: Any, media: Encoding) -> bytes:
     Plain values are maps, lists, strings, numbers, booleans and null. In MessagePack, bytes are plain values too.
     """
     if media is Encoding.JSON:
-        # The standard encoder escapes DEL and characters that are not ASCII, and refuses NaN and infinities.
-        # It takes more than twice as long.
-        try:
-            content = to_json(value)
-            if content.isascii() and b"\x7f" not in content and b"NaN" not in content and b"Infinity" not in content:
-                return content
-        except (PydanticSerializationError, UnicodeError):  # the value contains a lone surrogate
-            pass
         return _TO_JSON.encode(value).encode()
-    return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKER_BUFFER_BYTES))
+    return bytes(msgpack.packb(value, unicode_errors="replace"))
 
 
 def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> bytes:
@@ -101,35 +91,29 @@ def short_fields(body: bytes, media: Encoding) -> dict[str, Any] | None:
 
     The memory for a short body is not reserved.
     """
-    return _short_json(body) if media is Encoding.JSON else _short_msgpack(body)
-
-
-def _short_json(body: bytes) -> dict[str, Any] | None:
-    if body.count(b"{") > 2:  # the fields of maps in lists are not counted
+    is_json = media is Encoding.JSON
+    # In JSON, the fields of maps in lists are not counted. msgpack itself reads extension values that are timestamps.
+    if body.count(b"{") > 2 if is_json else any(start in body for start in _TIMESTAMPS):
         return None
     try:
-        fields = from_json(body, allow_inf_nan=False)
-    except ValueError:
+        fields = from_json(body, allow_inf_nan=False) if is_json else _unpacked(body, _refuse_extension)
+    except (Problem, *_NOT_MSGPACK):
         return None
     if type(fields) is not dict:
         return None
-    # If a field is repeated, this parser keeps only the last value. Each field has one colon.
+    # If a field is repeated, the JSON parser keeps only the last value. Each field has one colon.
     inner = [value for value in fields.values() if type(value) is dict]
-    return fields if body.count(b":") == len(fields) + sum(map(len, inner)) else None
-
-
-def _short_msgpack(body: bytes) -> dict[str, Any] | None:
-    if any(mark in body for mark in _TIMESTAMPS):
-        return None
-    try:
-        fields = msgpack.unpackb(body, object_pairs_hook=unique_keys, ext_hook=_refuse_extension, strict_map_key=False)
-    except (Problem, msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError):
-        return None
-    return fields if type(fields) is dict else None
+    is_complete = not is_json or body.count(b":") == len(fields) + sum(map(len, inner))
+    return fields if is_complete else None
 
 
 _TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
-"""The first bytes of the extension values that msgpack reads itself, as timestamps."""
+_NOT_MSGPACK = (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError)
+
+
+def _unpacked(body: Buffer, read_extension: Callable[[int, bytes], Any]) -> Any:
+    # unique_keys refuses keys that are not strings
+    return msgpack.unpackb(body, object_pairs_hook=unique_keys, ext_hook=read_extension, strict_map_key=False)
 
 
 def _refuse_extension(code: int, data: bytes) -> NoReturn:
@@ -152,19 +136,14 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
     rest, views = _replace_bins(body, bins) if bins else (body, [])
     next_view = iter(views)
     try:
-        return msgpack.unpackb(
-            rest,
-            object_pairs_hook=unique_keys,
-            ext_hook=lambda code, data: next(next_view),
-            strict_map_key=False,  # unique_keys refuses keys that are not strings
-        )
+        return _unpacked(rest, lambda code, data: next(next_view))
     except Problem:
         raise
     except msgpack.StackError:
         raise malformed_body("the MessagePack value is nested too deeply") from None
     except UnicodeDecodeError:
         raise malformed_body("a MessagePack string is not UTF-8; send binary data as bin") from None
-    except (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError) as error:
+    except _NOT_MSGPACK as error:
         raise malformed_body(f"the body is not MessagePack: {_reason(error)}") from None
 
 

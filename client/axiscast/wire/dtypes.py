@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ class UnknownDtype(ValueError):
     """The dtype name is unknown, or the NumPy dtype is not supported."""
 
 
-@lru_cache(256)
 def dtype_from_name(name: str) -> np.dtype[Any]:
     """Return the little-endian NumPy dtype for a name. Raises UnknownDtype if the name is unknown."""
     if name in NUMPY_NAMES:
@@ -120,7 +118,6 @@ _KIND_NAMES = {"f": "float", "fp": "float", "bf": "bfloat", "i": "int", "s": "in
 _SHORT_NAME = re.compile(f"({'|'.join(_KIND_NAMES)})([0-9]{{1,3}})")
 
 
-@lru_cache(256)
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """Return the name of a NumPy dtype. The name does not depend on the byte order.
 
@@ -138,7 +135,6 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     raise UnknownDtype(f"the dtype {dtype} is not supported: convert the tensor to a dtype such as {DTYPE_EXAMPLES}")
 
 
-@lru_cache(256)
 def storage_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the unsigned integer or void dtype of the same itemsize.
 

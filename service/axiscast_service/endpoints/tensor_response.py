@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate, chain
 from math import prod
 from operator import mul
@@ -225,7 +224,6 @@ def _parts(fields: TensorFields) -> list[PackedPart]:
     return parts
 
 
-@lru_cache(64)
 def _opening(fields: int, field: str, count: int | None) -> bytes:
     """Return the MessagePack bytes that precede the tensors of a field.
 

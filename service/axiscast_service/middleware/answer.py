@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -28,19 +27,8 @@ class Answer(NamedTuple):
 
     def fields(self) -> bytes:
         """Return the lines of the header fields, in the order in which ASGI sends them."""
-        lines = [b"%b: %b\r\n" % (_lower(name), value.encode()) for name, value in self.headers.items()]
-        lines.append(
-            b"content-length: %d\r\ncontent-type: %b\r\n" % (len(self.content), _content_type(self.media_type))
-        )
+        charset = "; charset=utf-8" if self.media_type and self.media_type.startswith("text/") else ""
+        content_type = f"{self.media_type}{charset}".encode()
+        lines = [f"{name.lower()}: {value}\r\n".encode() for name, value in self.headers.items()]
+        lines.append(b"content-length: %d\r\ncontent-type: %b\r\n" % (len(self.content), content_type))
         return b"".join(lines)
-
-
-@lru_cache(64)
-def _lower(name: str) -> bytes:
-    return name.lower().encode()
-
-
-@lru_cache(64)
-def _content_type(media_type: str | None) -> bytes:
-    charset = "; charset=utf-8" if media_type and media_type.startswith("text/") else ""
-    return f"{media_type}{charset}".encode()
