@@ -68,7 +68,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         exception_handlers=_HANDLERS,
     )
     hooks = components.hooks
-    hooks.fast_path = dispatcher
+    hooks.fast_path = dispatcher.answer
     own = {"connections": hooks.connections, "budget": hooks.budget, "dispatcher": dispatcher}
     document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
     app.state = State({**vars(components), **own, "document": document})

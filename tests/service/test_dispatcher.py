@@ -19,7 +19,6 @@ from conftest import PATIENCE, unhurried, wait_for
 from fast_path_requests import FAST_PATH, JSON, QUERY, REQUESTS, SHAPES, get, post, request
 
 from axiscast_service.app import create_app
-from axiscast_service.dispatcher import Dispatcher
 from axiscast_service.http.grammar import header_fields, read_head, read_short_request
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.settings import Settings
@@ -34,7 +33,7 @@ class Running:
     def __init__(self, short: bool, settings: Settings) -> None:
         self.app = create_app(settings)
         if not short:
-            self.app.state.dispatcher.answer = lambda *arguments: None
+            self.app.state.hooks.fast_path = None
         config = uvicorn.Config(
             self.app, port=0, http=HTTPProtocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
         )
@@ -143,14 +142,15 @@ def test_every_response_and_count_is_the_same_without_the_fast_path() -> None:
 def on_fast_path(service: Running, asked: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Return the names of the requests that take the fast path."""
     taken = []
-    ordinary = Dispatcher.answer
+    hooks = service.app.state.hooks
+    ordinary = hooks.fast_path
 
     def answer(*arguments: Any) -> tuple[bytes, int] | None:
         answered = ordinary(*arguments)
         taken.append(answered is not None)
         return answered
 
-    monkeypatch.setattr(Dispatcher, "answer", answer)
+    monkeypatch.setattr(hooks, "fast_path", answer)
     names = set()
     for name, one in asked.items():
         taken.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from axiscast.wire.problems import Problem
 
@@ -30,14 +29,8 @@ Peer = tuple[str, int] | None
 """The type of the address and port of the other end of a connection. It is None for a connection without an address."""
 
 
-class ShortRequestHandler(Protocol):
-    """The type of an object that makes the response to a short request directly from its bytes."""
-
-    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]], peer: Peer) -> tuple[bytes, int] | None:
-        """Return the response to the request at the beginning of `data`, and the length of the request in bytes.
-
-        The response begins with the header fields `first`. Return None if the application must handle the request.
-        """
+FastPath = Callable[[bytes, Iterable[tuple[bytes, bytes]], Peer], tuple[bytes, int] | None]
+"""The type of a function that makes the response to a short request directly from its bytes: Dispatcher.answer."""
 
 
 @dataclass(slots=True)
@@ -60,7 +53,7 @@ class Hooks:
     log_refusal: Callable[[Problem, Peer, HeaderFields, HeaderFields], None] = lambda *_: None
     """A callback for each problem response to a request that the application did not receive. The arguments are the
     problem, the other end of the connection, and the headers of the request and of the response."""
-    fast_path: ShortRequestHandler | None = None
+    fast_path: FastPath | None = None
     certificate: Certificate | None = None
     """The TLS certificate for new connections, or None if the service does not use TLS."""
     connections: Connections = field(default_factory=Connections)

@@ -9,56 +9,31 @@ and while the client does not read a response. A waiting connection may be close
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from axiscast.wire.prescan import ReserveMemory
 from axiscast.wire.problems import Problem
 
-from ..runtime.work_queue import Usage
 from .closing import Closing
-from .connection import ConnectionAddresses
+from .connection import Connection, address
 from .flow_control import FlowControl
-from .hooks import HOOKS, READ_BYTES, Hooks, ShortRequestHandler
+from .hooks import READ_BYTES
 from .kernel_buffers import is_closed
-from .limits import ALLOWANCE_BYTES, Place
-from .parser import BodyData, Event, Parser, RequestHead
-from .rates import Rates
+from .limits import ALLOWANCE_BYTES
+from .parser import BodyData, Event, RequestHead
 from .receiver import Receiver
 from .request_cycle import RequestCycle, expects_continue, response_head
 from .timeouts import Timeouts
 from .upload import MAX_BUFFERED_BODY_BYTES
 
 
-class HTTPProtocol(asyncio.BufferedProtocol):
-    """An HTTP/1.1 connection, which uvicorn creates. The lifespan state contains the Hooks."""
+class HTTPProtocol(Connection):
+    """The events of an HTTP/1.1 connection, in the order in which asyncio and the application cause them."""
 
-    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
-        self.loop: asyncio.AbstractEventLoop = _loop or asyncio.get_running_loop()
-        self.app = config.loaded_app
-        self.keep_alive_seconds: float = config.timeout_keep_alive
-        self.server_state = server_state
-        self.state = app_state
-        self.hooks: Hooks = app_state[HOOKS]
-        self.fast_path: ShortRequestHandler | None = self.hooks.fast_path
-        self.rates = Rates(self.loop.time)
-        self.place = Place(self.hooks.connections, self.rates)
-        self.usage = Usage()
-        self.parser = Parser()
-        self.cycle: RequestCycle | None = None
-        """The request that the application is processing."""
-        self.has_responded = False
-        """Whether the connection has sent a response."""
-        self.scheduled = False
-        """Whether the connection is in the queue of the scheduler."""
-        self.client_half_closed = False
-        """Whether the client has closed its sending side of the connection."""
-        self.shutting_down = False
-        """Whether the service is shutting down."""
-        self.drops_rest = False
-        """Whether further data is dropped, because the connection is closed after the current response."""
+    cycle: RequestCycle | None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.peers = ConnectionAddresses(transport)
+        self.server = address(transport.get_extra_info("sockname"))
+        self.client = address(transport.get_extra_info("peername"))
         self.flow = FlowControl(transport, self.loop, self.parser)
         self.receiver = Receiver(self.parser, self.flow, self.rates, self.hooks.budget)
         self.closing = Closing(self.flow, self.place, self.rates, self.hooks)
@@ -174,7 +149,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
     def _find_fast(self, data: bytes) -> tuple[bytes, int] | None:
         if self.fast_path is None or self.flow.is_writing_paused:
             return None
-        return self.fast_path.answer(data, self.server_state.default_headers, self.peers.client)
+        return self.fast_path(data, self.server_state.default_headers, self.client)
 
     def send_fast(self, response: bytes) -> None:
         """Send the response of `answer_fast` (see scheduler.py)."""
@@ -218,7 +193,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         if self.parser.is_behind and not self.closing.has_begun:
             self.flow.pause_reading()
             self.loop.call_soon(self._read_rest)  # after the events of other connections
-        if self._awaits_turn():
+        if self.awaits_turn():
             self._wait_for_client()
             self.flow.resume_reading()
 
@@ -345,7 +320,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self.flow.resume_writing()
         self.rates.took_most()
-        if self._awaits_turn() and self.parser.phase == "head" and self.parser.rest:
+        if self.awaits_turn() and self.parser.phase == "head" and self.parser.rest:
             self._schedule(pipelined=True)
 
     def refuse(self, problem: Problem) -> None:
@@ -360,7 +335,7 @@ class HTTPProtocol(asyncio.BufferedProtocol):
         self.hooks.problem_sent(problem.code)
         data = self.parser.rest if self.parser.phase == "head" else self.parser.head.data
         request_id = None if cycle is None else cycle.scope["state"].get("request_id")
-        status, fields, body = self.hooks.refusal(problem, data, self.peers.client, request_id)
+        status, fields, body = self.hooks.refusal(problem, data, self.client, request_id)
         named = [field for field in fields if field[0].lower() != b"connection"]
         first = self.server_state.default_headers
         self.flow.write(response_head(status, [*first, *named, (b"connection", b"close")]) + body)
@@ -380,18 +355,3 @@ class HTTPProtocol(asyncio.BufferedProtocol):
             self.closing.linger(due if phase == "body" else None, drains=arrives and waits_for_body)
         else:
             self.closing.close()
-
-    def awaits_request(self) -> bool:
-        """Return whether the connection is waiting for its first request, or for the rest of a request."""
-        if self.closing.has_begun or self.scheduled:
-            return False
-        if self.cycle is not None:
-            return not self.cycle.body_complete
-        return not (self.has_responded and self.parser.is_between_requests)
-
-    def is_idle(self) -> bool:
-        """Return whether no data of a new request has arrived since the last response."""
-        return self._awaits_turn() and self.parser.is_between_requests
-
-    def _awaits_turn(self) -> bool:
-        return self.cycle is None and not self.scheduled and not self.closing.has_begun
