@@ -33,7 +33,6 @@ from axiscast.wire.problems import PROBLEM_KINDS
 REASONS = (
     "malformed-request",
     "head-too-large",
-    "method-not-allowed",
     "misdirected-request",
     "request-timeout",
     "overloaded",

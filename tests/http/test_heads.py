@@ -61,6 +61,8 @@ MALFORMED = {
     "a path that is not ASCII": "GET /v1/check?input=8\xd71 HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
     "a fragment": b"GET /livez#there HTTP/1.1\r\nHost: x\r\n\r\n",
     "an endless Host": b"GET /livez HTTP/1.1\r\nHost: " + b"a." * 132 + b"\r\n\r\n",
+    "a tunnel": b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n",
+    "the whole service": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
     "a tunnel without a Host": b"CONNECT x:443 HTTP/1.1\r\n\r\n",
     "a tunnel to a URL": b"CONNECT http://x/ HTTP/1.1\r\nHost: x\r\n\r\n",
     "a tunnel to a path": b"CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -111,21 +113,6 @@ def test_a_path_has_up_to_8000_bytes(gate: Served) -> None:
     assert answer.status == 404
     (answer,) = ask(gate.port, b"GET /" + b"x" * 8000 + LAST[LAST.index(b" HTTP/1.1\r\n") :])
     assert_refused(answer, 431, "head-too-large")
-
-
-NOT_ALLOWED = {
-    "a tunnel": b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n" + GET,
-    "the whole service": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
-    "the whole service, by its URL": b"OPTIONS http://x HTTP/1.1\r\nHost: x\r\n\r\n",
-}
-
-
-@cases("data", NOT_ALLOWED.values(), ids=NOT_ALLOWED)
-def test_connect_and_options_asterisk_get_405(gate: Served, data: bytes) -> None:
-    (answer,) = ask(gate.port, data)
-    assert_refused(answer, 405, "method-not-allowed")
-    assert answer.headers["allow"] == "GET, HEAD, POST"
-    assert data.split()[0].decode() in answer.problem["detail"]
 
 
 def test_a_url_as_target_gets_the_response_of_its_path(gate: Served) -> None:

@@ -304,12 +304,12 @@ def refused(running: Served, data: bytes) -> str:
 def test_a_refused_request_is_logged_with_the_id_in_its_response() -> None:
     with served(log_format="json") as running:
         malformed = refused(running, b"GET /livez HTTP/1.1\r\nUser-Agent: odd/1\r\nbad line\r\n\r\n")
-        connect = refused(running, b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\nX-Request-ID: mine\r\n\r\n")
+        long = refused(running, b"GET / HTTP/1.1\r\nHost: x\r\nX-Request-ID: mine\r\n" + b"X: " + b"x" * 2**15)
         found = lines(log_of(running), "refused")
-    assert connect == "mine"
+    assert long == "mine"
     assert [(line["code"], line["request_id"], line["client"]) for line in found] == [
         ("malformed-request", malformed, "127.0.0.1"),
-        ("method-not-allowed", "mine", "127.0.0.1"),
+        ("head-too-large", "mine", "127.0.0.1"),
     ]
     assert found[0]["user_agent"] == "odd/1"
     assert found[0]["detail"].startswith("the header block is not valid HTTP/1.1: ")

@@ -43,23 +43,12 @@ _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
 # must not be empty (RFC 9110, 4.2.1).
 _AUTHORITY = rb"(?!:)[A-Za-z0-9._~%%!$&'()*+;=:\[\]-]{1,%d}+" % AUTHORITY_BYTES
 # The request-target (RFC 9112, 3.2) has only visible characters and no fragment. It has origin-form or absolute-form.
-# CONNECT uses authority-form, and OPTIONS may use asterisk-form: _no_such_method refuses these two forms.
+# The other two forms are refused: authority-form (CONNECT), because the service is not a proxy, and asterisk-form.
 _ORIGIN = rb"/[!\"$-~]*+"
 _ABSOLUTE = rb"[Hh][Tt][Tt][Pp][Ss]?://" + _AUTHORITY + rb"(?:[/?][!\"$-~]*+)?+"
 # The first line: request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3). Other major versions
 # are refused. A minor version above 1 is processed like 1.1 (RFC 9110, 2.5).
-_LINE = (
-    rb"(?:(?!CONNECT )"
-    + _TOKEN
-    + rb" (?:"
-    + _ORIGIN
-    + rb"|"
-    + _ABSOLUTE
-    + rb")|CONNECT "
-    + _AUTHORITY
-    + rb"|OPTIONS \*)"
-    rb" HTTP/1\.[0-9]\r\n"
-)
+_LINE = rb"(?!CONNECT )" + _TOKEN + rb" (?:" + _ORIGIN + rb"|" + _ABSOLUTE + rb") HTTP/1\.[0-9]\r\n"
 _ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECASE)
 # An HTTP-message without its body: start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1).
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
@@ -127,7 +116,7 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
 
     The result has four parts: the header block with the target in origin-form, the number of bytes read from `data`,
     the length of the body (None if chunked), and whether the target was an https URL. Even if the header block is
-    incomplete, the function may raise Problem (malformed-request, head-too-large or method-not-allowed).
+    incomplete, the function may raise Problem (malformed-request or head-too-large).
     """
     start = _EMPTY_LINES.match(data).end() if data.startswith(b"\r") else 0  # type: ignore[union-attr]
     end = data.find(b"\r\n\r\n", start) + 4
@@ -153,14 +142,13 @@ def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
     """Return the header block in origin-form, and whether the target was an https URL.
 
     A URL target is replaced by its path and query. The value of Host is replaced by the host of the URL, which takes
-    precedence (RFC 9112, 3.2.2). Raises Problem (method-not-allowed) for CONNECT and OPTIONS *.
+    precedence (RFC 9112, 3.2.2).
     """
     method, target, version = head[: head.index(b"\r")].split(b" ")
     if target.startswith(b"/"):
         return head, False
     url = _ABSOLUTE_PARTS.fullmatch(target)
-    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # a URL without a path means `*` here
-        raise _no_such_method(method)
+    assert url is not None  # _LINE allows no other form
     line = b"%b %b%b %b" % (method, url[3] or b"/", url[4], version)
     host = b"\nHost: " + url[2]
     fields, replaced = _HOST_LINE.subn(lambda _: host, head[head.index(b"\r") :])
@@ -170,15 +158,6 @@ def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
 def _is_1_0(head: bytes) -> bool:
     """Return whether the version of a request is HTTP/1.0."""
     return head[: head.index(b"\r")].endswith(b"HTTP/1.0")
-
-
-def _no_such_method(method: bytes) -> Problem:
-    detail = (
-        "CONNECT is for proxies, and this service is not a proxy: send GET, HEAD or POST to one of its paths"
-        if method == b"CONNECT"
-        else "OPTIONS * is not supported: send GET, HEAD or POST to one of the service's paths"
-    )
-    return Problem("method-not-allowed", detail)
 
 
 def _length_of(head: bytes, fields: bytes) -> int | None:

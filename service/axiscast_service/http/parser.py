@@ -96,8 +96,8 @@ class Parser:
     def feed(self, data: bytes) -> list[Event]:
         """Parse the bytes in `rest` and then `data`, and return the events.
 
-        Parsing stops at the end of the request, or when `is_behind` becomes true. Raises Problem (malformed-request,
-        head-too-large or method-not-allowed) if the request is invalid. After that, the parser can't be used again.
+        Parsing stops at the end of the request, or when `is_behind` becomes true. Raises Problem (malformed-request
+        or head-too-large) if the request is invalid. After that, the parser can't be used again.
         """
         self.rest = data = self.rest + data if self.rest else data
         self.is_behind = False

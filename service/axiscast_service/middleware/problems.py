@@ -15,8 +15,6 @@ from .client_facts import joined_fields
 from .negotiation import SVG, TEXT, best_offer
 from .request_ids import request_id_in
 
-ALLOWED_METHODS = "GET, HEAD, POST"
-"""The HTTP methods that the service supports. The router replaces this list by the methods that a path allows."""
 RETRY_SECONDS = 1
 """The value of the Retry-After header, in seconds, for a temporary problem."""
 
@@ -45,8 +43,6 @@ def problem_answer(problem: Problem, fields: Mapping[bytes, bytes], in_query: bo
         ]
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
-    if problem.code == "method-not-allowed":
-        headers["Allow"] = ALLOWED_METHODS
     if problem.code == "unsupported-media-type":
         headers["Accept-Encoding"] = "identity"
     if problem.code in ("overloaded", "shutting-down"):
