@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
 from multiprocessing import parent_process
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -78,7 +79,7 @@ def verify_address(settings: Settings) -> None:
 def serve(settings: Settings) -> None:
     """Run the service until a signal ends it. Each worker reads its settings from the environment."""
     # In a container, process 1 ignores signals without a handler. The imports take time, so the handler is set first.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    signal.signal(signal.SIGTERM, _exit)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of a terminal does not end the service
     from .logs import access_log, configuration
@@ -118,6 +119,12 @@ def serve(settings: Settings) -> None:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.finish_seconds,
         )
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    """End the process. A second signal is ignored, because it would interrupt the end with a traceback."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)
 
 
 def _warnings(settings: Settings) -> Iterator[str]:
