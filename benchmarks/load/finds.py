@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import statistics
 import zlib
@@ -127,3 +128,24 @@ def read(path: Path) -> list[Find]:
             cases += [Case(body=body, **said)] * case["times"]
         finds.append(Find(cases, seed=one["seed"]))
     return finds
+
+
+def places(log: Path) -> Counter[str]:
+    """Return the innermost function of the service in each busy thread, for each dump of stacks.
+
+    If the loop is not among them, it waits for a thread that holds the GIL, or is in uvicorn.
+    """
+    text = log.read_text(errors="replace")
+    os.truncate(log, 0)
+    found: Counter[str] = Counter()
+    for stack in re.split(r"\n\n|(?=Thread 0x|Current thread 0x)", text):
+        frames = re.findall(r'File "([^"]*)", line (\d+) in (\S+)', stack)
+        own = [frame for frame in frames if "/axiscast" in frame[0] and not frame[0].endswith("_service/serve.py")]
+        if own and not frames[0][0].endswith(("threading.py", "thread.py", "selectors.py")):
+            inner = "" if own[0] == frames[0] else f" > {Path(frames[0][0]).name}:{frames[0][2]}"
+            path, line, function = own[0]
+            thread = (
+                "loop" if any(frame[0].endswith(("uvicorn/server.py", "runners.py")) for frame in frames) else "thread"
+            )
+            found[f"{thread}: {path.rpartition('/axiscast')[2].partition('/')[2]}:{line} {function}{inner}"] += 1
+    return found

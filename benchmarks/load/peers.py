@@ -214,9 +214,6 @@ async def _finish(peer: Awaitable[None]) -> None:
     await peer
 
 
-# --- cases ----------------------------------------------------------------------------------------------------
-
-
 async def keep_alive(service: Service) -> Row:
     """64 connections ask again and again, for several times the request timeout of 4 s: all should get 200."""
     statuses: Counter[str] = Counter()

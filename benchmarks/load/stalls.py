@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import signal
@@ -35,7 +34,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import grammar
-from finds import Find, Round, kept, read, says, written
+from finds import Find, Round, kept, places, read, says, written
 from grammar import Case
 from harness import destination, machine
 from probed import ANSWER_SECONDS, STOP_SECONDS, Service, Waited, ask
@@ -227,27 +226,6 @@ class Search:
         cases = ([find.cases[0] for find in finds] * FLIGHT)[:FLIGHT]
         seconds = stopped(self.service, cases)
         return {"seconds": seconds, "within": STOP_SECONDS, "in flight": [case.kind for case in cases]}
-
-
-def places(log: Path) -> Counter[str]:
-    """Return the innermost function of the service in each busy thread, for each dump of stacks.
-
-    If the loop is not among them, it waits for a thread that holds the GIL, or is in uvicorn.
-    """
-    text = log.read_text(errors="replace")
-    os.truncate(log, 0)
-    found: Counter[str] = Counter()
-    for stack in re.split(r"\n\n|(?=Thread 0x|Current thread 0x)", text):
-        frames = re.findall(r'File "([^"]*)", line (\d+) in (\S+)', stack)
-        own = [frame for frame in frames if "/axiscast" in frame[0] and not frame[0].endswith("_service/serve.py")]
-        if own and not frames[0][0].endswith(("threading.py", "thread.py", "selectors.py")):
-            inner = "" if own[0] == frames[0] else f" > {Path(frames[0][0]).name}:{frames[0][2]}"
-            path, line, function = own[0]
-            thread = (
-                "loop" if any(frame[0].endswith(("uvicorn/server.py", "runners.py")) for frame in frames) else "thread"
-            )
-            found[f"{thread}: {path.rpartition('/axiscast')[2].partition('/')[2]}:{line} {function}{inner}"] += 1
-    return found
 
 
 def spread(probes: Sequence[Waited]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from fake_arrays import ROW, DataArray, JaxArray, Known, Tensor
 
 import axiscast
 from axiscast import AsyncClient, Client
@@ -21,8 +22,6 @@ from axiscast.arrays import array_libraries
 from axiscast.arrays.array_libraries import result_converter, to_numpy, writable_memory
 from axiscast.arrays.result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
 from axiscast.ops import einops
-
-ROW = np.array([1, 2, 3], np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -34,44 +33,6 @@ def here() -> Iterator[Client]:
 def of(module: str, name: str, *ancestors: type, **members: Any) -> Any:
     """Return an object whose type has this module and this name."""
     return type(name, ancestors, {"__module__": module, "__array__": lambda *_, **__: ROW, **members})()
-
-
-class Tensor:
-    """A fake torch tensor. Its numpy() rejects the dtypes of ml_dtypes, gradients, and conjugate or negative views."""
-
-    __module__ = "torch"
-    is_nested = is_quantized = is_meta = False
-    __array__ = None
-    layout, device = "torch.strided", SimpleNamespace(type="cpu")
-
-    def __init__(self, array: Any, requires_grad: bool = False, conj: bool = False, neg: bool = False) -> None:
-        self.array, self.requires_grad, self.conj, self.neg = array, requires_grad, conj, neg
-        self.dtype, self.itemsize = f"torch.{array.dtype.name}", array.itemsize
-
-    def is_conj(self) -> bool:
-        return self.conj
-
-    def is_neg(self) -> bool:
-        return self.neg
-
-    def detach(self) -> Tensor:
-        return Tensor(self.array, False, self.conj, self.neg)
-
-    def resolve_conj(self) -> Tensor:
-        return Tensor(self.array.conj(), self.requires_grad, False, self.neg) if self.conj else self
-
-    def resolve_neg(self) -> Tensor:
-        return Tensor(-self.array, self.requires_grad, self.conj) if self.neg else self
-
-    def view(self, dtype: Any) -> Tensor:
-        return Tensor(self.array.view(dtype))
-
-    def numpy(self) -> Any:
-        if self.requires_grad or self.conj or self.neg:
-            raise RuntimeError("Can't call numpy() on it")
-        if self.array.dtype.kind == "V":
-            raise TypeError("Got unsupported ScalarType")
-        return self.array
 
 
 @pytest.fixture
@@ -126,19 +87,6 @@ def tf_tensor(**members: Any) -> Any:
 
 def series(module: str, dtype: Any, **members: Any) -> Any:
     return of(f"{module}.core", "Series", dtype=dtype, **members)
-
-
-class Known:
-    """Return a dtype that NumPy does not have."""
-
-    numpy_dtype = np.dtype("float32")
-
-    def __init__(self, name: str, **members: Any) -> None:
-        self.name = name
-        vars(self).update(members)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 NULLS = {"null_count": lambda *_: 1}
@@ -264,20 +212,6 @@ def test_tensors_are_returned_for_a_tensor(here: Client, torch: Any, layout: Any
     assert (type(first), first.array.tolist(), second.tolist()) == (Tensor, [1, 1, 1], 3)
 
 
-class JaxArray:
-    __module__ = "jaxlib._jax"
-
-    def __init__(self, array: Any, device: Any = None) -> None:
-        self.array, self.device = array, device or SimpleNamespace(platform="cpu")
-        self.dtype = array.dtype
-
-    def devices(self) -> Any:
-        return {self.device} if isinstance(self.device, str) else [self.device]
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        return self.array
-
-
 def test_a_jax_array_is_returned_on_its_device_without_narrowing(here: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = SimpleNamespace(canonicalize_dtype=lambda dtype: np.dtype(str(dtype).replace("64", "32")))
     module = SimpleNamespace(numpy=SimpleNamespace(asarray=JaxArray), dtypes=narrow)
@@ -289,26 +223,6 @@ def test_a_jax_array_is_returned_on_its_device_without_narrowing(here: Client, m
         here.broadcast_to(JaxArray(np.ones(3)), (2, 3), like="input")
     with pytest.raises(ValueError, match="no strides"):
         here.broadcast_to(sent, (2, 3), like="input", layout="strided")
-
-
-class DataArray:
-    """A fake xarray DataArray. Its coordinates are DataArrays by name, and isel selects parts of them."""
-
-    __module__ = "xarray.core.dataarray"
-
-    __array__ = None
-
-    def __init__(self, data: Any, coords: Any, dims: Any, name: Any = None, attrs: Any = None) -> None:
-        self.data, self.coords, self.dims, self.name, self.attrs = data, dict(coords), tuple(dims), name, attrs
-
-    def isel(self, parts: dict[str, slice]) -> DataArray:
-        data = self.data[tuple(parts.get(dim, slice(None)) for dim in self.dims)]
-        coords = {name: coord.isel(parts) for name, coord in self.coords.items()}
-        return DataArray(data, coords, self.dims, self.name, self.attrs)
-
-    def drop_vars(self, names: list[str]) -> DataArray:
-        kept = {name: coord for name, coord in self.coords.items() if name not in names}
-        return DataArray(self.data, kept, self.dims, self.name, self.attrs)
 
 
 COORDINATES = {

@@ -222,3 +222,18 @@ def test_matmul_broadcasts_all_axes_except_the_last_two(check: Check) -> None:
         "d": "onnx can't infer its output from these inputs",
         "f": (["B", 8, "S", 3], ["T == 64"]),
     }  # fmt: skip
+
+
+def test_thousands_of_symbolic_nodes_are_checked(check: Check) -> None:
+    nodes = range(3000)
+    inputs = ", ".join(f"float[N{node}, A{node}] x{node}, float[M{node}, B{node}] y{node}" for node in nodes)
+    outputs = ", ".join(f"float[?, ?] z{node}" for node in nodes)
+    graph = f"({inputs}) => ({outputs}) {{ {' '.join(f'z{node} = Add(x{node}, y{node})' for node in nodes)} }}"
+    report = check(graph)
+    assert [finding.verdict for finding in report.nodes] == ["needs"] * 3000
+    last = report.nodes[-1].answer
+    assert last is not None
+    assert [condition.message for condition in last.conditions] == [
+        "N2999 == M2999 or N2999 == 1 or M2999 == 1",
+        "A2999 == B2999 or A2999 == 1 or B2999 == 1",
+    ]

@@ -9,7 +9,9 @@ import pytest
 import axiscast
 
 torch = pytest.importorskip("torch")
-from origin_cases import CASES, Case  # noqa: E402  # it imports torch
+import accidental_products  # noqa: E402, F401  # it imports torch, and adds its functions to CASES
+import intended_products  # noqa: E402, F401
+from origin_cases import CASES, Case  # noqa: E402
 
 
 def exported(case: Case, inputs: list[Any]) -> Any:

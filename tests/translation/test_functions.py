@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import cases
-from test_snippets import RUNNERS, Array, distinct, runs
+from snippet_runners import RUNNERS, Array, runs
+from test_snippets import distinct
 from test_translate import Shape, ask
 
 import axiscast

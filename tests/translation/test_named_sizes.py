@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import cases
-from test_snippets import RUNNERS, distinct, names, placed, runs
+from snippet_runners import RUNNERS, runs
+from test_snippets import distinct, names, placed
 from test_translate import ask
 
 import axiscast
