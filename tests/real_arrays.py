@@ -229,7 +229,7 @@ def test_a_gradient_has_the_dims_of_its_input(client: Client) -> None:
     gradient = xr.DataArray(
         np.ones((4, 2, 3)), dims=("n", "a", "b"), coords={"n": [1, 2, 3, 4], "a": [5, 6], "b": [7, 8, 9]}
     )
-    op = axiscast.ops.numpy.broadcast_to(shape=(4, 2, 3))
+    op = axiscast.numpy.broadcast_to(shape=(4, 2, 3))
     (result,) = client.backprop(op, [(2, 1)], gradient, like="input")
     expected = xr.DataArray(np.full((2, 1), 12.0), dims=("a", "b"), coords={"a": [5, 6]})
     xr.testing.assert_identical(result, expected)
@@ -241,7 +241,7 @@ def test_gradients_come_back_in_kind(client: Client, name: str) -> None:
     first, second = client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], ones, np.ones((2, 3)), like="input")
     assert (type(first), first.dtype, first.tolist()) == (type(ones), ones.dtype, [2, 2, 2])
     assert (type(second), second.tolist()) == (np.ndarray, [[3], [3]])
-    lent = client.backprop(axiscast.ops.torch.expand_as(), [(3,), (2, 3)], ones, like="input")
+    lent = client.backprop(axiscast.torch.expand_as(), [(3,), (2, 3)], ones, like="input")
     assert [(type(result), result.tolist()) for result in lent] == [(type(ones), [2] * 3), (type(ones), [[0] * 3] * 2)]
 
 

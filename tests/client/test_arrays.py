@@ -245,7 +245,7 @@ def test_a_data_array_keeps_dims_and_the_coordinates_of_unexpanded_axes(here: Cl
 
 
 def test_result_axes_name_their_source_axes() -> None:
-    whole, shapes = axiscast.ops.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
+    whole, shapes = axiscast.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
     assert list(axes_of_outputs(whole, shapes, None)) == [
         (0, [ResultAxis(None, "dim_0", None), ResultAxis(0, "dim_1", slice(0, 2)), ResultAxis(1, "dim_2", None)])
     ]
@@ -258,7 +258,7 @@ def test_result_axes_name_their_source_axes() -> None:
     assert list(axes_of_outputs(merged, ((2, 3),), None)) == [
         (0, [ResultAxis(None, "dim_0", None), ResultAxis(None, "dim_1", None)])
     ]
-    lent = axiscast.ops.torch.expand_as()
+    lent = axiscast.torch.expand_as()
     assert [(at, [axis.source_axis for axis in axes]) for at, axes in axes_of_gradients(lent, ((3,), (3,)))] == [
         (0, [0]),
         (0, [None]),

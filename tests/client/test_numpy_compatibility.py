@@ -133,7 +133,7 @@ def test_slices_need_a_known_op_and_outputs_of_equal_shape(here: Client) -> None
     with pytest.raises(axiscast.IncompatibleShapes, match="axis 1"):
         here.broadcast_to(ROW, (4, 4), window=np.s_[:1])
     with pytest.raises(axiscast.InvalidRequest, match="is allowed only in check"):
-        here.broadcast(axiscast.ops.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]
+        here.broadcast(axiscast.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]
 
 
 def test_broadcast_to_fills_out_and_reports_progress(here: Client) -> None:
