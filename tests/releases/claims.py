@@ -16,7 +16,7 @@ from axiscast.ops.families import Choice, Elementwise, MatrixProduct
 from axiscast.plan.alignment import Conflict, ShapeMismatch
 
 from .draws import Drawn, Shape
-from .programs import arrays, even
+from .operations import arrays, even
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

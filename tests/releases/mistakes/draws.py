@@ -15,20 +15,25 @@ ONES = {
     "tensorflow": "tf.ones(({}))",
 }
 MODULES = ("np", "torch", "jnp", "mx", "paddle", "tf")
+
+
+def same_calls(call: str) -> tuple[str, ...]:
+    """Return a call that differs only in its module."""
+    return tuple(f"{module}.{call}" for module in MODULES)
+
+
 CALLS = {
-    "maximum": ("np.maximum({a}, {b})", "torch.maximum({a}, {b})", "jnp.maximum({a}, {b})", "mx.maximum({a}, {b})",
-                "paddle.maximum({a}, {b})", "tf.maximum({a}, {b})"),
+    "maximum": same_calls("maximum({a}, {b})"),
     "product": ("np.dot({a}, {b})", "torch.mm({a}, {b})", "jnp.dot({a}, {b})", "mx.matmul({a}, {b})",
                 "paddle.mm({a}, {b})", "tf.matmul({a}, {b})"),
     "join": ("np.concatenate([{a}, {b}])", "torch.cat([{a}, {b}])", "jnp.concatenate([{a}, {b}])",
              "mx.concatenate([{a}, {b}])", "paddle.concat([{a}, {b}])", "tf.concat([{a}, {b}], 0)"),
-    "stack": ("np.stack([{a}, {b}])", "torch.stack([{a}, {b}])", "jnp.stack([{a}, {b}])", "mx.stack([{a}, {b}])",
-              "paddle.stack([{a}, {b}])", "tf.stack([{a}, {b}])"),
+    "stack": same_calls("stack([{a}, {b}])"),
     "reshape": ("{a}.reshape(N, M)", "{a}.reshape(N, M)", "{a}.reshape(N, M)", "{a}.reshape(N, M)",
                 "{a}.reshape([N, M])", "tf.reshape({a}, (N, M))"),
     "expand": ("np.broadcast_to({b}, (N, M))", "{b}.expand(N, M)", "jnp.broadcast_to({b}, (N, M))",
                "mx.broadcast_to({b}, (N, M))", "paddle.expand({b}, [N, M])", "tf.broadcast_to({b}, (N, M))"),
-    "einsum": tuple(f"{module}.einsum('ab,bc->ac', {{a}}, {{b}})" for module in MODULES),
+    "einsum": same_calls("einsum('ab,bc->ac', {a}, {b})"),
 }  # fmt: skip
 """The calls of each function, in the order of the frameworks in ONES."""
 NAMES = ("h", "feats", "scores", "emb", "batch", "state", "grid", "signal", "patches", "acts")
