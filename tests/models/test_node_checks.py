@@ -59,11 +59,3 @@ def test_a_reason_is_kept_unless_there_is_a_conflict() -> None:
 def test_assumed_sizes_are_passed_only_to_checks_that_have_the_name(checked: list[dict[str, Any]]) -> None:
     check_nodes([node_check(0, ["N"]), node_check(1, ["M"]), node_check(2, [3])], {"N": "2..", "K": "1.."})
     assert [request.get("assume") for request in checked] == [{"N": "2.."}, None, None]
-
-
-def test_progress_is_reported_up_to_the_last_check() -> None:
-    told: list[tuple[int, int]] = []
-    check_nodes(
-        [node_check(number, [number]) for number in range(5)], progress=lambda done, total: told.append((done, total))
-    )
-    assert told == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]

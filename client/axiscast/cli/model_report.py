@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -14,9 +13,6 @@ from .arguments import F
 
 if TYPE_CHECKING:
     from ..models.report import Report
-
-MIN_PROGRESS_CHECKS = 2000
-"""The minimum number of checks for showing a progress bar. Fewer checks take less than a second."""
 
 
 def model_options(command: F) -> F:
@@ -95,17 +91,14 @@ def report_models(
     statuses = []
     reports = []
     for path in dict.fromkeys(paths):
-        with _CheckProgress(path) as progress:
-            try:
-                report = check_model(
-                    path, assume=assume, example=example, probe=probe, kinds=kinds or ("square",), progress=progress
-                )
-                statuses.append(report.exit_status(fail_on or "square"))
-            except UnusableModel as error:
-                report = Report(path, errors=(error.reason,), is_read=False)
-                statuses.append(2)
-            except ImportError as error:
-                raise click.UsageError(str(error)) from None
+        try:
+            report = check_model(path, assume=assume, example=example, probe=probe, kinds=kinds or ("square",))
+            statuses.append(report.exit_status(fail_on or "square"))
+        except UnusableModel as error:
+            report = Report(path, errors=(error.reason,), is_read=False)
+            statuses.append(2)
+        except ImportError as error:
+            raise click.UsageError(str(error)) from None
         reports.append(report)
         if output_format in (None, "text"):
             click.echo(report.text(all_nodes))
@@ -128,26 +121,3 @@ def _print_documents(reports: Sequence[Report], output_format: str | None) -> No
         from ..models.formats.sarif import sarif
 
         click.echo(json.dumps(sarif(reports, Repository()), indent=2))
-
-
-class _CheckProgress:
-    """A progress bar on stderr for many checks."""
-
-    def __init__(self, path: str) -> None:
-        self._label = path[-40:]
-        self._bar: Any = None
-
-    def __enter__(self) -> _CheckProgress:
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        if total < MIN_PROGRESS_CHECKS or not sys.stderr.isatty():
-            return
-        if self._bar is None:
-            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr).__enter__()
-        self._bar.length = total
-        self._bar.update(done - self._bar.pos)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()

@@ -12,7 +12,6 @@ from ..messages.validation import validate
 from ..wire.problems import Problem
 from ..wire.wording import close_matches, did_you_mean
 from .intent import FindingKind
-from .node_checks import Progress
 from .packages import import_package
 from .report import Report
 from .warning_kinds import validate_kinds
@@ -31,7 +30,6 @@ def check_model(
     example: Mapping[str, int] | None = None,
     probe: bool = True,
     kinds: Sequence[FindingKind] = ("square",),
-    progress: Progress | None = None,
 ) -> Report:
     """Check every node of an ONNX model that broadcasts, and return a report.
 
@@ -44,7 +42,6 @@ def check_model(
         example: Sizes at which the model is known to run. The search for sizes tries them first.
         probe: Whether to try integers for the dynamic sizes, and to search for sizes at which failing nodes run.
         kinds: The kinds of suspicious broadcasts to report, as in `watch`.
-        progress: A function that is called with the number of finished checks and the total number of checks.
 
     Raises:
         UnusableModel: The file is missing or is not a model.
@@ -66,7 +63,7 @@ def check_model(
             pointer = f"/example/{name[:60]}"
             raise Problem("invalid-request", f"{pointer[1:]}: must be an integer", pointer=pointer)
     try:
-        return report_model(Path(path), known_sizes, example_sizes, probe, progress, validate_kinds(kinds))
+        return report_model(Path(path), known_sizes, example_sizes, probe, validate_kinds(kinds))
     except UnusableModel as error:
         raise UnusableModel(error.reason, fspath(path)) from None
 

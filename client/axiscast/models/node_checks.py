@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,8 +16,6 @@ from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]
 """The fields of a check request."""
-Progress = Callable[[int, int], None]
-"""A callback that receives the number of finished checks and the total number of checks."""
 
 
 class NodeCheck(NamedTuple):
@@ -39,7 +37,6 @@ class NodeCheck(NamedTuple):
 def check_nodes(
     checks: Sequence[NodeCheck],
     assume: Mapping[str, int | str] | None = None,
-    progress: Progress | None = None,
     kinds: Sequence[FindingKind] = ("square",),
 ) -> list[Finding]:
     """Check several nodes, and return their findings in the same order.
@@ -53,8 +50,6 @@ def check_nodes(
     responses: dict[str, CheckAnswer[Any] | ServiceProblem] = {}
     for key, request in unique.items():
         (responses[key],) = check_batch([request])
-        if progress is not None:
-            progress(len(responses), len(unique))
     return [_finding(check, responses.get(key), kinds) for check, key in zip(checks, keys, strict=True)]
 
 

@@ -11,7 +11,7 @@ from ...checks.two_sided import find_outer_product
 from ...messages.findings import SUSPICIOUS, Finding, Unchecked
 from ...wire.problems import Problem
 from ..intent import FindingKind
-from ..node_checks import Progress, check_nodes
+from ..node_checks import check_nodes
 from ..report import Report
 from ..size_expressions import as_name
 from .graph import decoded
@@ -28,7 +28,6 @@ def report_model(
     assume: Mapping[str, int | str],
     example: Mapping[str, int | str],
     probe: bool,
-    progress: Progress | None,
     kinds: Sequence[FindingKind],
 ) -> Report:
     """Check the model in a file and return a report. `check_model` describes the arguments and exceptions."""
@@ -40,7 +39,7 @@ def report_model(
     tried = Probe(prepared, ranges, _example_sizes(prepared, example))
     result = tried.run() if probe else ProbeResult({}, set(), set())
     checks = list(find_node_checks(model, result.failures.keys() | result.unsolved, result.shapes))
-    findings = check_nodes(checks, ranges, progress, kinds)
+    findings = check_nodes(checks, ranges, kinds)
     by_number = {check.number: finding for check, finding in zip(checks, findings, strict=True)}
     for number, finding in by_number.items():
         by_number[number] = _with_trials(number, finding, result)

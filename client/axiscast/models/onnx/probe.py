@@ -115,25 +115,23 @@ class Probe:
 
 def _named_shapes(trials: Sequence[Trial]) -> dict[str, list[PartialSize] | None]:
     """Return the shapes of the values that have known ranks in all trials."""
+    names: dict[tuple[int, ...], str] = {}
+    for name in trials[0].sizes:
+        names.setdefault(tuple(trial.sizes[name] for trial in trials), name)
     found: dict[str, list[PartialSize] | None] = {}
     for name in trials[0].inference.shapes:
         shapes = [trial.inference.shapes.get(name) for trial in trials]
         known = [shape for shape in shapes if shape is not None]
         if len(known) == len(trials) and len({*map(len, known)}) == 1:
-            found[name] = [_named_size(sizes, trials) for sizes in zip(*known, strict=True)]
+            found[name] = [_named_size(sizes, names) for sizes in zip(*known, strict=True)]
     return found
 
 
-def _named_size(sizes: Sequence[int], trials: Sequence[Trial]) -> PartialSize:
+def _named_size(sizes: tuple[int, ...], names: Mapping[tuple[int, ...], str]) -> PartialSize:
     """Return an integer that is the same in all trials, or the name that has these sizes, or None."""
     if UNKNOWN_SIZE in sizes:
         return None
-    names = (
-        name
-        for name in trials[0].sizes
-        if all(trial.sizes[name] == size for trial, size in zip(trials, sizes, strict=True))
-    )
-    return sizes[0] if len({*sizes}) == 1 else next(names, None)
+    return sizes[0] if len({*sizes}) == 1 else names.get(sizes)
 
 
 def _shape(value: KnownValue) -> tuple[PartialSize, ...] | None:
