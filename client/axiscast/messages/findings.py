@@ -114,7 +114,7 @@ class Unchecked(NamedTuple):
     """The reason why an operation could not be checked."""
 
     code: Literal[
-        "unknown-rank", "other-opset", "input-count", "undefined", "unknown-units", "negative-axis", "unit-expands",
+        "unknown-rank", "other-opset", "input-count", "undefined",
         "refused", "unsolved", "limit",
     ]  # fmt: skip
     details: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
@@ -20,16 +20,10 @@ from .graph_provenance import GraphProvenance, lines_of
 from .inference import InferredModel
 from .stated_shapes import NAMED_BY_ONNX
 
-_VARIADIC = ("Max", "Min", "Mean", "Sum")
-"""The ops with any number of inputs. Before the opset in FIRST_OPSET, all inputs must have the same shape."""
 _MATRIX_PRODUCTS = ("MatMul", "MatMulInteger")
 """The ops that multiply stacks of matrices. All axes except the last two axes broadcast."""
 _NOT_MUTUAL = (*_MATRIX_PRODUCTS, "Expand", "PRelu", "Gemm")
 """The ops that broadcast, but do not broadcast all of their inputs against each other."""
-_ONE_WAY_RULE = "tensorflow.broadcast_to"
-"""The axiscast op that has the same rule as ONNX's unidirectional broadcasting, and does not limit the rank."""
-_EXACT_RULE = "ngraph.Broadcast"
-"""The axiscast op that requires equal sizes on all axes, except on new axes that an attribute lists."""
 
 
 class _Unsupported(Exception):
@@ -43,15 +37,6 @@ ValueShape: TypeAlias = "list[PartialSize] | None"
 """The sizes of a value, or None if its rank is unknown."""
 TriedShapes: TypeAlias = "Mapping[str, ValueShape]"
 """The shapes that follow from the trials with integers, keyed by the name of the value."""
-
-
-class _Rule(NamedTuple):
-    """The broadcasting rule of a node, given as an axiscast op, and the inputs to which the rule applies."""
-
-    op: dict[str, Any]
-    inputs: Sequence[int]
-    target: int | None = None
-    """The index of the input that determines the target shape, or None if the node has no target."""
 
 
 Scope: TypeAlias = "ChainMap[str, ValueShape]"
@@ -208,17 +193,19 @@ class _NodeReader:
         repeated = {size for size, times in counts.items() if times > 1}
         operands = _operands(names, shapes, self.context.sizes, repeated)
         try:
-            self._require_input_count(len(names))
+            self._require_support(len(names))
             if unknown := [operand.name for operand in operands if operand.shape is None]:
                 raise _Unsupported("unknown-rank", *unknown)
-            rule = self._rule([[*(operand.shape or ())] for operand in operands])
         except _Unsupported as unsupported:
             return NodeCheck(replace(finding, operands=operands, unchecked=unsupported.reason), None)
-        inputs = [replace(operands[number], role=f"input {place}") for place, number in enumerate(rule.inputs)]
-        request = {"op": rule.op, "inputs": [[*(operand.shape or ())] for operand in inputs]}
-        if rule.target is not None:
-            inputs.append(replace(operands[rule.target], role="target"))
-        return NodeCheck(replace(finding, operands=tuple(inputs)), request)
+        inputs = [[*(operand.shape or ())] for operand in operands]
+        kind = rule_of(self.node.op_type)
+        op: dict[str, Any] = {"name": kind.model_fields["name"].default}
+        op |= {name: 1 for name in kind.transposes if integer_attribute(self.node, name)}
+        if kind.target is not None:  # Expand, whose second input is the target
+            op[kind.target] = inputs.pop()
+            operands = (operands[0], replace(operands[1], role="target"))
+        return NodeCheck(replace(finding, operands=operands), {"op": op, "inputs": inputs})
 
     def _inputs(self) -> tuple[list[str], list[ValueShape]]:
         """Return the names and shapes of the inputs.
@@ -243,55 +230,11 @@ class _NodeReader:
         is_mutual = self.context.model.prepared.opset >= FIRST_OPSET[op] and op not in _NOT_MUTUAL
         return self.scope.expansions.square(self.node) if is_mutual else None
 
-    def _require_input_count(self, count: int) -> None:
-        """Raise _Unsupported if the node's op does not accept this number of inputs."""
-        op = self.node.op_type
+    def _require_support(self, count: int) -> None:
+        """Raise _Unsupported if the rule is not supported, or if the op does not accept this number of inputs."""
+        op, opset = self.node.op_type, self.context.model.prepared.opset
+        if opset < FIRST_OPSET[op]:
+            raise _Unsupported("undefined", opset, op)
         expected = 2 if op == "Expand" else rule_of(op).max_inputs
         if count != (expected or max(count, 1)):
             raise _Unsupported("input-count", op, expected or "one or more", count)
-
-    def _rule(self, shapes: list[list[SizeOrName]]) -> _Rule:
-        """Return the broadcasting rule of the node. Raises _Unsupported if the rule is not supported."""
-        op, opset = self.node.op_type, self.context.model.prepared.opset
-        if opset < FIRST_OPSET[op]:
-            if op in _VARIADIC:
-                return _equal_shapes_rule(shapes)
-            if FIRST_OPSET[op] == 7 and op not in ("PRelu", "Gemm"):
-                return self._rule_before_opset_7(*shapes)
-            raise _Unsupported("undefined", opset, op)
-        if op == "Expand":
-            return _Rule({"name": "onnx.Expand", "shape": shapes[1]}, (0,), 1)
-        kind = rule_of(op)
-        transposed = {name: 1 for name in kind.transposes if integer_attribute(self.node, name)}
-        return _Rule({"name": kind.model_fields["name"].default, **transposed}, range(len(shapes)))
-
-    def _rule_before_opset_7(self, first: list[SizeOrName], second: list[SizeOrName]) -> _Rule:
-        """Return the broadcasting rule of elementwise ops before opset 7.
-
-        If the attribute `broadcast` is not set, the shapes must be equal. If it is set, the second input has only one
-        element, or its axes are equal to consecutive axes of the first input. These axes begin at `axis`. If `axis` is
-        not set, they end at the last axis. Raises _Unsupported if the rule is undefined for these shapes.
-        """
-        if not integer_attribute(self.node, "broadcast"):
-            return _equal_shapes_rule([first, second])
-        if all(size == 1 for size in second):
-            return _Rule({"name": _ONE_WAY_RULE, "shape": first}, (1,), 0)
-        if all(size == 1 or isinstance(size, str) for size in second):
-            raise _Unsupported("unknown-units")
-        axis = integer_attribute(self.node, "axis")
-        start = len(first) - len(second) if axis is None else axis
-        if axis is not None and axis < 0:
-            raise _Unsupported("negative-axis")
-        if start >= 0 and any(theirs == 1 != own for own, theirs in zip(first[start:], second, strict=False)):
-            raise _Unsupported("unit-expands")
-        new_axes = [axis for axis in range(len(first)) if not start <= axis < start + len(second)]
-        return _Rule({"name": _EXACT_RULE, "shape": first, "broadcast_axes": new_axes}, (1,), 0)
-
-
-def _equal_shapes_rule(shapes: list[list[SizeOrName]]) -> _Rule:
-    """Return the rule that requires equal shapes for all inputs."""
-    for number, shape in enumerate(shapes):
-        if len(shape) != len(shapes[0]):
-            return _Rule({"name": _EXACT_RULE, "shape": shapes[0], "broadcast_axes": []}, (number,), 0)
-    axes = [str(axis) for axis in range(len(shapes[0]))]
-    return _Rule({"name": "xarray.broadcast", "dims": [axes] * len(shapes)}, range(len(shapes)))
