@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # Otherwise, each of the hundred services that the suite starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test page deploy-test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image image-test image-reproducible pin-base lock clean
+.PHONY: aliases serve test page deploy-test coded load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases page-shots pictures lines interface docs wheel sdist smoke package audit links release-check repository image image-test image-reproducible pin-base lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
@@ -25,6 +25,11 @@ page: $(VENV)/dev.done
 # The files in deploy/, with nginx, HAProxy and Prometheus, whose checks and alerts need a minute of waiting.
 deploy-test: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest tests/deploy -n auto --dist worksteal
+
+# The tests of facts again, with a code instead of each sentence. A test that asserts a sentence outside tests/words fails.
+coded: $(VENV)/dev.done
+	cd tests && $(abspath $(VENV))/bin/python -m pytest -p coded_words -n auto --dist worksteal \
+	  checks cli comparison drawing explanation models ops plan training translation test_*.py
 
 # Services under load: many connections, a siege, steady traffic, and replaced keys and certificates.
 load: $(VENV)/dev.done

@@ -1,26 +1,105 @@
-"""A pytest plugin that replaces every sentence about shapes by its code: pytest -p coded_words FILES, in tests.
+"""A pytest plugin that replaces every sentence about shapes by its code and values: pytest -p coded_words, in tests.
 
 Tests assert facts. If a test fails with this plugin, it asserts a sentence, which belongs to tests/words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import pytest
+from pydantic import BaseModel
+
+from axiscast.messages.findings import Finding
+from axiscast.wire.shapes import format_shape
+from axiscast.words.operation_code import operation_code
+
+SHOWN = (
+    "models/test_models_page.py",
+    "project/test_drawings.py",
+    "project/test_words.py",
+    "test_library.py::test_each_public_function_has_a_correct_example",
+)
+"""Tests of documentation, whose examples show sentences."""
+COMPARED = (
+    "cli/test_cli.py::test_a_command_in_its_own_process_prints_the_same",
+    "comparison/test_compare.py::test_the_service_and_the_client_have_the_same_comparison",
+    "endpoints/test_queries.py::test_null_is_an_unknown_size_in_every_request_form",
+    "endpoints/test_why_endpoint.py::test_the_clients_return_the_same_answer_as_the_library",
+    "test_library.py::test_the_library_and_the_client_raise_the_same_exception",
+    "test_library.py::test_the_library_and_the_client_return_the_same_answer",
+)
+"""Tests that compare the sentences of this process with those of another process."""
+SLOW = (
+    "checks/test_batch.py::test_columns",
+    "checks/test_hints.py::test_every_hint_of_every_vector",
+    "checks/test_products.py::test_the_library_the_service",
+    "checks/test_quiet.py",
+    "checks/test_symbolic.py::test_a_symbolic_response_is_correct",
+    "checks/test_warnings.py::test_every_hint",
+    "checks/test_warnings.py::test_the_change_for_all_pairs",
+    "cli/test_cli_models.py::test_each_of_many_nodes",
+    "cli/test_cli_models.py::test_only_the_report",
+    "explanation/test_error_log.py::test_a_long_log",
+    "explanation/test_why.py::test_an_adversarial_text",
+    "ops/test_from_plan.py",
+    "ops/test_known_deviations.py",
+    "ops/test_known_sizes.py",
+    "ops/test_outputs.py",
+    "ops/test_vectors.py",
+    "training/test_pytest_plugin.py",
+    "training/test_watching.py::test_the_number_of_reported_lines",
+    "translation/test_translate_pairs.py",
+)
+"""Tests of many requests, which compare verdicts, shapes and times."""
 MODULES = ("conditions", "conflicts", "errors", "hints", "warnings", "findings")
 
 
-def code_of(name: str) -> Callable[..., str]:
-    """Return a function that returns the code of a fact or the kinds of a finding. Other facts get `name`."""
+def values_of(fact: Any) -> Iterator[str]:
+    """Yield the values of a fact as text, without any words between them."""
+    if isinstance(fact, str):
+        yield fact
+    elif isinstance(fact, Finding):
+        yield operation_code(fact)
+    elif isinstance(fact, Mapping):
+        for name, value in fact.items():
+            yield from () if name in ("message", "request") else values_of(value)
+    elif isinstance(fact, list | tuple) and not hasattr(fact, "_fields"):
+        if all(isinstance(size, int | str) for size in fact):
+            yield format_shape(fact)
+        for value in fact:
+            yield from values_of(value)
+    elif isinstance(fact, tuple):
+        yield from values_of(fact._asdict())
+    elif is_dataclass(fact):
+        yield from values_of({field.name: getattr(fact, field.name) for field in fields(fact)})
+    elif isinstance(fact, BaseModel):
+        yield from values_of(fact.model_dump(exclude_unset=True))
+    elif fact is not None:
+        yield str(fact)
 
-    def code(fact: Any = None, *_: Any) -> str:
-        found = fact.get("code") if isinstance(fact, dict) else getattr(fact, "code", None)
-        return str(found or " ".join(getattr(fact, "kinds", ())) or name)
+
+def code_of(name: str) -> Callable[..., str]:
+    """Return a function that returns the code of a fact, or `name` if it has none, and the values of the fact."""
+
+    def code(*facts: Any, **named: Any) -> str:
+        first = facts[0] if facts else None
+        found = first.get("code") if isinstance(first, Mapping) else getattr(first, "code", None)
+        codes = getattr(first, "kinds", None) or [found or name]
+        return " ".join([*codes, *values_of([*facts, *named.values()])])
 
     return code
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that show or compare sentences, and slow tests."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith((*SHOWN, *COMPARED, *SLOW)):
+            item.add_marker(pytest.mark.skip("shows or compares sentences, or is slow"))
 
 
 def replace_sentences(module: ModuleType) -> list[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+from facts import formulas
 
 import axiscast
 from axiscast import Finding, Report
-from axiscast.words.findings import unchecked_text
 
 Check = Callable[..., Report]
 
@@ -34,7 +34,7 @@ def checks(folder: Path) -> Check:
 
 
 def verdicts(report: Report) -> dict[str, Any]:
-    """Return for each node its output shape and conditions, the code of its conflict, or why it is not checked."""
+    """Return for each node its output shape and conditions, the code of its conflict, or why it is unchecked."""
     return {
         finding.node: verdict(finding) for finding in report.nodes if finding.answer is not None or finding.unchecked
     }
@@ -42,9 +42,9 @@ def verdicts(report: Report) -> dict[str, Any]:
 
 def verdict(finding: Finding) -> Any:
     if finding.answer is None:
-        return finding.unchecked and unchecked_text(finding.unchecked)
+        return finding.unchecked and (finding.unchecked.code, *finding.unchecked.details)
     if finding.answer.conflict is not None:
         return finding.answer.conflict.code
     shape = [*finding.output]
-    conditions = [condition.message for condition in finding.answer.conditions]
+    conditions = formulas(finding.answer.conditions)
     return (shape, conditions) if conditions else shape

@@ -55,7 +55,7 @@ def test_an_answer_is_true_if_the_shapes_broadcast(way: Any) -> None:
 
 
 def test_the_truth_of_an_answer_that_depends_on_sizes_is_an_error(way: Any) -> None:
-    with pytest.raises(ValueError, match="N == M or N == 1 or M == 1"):
+    with pytest.raises(ValueError, match=r"N.*M"):
         bool(way.check(("N",), ("M",)))
     assert way.check(("N",), ("N",))
 
@@ -68,7 +68,7 @@ def test_the_shape_of_an_answer_makes_an_array(way: Any) -> None:
 
 def test_an_answer_without_a_shape_raises_only_if_the_attribute_is_read(way: Any) -> None:
     conflict = way.check("numpy.add", (3,), (4,))
-    with pytest.raises(IncompatibleShapes, match="axis 0") as refused:
+    with pytest.raises(IncompatibleShapes, match=r"3.*4") as refused:
         conflict.shape  # noqa: B018
     assert refused.value.conflict.sizes == (3, 4)
     nothing = way.check("poputil.canBroadcastToMatch", (3,), (1,))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cases import cases
 from conftest import run
+from facts import formulas
 
 import axiscast
 from axiscast import Client, ServiceProblem
@@ -44,7 +45,7 @@ def test_check_returns_shapes_and_axes(ways: Any) -> None:
 def test_check_returns_conditions_on_unknown_sizes(ways: Any) -> None:
     answer = ways.check("numpy.broadcast_arrays", ("N", 1), ("M", 5), assume={"N": "2.."})
     assert answer.compatible is None
-    assert [condition.message for condition in answer.conditions] == ["N == M or M == 1"]
+    assert formulas(answer.conditions) == ["N == M or M == 1"]
     assert answer.outputs[0].shape == ("N", 5)
     assert ways.check(numpy.broadcast_to(shape=("N", 3)), (3,), assume={}).compatible is True
 

@@ -111,7 +111,7 @@ def test_the_numpy_named_shortcuts_do_what_numpy_does(anyone: Any) -> None:
 
 def test_incompatible_shapes_is_a_value_error_with_the_conflict(anyone: Any) -> None:
     for call in (lambda: anyone.broadcast_to(ROW, (3, 4)), lambda: anyone.broadcast_shapes((3, 4), (3,))):
-        with pytest.raises(ValueError, match=r"axis 1.*Hint: reshape input \d to \(3, 1\)") as caught:
+        with pytest.raises(ValueError, match=r"1.*Hint: .*\(3, 1\)") as caught:
             call()
         assert isinstance(caught.value, axiscast.IncompatibleShapes)
         assert caught.value.conflict.axis == 1

@@ -130,7 +130,7 @@ def test_slices_need_a_known_op_and_outputs_of_equal_shape(here: Client) -> None
     matrices = np.ones((2, 3)), np.ones((3, 4))
     with pytest.raises(ValueError, match="equal shape"):
         here.broadcast("numpy.matmul", *matrices, window=np.s_[:1])
-    with pytest.raises(axiscast.IncompatibleShapes, match="axis 1"):
+    with pytest.raises(axiscast.IncompatibleShapes, match="4"):
         here.broadcast_to(ROW, (4, 4), window=np.s_[:1])
     with pytest.raises(axiscast.InvalidRequest, match="is allowed only in check"):
         here.broadcast(axiscast.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]

@@ -70,7 +70,8 @@ def test_merged_axes_read_the_elements_of_their_factors() -> None:
 def test_a_conflict_has_its_fix_first_and_one_marked_column() -> None:
     svg = picture(axiscast.check("torch.add", (2, 64, 7, 7), (64,)))
     told = texts(svg)
-    assert told[:2] == ["✗ Does not broadcast", "Fix: reshape b to (64, 1, 1), b[:, None, None]: the shapes then fit"]
+    assert told[0] == "✗ Does not broadcast"
+    assert [part for part in ("Fix: ", "(64, 1, 1)", "[:, None, None]") if part not in told[1]] == []
     assert svg.count('class="bad"') == 1
     marked = [
         text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}tspan") if "no" in text.get("class", "").split()
@@ -84,7 +85,7 @@ def test_a_conflict_has_its_fix_first_and_one_marked_column() -> None:
 
 def test_the_answers_of_all_functions_have_a_picture() -> None:
     why = texts(picture(axiscast.why(BIAS)))
-    assert why[0].startswith("Fix: reshape b to")
+    assert why[0].startswith("Fix: ")
     assert "axis 3" in why
     op = axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
     translation = texts(picture(axiscast.translate(op, (3,), to="torch.expand")))
@@ -131,7 +132,7 @@ def test_a_picture_follows_the_color_scheme() -> None:
         (["check", "3,1", "1,4"], "✓ Broadcasts to (3, 4)"),
         (["compare", "3,1", "1,4"], "The results of"),
         (["translate", "3", "--op", "numpy.broadcast_to", "--shape", "2,3", "--to", "torch.expand"], "Translated to"),
-        (["why", BIAS], "Fix: reshape b to"),
+        (["why", BIAS], "Fix: "),
     ],
 )
 def test_a_command_writes_its_picture(command: list[str], first: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx_models import Check, checks, parsed
 
-from axiscast.words.findings import finding_text
+from axiscast.words.operation_code import operation_code
 
 
 @pytest.fixture
@@ -22,62 +22,50 @@ RUN_TIME = """one = Constant<value_ints = [1]>() sp = Shape(p) sy = Shape(y) wid
 SQUARES = {
     "as torch exports a loss": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)",
-        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
-        "y. If you want all pairs, "
-        "write p - y[None].",
+        ("p (n, 1) - y (n,)", 0, 1),
     ),
-    "the other way round": (
-        f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(b, a)",
-        "y (n,) - p (n, 1) gives (n, n): every element of y is combined with every element of p. Write y - "
-        "p.squeeze(-1). If you want all pairs, "
-        "write y[None] - p.",
-    ),
+    "the other way round": (f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(b, a)", ("y (n,) - p (n, 1)", 1, 0)),
     "a shape that is computed from both": (
         f"{RUN_TIME} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)",
-        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
-        "y. If you want all pairs, "
-        "write p - y[None].",
+        ("p (n, 1) - y (n,)", 0, 1),
     ),
     "casts and identities between": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Cast<to = 1>(a) a3 = Identity(a2) b2 = Identity(b) "
         "d = Mul(a3, b2)",
-        "p (n, 1) * y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) * "
-        "y. If you want all pairs, "
-        "write p * y[None].",
+        ("p (n, 1) * y (n,)", 0, 1),
     ),
     "both transposed": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Transpose(a) b2 = Transpose<perm = [1, 0]>(b) "
         "d = Sub(a2, b2)",
-        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
-        "y. If you want all pairs, "
-        "write p - y[None].",
+        ("p (n, 1) - y (n,)", 0, 1),
     ),
     "one transposed": (
         f"{SHAPE} a = Expand(row, nn) b = Expand(y, nn) a2 = Transpose(a) d = Sub(a2, b)",
-        "row.T (n, 1) - y (n,) gives (n, n): every element of row.T is combined with every element of y. Write "
-        "row.T.squeeze(-1) - y. If you want all "
-        "pairs, write row.T - y[None].",
+        ("row.T (n, 1) - y (n,)", 0, 1),
     ),
     "expanded twice": (
         f"{SHAPE} a = Expand(p, nn) a2 = Expand(a, nn) b = Expand(y, nn) d = Sub(a2, b)",
-        "p (n, 1) - y (n,) gives (n, n): every element of p is combined with every element of y. Write p.squeeze(-1) - "
-        "y. If you want all pairs, "
-        "write p - y[None].",
+        ("p (n, 1) - y (n,)", 0, 1),
     ),
     "three operands": (
         f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) t = Constant<value_float = 2.0>() d = Sum(a, b, t)",
-        "Sum(p (n, 1), y (n,), t ()) broadcasts to (n, n): every element of p is combined with every element of y. "
-        "Write Sum(p.squeeze(-1), y, "
-        "t). If you want all pairs, write Sum(p, y[None], t).",
+        ("Sum(p (n, 1), y (n,), t ())", 0, 1),
     ),
 }
 
 
-@pytest.mark.parametrize(("nodes", "message"), SQUARES.values(), ids=SQUARES)
-def test_two_expanded_operands_make_a_square(check: Check, nodes: str, message: str) -> None:
+@pytest.mark.parametrize(("nodes", "expected"), SQUARES.values(), ids=SQUARES)
+def test_two_expanded_operands_make_a_square(check: Check, nodes: str, expected: tuple[str, int, int]) -> None:
     report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
     (finding,) = (finding for finding in report.findings if "square" in finding.kinds)
-    assert (finding.node, finding_text(finding, "square")) == ("d", message)
+    assert finding.answer
+    (warning,) = (warning for warning in finding.answer.warnings if warning.code == "square")
+    assert warning.hint
+    assert warning.all_pairs
+    assert (finding.node, finding.output, warning.hint.suffix, warning.all_pairs.suffix) == (
+        "d", ("n", "n"), ".squeeze(-1)", "[None]",
+    )  # fmt: skip
+    assert (operation_code(finding), warning.hint.input, warning.all_pairs.input) == expected
 
 
 RIGHT = {

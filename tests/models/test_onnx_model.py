@@ -74,7 +74,7 @@ def test_the_names_of_nodes_in_subgraphs_and_functions_begin_with_their_path(che
         "i/else_branch/q": [2, 3],
         "l/body/next": "size-mismatch",
         "times/inner__2": "size-mismatch",
-        "g": "this function is for another opset than the model",
+        "g": ("other-opset",),
     }
 
 
@@ -147,13 +147,11 @@ def test_messages_show_the_expression_of_a_size_and_json_its_name(check: Check) 
     ]
     nodes = [helper.make_node("Add", ["x", "y"], ["a"]), helper.make_node("Add", ["y", "z"], ["b"])]
     first, second = check(helper.make_model(helper.make_graph(nodes, "graph", inputs, []))).as_json()["nodes"]
-    assert first["message"] == (
-        "x (Min(512, seq), 3) + y (seq, 3) needs Min(512, seq) == seq or Min(512, seq) == 1 or seq == 1."
-    )
+    assert "Min(512, seq)" in first["message"]
+    assert "Min_512_seq" not in first["message"]
     assert first["inputs"][0]["shape"] == ["Min_512_seq", 3]
-    assert second["message"].startswith(
-        "y (seq, 3) + z (a\N{REPLACEMENT CHARACTER}::error::\N{REPLACEMENT CHARACTER}[31m, 3)"
-    )
+    shown = "y (seq, 3) + z (a\N{REPLACEMENT CHARACTER}::error::\N{REPLACEMENT CHARACTER}[31m, 3)"
+    assert shown in second["message"]
 
 
 def test_an_assumed_size_is_set_before_shapes_are_inferred(check: Check) -> None:
@@ -183,7 +181,7 @@ def test_constants_that_are_also_inputs_are_constants(check: Check) -> None:
 
 def test_a_node_that_onnx_cannot_infer_is_unchecked_with_its_name_and_shapes(check: Check) -> None:
     report = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) r = Relu(m)}")
-    assert verdicts(report) == {"m": "onnx can't infer its output from these inputs", "a": "the rank of m is unknown"}
+    assert verdicts(report) == {"m": ("refused",), "a": ("unknown-rank", "m")}
     assert [operand.shape for operand in report.nodes[0].operands] == [(2, 3), (4, 5)]
     assert (report.exit_status(), report.errors) == (3, ())
 

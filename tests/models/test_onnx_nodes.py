@@ -96,7 +96,7 @@ def test_expand_broadcasts_with_the_shape_in_its_second_input(check: Check) -> N
         "d": [4, 3, 2],
         "e": ([3, 5], ["N == 3 or N == 1"]),
         "f": ([3, "?"], ["shape[0] == 3 or shape[0] == 1"]),
-        "g": "the rank of some is unknown",
+        "g": ("unknown-rank", "some"),
         "h": ["N", 2, 3, 6],
     }
 
@@ -105,14 +105,11 @@ def test_an_op_of_an_opset_with_another_rule_is_unchecked(check: Check) -> None:
     graph = """(float[2,3] x, float[2,3] y) => (float[] o)
         {a = Sum(x, x, x) b = Add<broadcast = 1>(x, y) c = PRelu(x, y) d = Mod(x, y)}"""
     assert verdicts(check(graph, opset=7)) == {
-        "a": "opset 7 does not define Sum, or defines it with a different rule", "b": [2, 3], "c": [2, 3],
-        "d": "opset 7 does not define Mod, or defines it with a different rule",
+        "a": ("undefined", "7", "Sum"), "b": [2, 3], "c": [2, 3],
+        "d": ("undefined", "7", "Mod"),
     }  # fmt: skip
     old = verdicts(check(graph, opset=6))
-    assert (old["b"], old["c"]) == (
-        "opset 6 does not define Add, or defines it with a different rule",
-        "opset 6 does not define PRelu, or defines it with a different rule",
-    )
+    assert (old["b"], old["c"]) == (("undefined", "6", "Add"), ("undefined", "6", "PRelu"))
 
 
 def test_ops_of_other_domains_are_skipped_and_both_names_of_onnx_domain_count(check: Check) -> None:
@@ -178,7 +175,7 @@ def test_the_c_of_gemm_expands_to_the_product(check: Check) -> None:
 
 def test_before_opset_7_gemm_is_unchecked(check: Check) -> None:
     graph = "(float[2,3] x, float[3,4] w, float[4] c) => (float[] o) {o = Gemm<broadcast = 1>(x, w, c)}"
-    assert verdicts(check(graph, opset=6)) == {"o": "opset 6 does not define Gemm, or defines it with a different rule"}
+    assert verdicts(check(graph, opset=6)) == {"o": ("undefined", "6", "Gemm")}
 
 
 def test_matmul_broadcasts_all_axes_except_the_last_two(check: Check) -> None:
@@ -188,7 +185,7 @@ def test_matmul_broadcasts_all_axes_except_the_last_two(check: Check) -> None:
     found = verdicts(check(graph))
     assert found == {
         "a": ["B", 8, "S", "S"], "b": ["B", 8, "S", 3], "c": ["B", 3, "S", "S"], "e": ["B", 8, "S"],
-        "d": "onnx can't infer its output from these inputs",
+        "d": ("refused",),
         "f": (["B", 8, "S", 3], ["T == 64"]),
     }  # fmt: skip
 

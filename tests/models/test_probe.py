@@ -15,7 +15,8 @@ from onnx_models import parsed, saved
 
 import axiscast
 from axiscast import Report, UnusableModel
-from axiscast.messages.findings import SizeRule
+from axiscast.messages.findings import Contradiction, SizeRule, Unchecked
+from axiscast.words.operation_code import operation_code
 
 Check = Callable[..., Report]
 
@@ -60,7 +61,6 @@ def test_a_size_that_the_file_declares_free_but_fixes_is_pinned(check: Check) ->
         "y", ("pinned",), 1, 1,
     )  # fmt: skip
     assert (rules(report), finding.failure and finding.failure.rules[0].or_one) == ({"y": ["seq equal 12"]}, True)
-    assert "h (batch, seq, 8) + pos (1, 12, 8) runs only with seq = 12 or 1, although" in str(report)
     assert len(report.sizes) == 3
 
 
@@ -113,23 +113,20 @@ def test_a_product_of_two_names_is_solved_for(check: Check) -> None:
         f = Reshape(c, flat) t = Transpose<perm = [0,2,1]>(f) y = Add(t, pos)}"""
     report = check(graph, k=(8, 3, 16, 16), flat=[0, 8, -1], pos=(1, 196, 8))
     assert rules(report) == {"y": ["h equal 224", "w equal 224"]}
-    assert "runs only with h = 224 and w = 224, although the file declares h and w as dynamic." in str(report)
 
 
 def test_sizes_without_a_solution_are_incompatible(check: Check) -> None:
     report = check("(float[n,8] x) => (float[] o) {c = Concat<axis = 0>(x, x) y = Add(c, w)}", w=(7, 8))
     (finding,) = report.findings
     assert (finding.kinds, report.exit_status("incompatible")) == (("incompatible",), 1)
-    assert "runs at none of the sizes that were tried" in str(report)
+    assert (finding.failure and (len(finding.failure.sizes) > 0, finding.failure.rules)) == (True, ())
 
 
 def test_a_node_that_only_onnx_refuses_is_unchecked_without_the_text_of_onnx(check: Check) -> None:
     report = check("(float[N,3] x) => (float[] o) {y = Transpose<perm = [0,1,2]>(x)}")
     (finding,) = report.findings
     assert (finding.kinds, report.exit_status()) == (("unchecked",), 3)
-    assert str(report).splitlines()[1] == (
-        "  Transpose(x (N, 3)) could not be checked: onnx can't infer its output from these inputs."
-    )
+    assert (finding.unchecked, finding.failure) == (Unchecked("refused"), None)
 
 
 def test_equal_sizes_that_are_equal_by_chance_are_no_square(check: Check) -> None:
@@ -191,7 +188,6 @@ def test_an_expression_of_names_has_the_value_of_the_names(tmp_path: Path) -> No
 def test_a_name_that_must_be_a_sum_is_a_need(check: Check) -> None:
     report = check(CACHE.format(total="total"))
     assert (report.exit_status(), rules(report)) == (0, {"y": ["total equal 1seq + 1past"]})
-    assert "needs total = seq + past." in str(report)
     assert check(CACHE.format(total="seq")).exit_status() == 1
 
 
@@ -205,7 +201,6 @@ def test_sizes_that_must_be_multiples_of_strides_are_a_need(check: Check) -> Non
     report = check(UNET, k=(4, 4, 2, 2))
     assert (report.exit_status(), report.exit_status("needs")) == (0, 1)
     assert rules(report) == {node: ["w multiple 4", "h multiple 4"] for node in ("s1", "y")}
-    assert "2 nodes need w to be a multiple of 4 and h to be a multiple of 4" in str(report)
 
 
 def test_a_failure_behind_a_node_that_needs_multiples_is_found(check: Check) -> None:
@@ -232,8 +227,8 @@ def test_a_model_without_free_sizes_is_tried_once(check: Check) -> None:
     assert check(graph.format(n=6), **constants).exit_status("needs") == 0
     report = check(graph.format(n=5), **constants)
     assert [(finding.node, finding.kinds) for finding in report.findings] == [("y", ("incompatible",))]
-    assert "g (3, 6) + z (3, 5) does not broadcast: axis -1 is 6 in g and 5 in z." in str(report)
-    assert "were tried" not in str(report)
+    (found,) = report.findings
+    assert (operation_code(found), found.failure and found.failure.sizes) == ("g (3, 6) + z (3, 5)", {})
 
 
 def test_subgraphs_are_tried(check: Check) -> None:
@@ -251,7 +246,7 @@ def test_a_stated_shape_that_contradicts_the_inferred_one_is_reported(check: Che
     report = check("(float[N,8] x) => (float[N,9] y) {y = Relu(x)}")
     (finding,) = report.findings
     assert (finding.node, finding.kinds, report.exit_status()) == ("y", ("contradicted",), 1)
-    assert "The file states shape (N, 9) for y, but its inputs give (N, 8)" in str(report)
+    assert finding.contradiction == Contradiction("y", ("N", 9), ("N", 8))
     assert check("(float[N,8] x) => (float[8] y) {y = Relu(x)}").exit_status() == 1
     assert check("(float[N,8] x) => (float[M,8] y) {y = Relu(x)}").exit_status() == 0
 

@@ -222,7 +222,7 @@ def test_a_symbol_of_torch_has_the_name_of_its_dim() -> None:
     assert {size for node in report.nodes for operand in node.operands for size in operand.shape} == {
         "n", "_2_times_n", 1, 4,
     }  # fmt: skip
-    assert "linear (n, 1) - y (n,) gives (n, n)" in str(report)
+    assert "linear (n, 1)" in str(report)
 
 
 @pytest.mark.parametrize(

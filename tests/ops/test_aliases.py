@@ -139,7 +139,7 @@ def test_an_error_message_names_the_alias() -> None:
         axiscast.check("torch.where", (3,), (3,))
     conflict = axiscast.check("paddle.lerp", (1,) * 7, (1,), (1,)).conflict
     assert conflict is not None
-    assert conflict.message == "The op takes at most 6 axes, but this request has 7."
+    assert (conflict.code, "6" in conflict.message, "7" in conflict.message) == ("rank-too-large", True, True)
 
 
 def test_hints_for_an_alias_are_requests_that_broadcast() -> None:

@@ -16,6 +16,8 @@ import pytest
 
 import axiscast
 from axiscast.training import torch_ops, watching
+from axiscast.words.findings import finding_text
+from axiscast.words.operation_code import operation_code
 
 pytest_plugins = ["watched_torch"]
 
@@ -141,10 +143,8 @@ def test_a_warning_is_at_the_line_and_is_given_once(torch: Any) -> None:
     assert warning.category is axiscast.SuspiciousBroadcast
     assert (warning.filename, warning.lineno) == (__file__, seen.findings[0].line)
     a, b = ("a", "b") if is_fake(torch) else ("x", "column")
-    assert str(warning.message) == (
-        f"torch.sub: {a} (5,) - {b} (5, 1) gives (5, 5): every element of {a} is combined with every element of {b}. "
-        f"Write {a} - {b}.squeeze(-1). If you want all pairs, write {a}[None] - {b}."
-    )
+    assert operation_code(seen.findings[0]) == f"{a} (5,) - {b} (5, 1)"
+    assert str(warning.message) == f"torch.sub: {finding_text(seen.findings[0])}"
 
 
 def test_an_error_is_raised_each_time_before_the_operation_is_executed(torch: Any) -> None:
@@ -282,10 +282,9 @@ def test_other_kinds_are_reported_on_request(torch: Any) -> None:
     with axiscast.watch(on="error", kinds=["mutual-stretch"]), pytest.raises(axiscast.SuspiciousBroadcast) as raised:
         row - column
     a, b = ("a", "b") if is_fake(torch) else ("row", "column")
-    assert str(raised.value) == (
-        f"torch.sub: {a} (1, 4) - {b} (3, 1) gives (3, 4): every element of {a} is combined with every element of {b}. "
-        "If only one of them should expand, the other input lacks an axis."
-    )
+    found = raised.value.finding
+    assert (operation_code(found), found.kinds) == (f"{a} (1, 4) - {b} (3, 1)", ("mutual-stretch",))
+    assert str(raised.value) == f"torch.sub: {finding_text(found)}"
 
 
 KINDS = {

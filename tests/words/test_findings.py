@@ -8,8 +8,8 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand
-from axiscast.messages.findings import Failure, Quantity, Requirement, SizeRule
-from axiscast.words.findings import finding_text
+from axiscast.messages.findings import Contradiction, Failure, Quantity, Requirement, SizeRule, Unchecked
+from axiscast.words.findings import finding_text, group_text, unchecked_text
 
 Shape = tuple[int | str, ...]
 
@@ -156,6 +156,41 @@ FAILURES = [
 @pytest.mark.parametrize(("found", "message"), FAILURES)
 def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, message: str) -> None:
     assert finding_text(found) == message
+
+
+UNCHECKED = [
+    (Unchecked("unknown-rank", ("x", "y")), "the rank of x, y is unknown"),
+    (Unchecked("other-opset"), "this function is for another opset than the model"),
+    (Unchecked("input-count", ("Gemm", "3", "4")), "Gemm takes 3 inputs, but this node has 4"),
+    (Unchecked("undefined", ("6", "Mod")), "opset 6 does not define Mod, or defines it with a different rule"),
+    (Unchecked("unknown-units"), "before opset 7, the rule depends on which sizes of the second input are 1, which is "
+     "not known"),
+    (Unchecked("negative-axis"), "before opset 7, the meaning of a negative axis is undefined"),
+    (Unchecked("unit-expands"), "before opset 7, the rule does not expand a size of 1, although models rely on it"),
+    (Unchecked("refused"), "onnx can't infer its output from these inputs"),
+    (Unchecked("unsolved"), "it fails at the tried sizes, and the search for sizes at which it runs reached its limit"),
+    (Unchecked("limit", ("this takes 3 s",)), "this takes 3 s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reason", "sentence"), UNCHECKED)
+def test_a_reason_not_to_check_has_its_sentence(reason: Unchecked, sentence: str) -> None:
+    assert unchecked_text(reason) == sentence
+    found = Finding("n", "Add", (Operand("input 0", "x", None),), unchecked=reason)
+    assert finding_text(found) == f"Add(x of unknown rank) could not be checked: {sentence}."
+    assert group_text([found, found]) == "2 nodes could not be checked"
+
+
+def test_a_group_has_the_needs_of_its_findings() -> None:
+    multiple = failed("Reshape", Requirement("multiple", ELEMENTS, Quantity(32)), SizeRule("seq", "multiple", 4))
+    pinned = failed("Add", None, SizeRule("seq", "equal", 3))
+    assert group_text([multiple] * 3) == "3 nodes need seq to be a multiple of 4"
+    assert group_text([pinned] * 2) == "2 nodes run only with seq = 3"
+
+
+def test_a_contradiction_states_both_shapes() -> None:
+    found = Finding("y", "Relu", contradiction=Contradiction("y", ("N", 9), ("N", None)))
+    assert finding_text(found, "contradicted") == ("The file states shape (N, 9) for y, but its inputs give (N, ?).")
 
 
 def test_the_repr_states_the_operation_the_shapes_and_the_kinds() -> None:

@@ -10,7 +10,7 @@ from cases import cases
 import axiscast
 from axiscast.messages import CheckAnswer
 from axiscast.ops import FRAMEWORKS
-from axiscast.words import errors
+from axiscast.words import error_advice, errors
 from axiscast.words.hints import reshape_code
 
 ADD = "numpy.add"
@@ -198,6 +198,15 @@ def sentences(answer: CheckAnswer[Any]) -> Iterator[str]:
 ERRORS: list[tuple[str, str]] = [
     (errors.shapes_text([(3,), (4,), ()]), "(3,), (4,) and ()"),
     (errors.shapes_text([(3,)], (3, 4)), "(3,) to (3, 4)"),
+    (errors.refused_text("numpy.add", "(3,) and (4,)"), "numpy.add can't broadcast (3,) and (4,)."),
+    (errors.refused_text("numpy.matmul", "(3,) and (4,)"), "numpy.matmul can't multiply (3,) and (4,)."),
+    (errors.conditional_text("numpy.add", "(N,) and (M,)", ["N == M", "M == 1"]),
+     "numpy.add broadcasts (N,) and (M,) only if N == M and M == 1."),
+    (errors.failed_text("numpy.add"), "numpy.add failed."),
+    (errors.given_shapes_text("(3,) and (4,)"), "The message contains the shapes (3,) and (4,)."),
+    (errors.missing_equation_text(), "The message does not contain the equation."),
+    (errors.joined_axis_text(1, "axis=1"), "They differ only on axis 1: to join them on it, write axis=1."),
+    (error_advice.mask_text("x", "mask", 2), "The mask fits axis 2: write `x[:, :, mask]`."),
     (errors.fitting_text("numpy.add", "(3,) and (3,)"),
      "numpy.add can broadcast (3,) and (3,). Either the call has an option that the message does not show, or the "
      "message shows shapes of other tensors."),

@@ -16,7 +16,7 @@ from ..plan.alignment import Conflict
 from ..wire.shapes import format_shape
 from ..words import errors
 from ..words.conflicts import conflict_text
-from ..words.error_advice import mask_axis
+from ..words.error_advice import mask_axis, mask_text
 from ..words.names import Names, as_primary, capitalized
 from .diagnosis import Diagnosis, is_einsum, target_of
 from .failing_expression import Expression
@@ -64,11 +64,11 @@ def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:
     if check["compatible"] is False:
         fixes = _fixes(diagnosis, check["conflict"])
         if expression is None:
-            return [about, f"{name} can't {'multiply' if name.endswith('matmul') else 'broadcast'} {shapes}.", *fixes]
+            return [about, errors.refused_text(name, shapes), *fixes]
         return [*fixes, "" if isinstance(diagnosis.op, Einsum) else _of_call(diagnosis, expression)]
     if check["compatible"] is None:
-        conditions = " and ".join(condition["message"] for condition in check["conditions"])
-        return [about, f"{name} broadcasts {shapes} only if {conditions}."]
+        conditions = [condition["message"] for condition in check["conditions"]]
+        return [about, errors.conditional_text(name, shapes, conditions)]
     return (
         [about, *(warning["message"] for warning in check["warnings"])]
         if about
@@ -181,11 +181,11 @@ def _of_parts(diagnosis: Diagnosis) -> list[str]:
     about = with_names(diagnosis.about, [(name, array and array.shape) for name, array in operands], method)
     is_fixed = about != diagnosis.about  # the explanation has code with a name
     fix = "" if is_fixed else _of_operands(expression)
-    sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis), fix]
+    sentences = [about or (name and errors.failed_text(name)), _of_sizes(diagnosis), fix]
     if inputs:
-        sentences.append(f"The message contains the shapes {errors.shapes_text(inputs)}.")
+        sentences.append(errors.given_shapes_text(errors.shapes_text(inputs)))
     if op is None and is_einsum(name):
-        sentences.append("The message does not contain the equation.")
+        sentences.append(errors.missing_equation_text())
     elif not inputs and (op is not None or diagnosis.axis is not None):
         is_operation = op is None or type(op).takes(len(operands))  # else the call has other arguments
         unknown = [operand.name for operand in operands if operand.array is None and is_operation]
@@ -202,11 +202,11 @@ def _of_operands(expression: Expression | None) -> str:
     if expression.function in ("concatenate", "cat") and len({*map(len, shapes)}) == 1:
         axes = [axis for axis, sizes in enumerate(zip(*shapes, strict=True)) if len({*sizes}) > 1]
         change = f"{'dim' if expression.function == 'cat' else 'axis'}={axes[0]}" if len(axes) == 1 else ""
-        return change and f"They differ only on axis {axes[0]}: to join them on it, write {change}."
+        return change and errors.joined_axis_text(axes[0], change)
     (array, _), *_, (mask, index) = known
     if expression.function == "getitem" and index.dtype == "bool":
         axis = mask_axis(shapes[-1], shapes[0])
-        return f"The mask fits axis {axis}: write `{as_primary(array)}[{':, ' * axis}{mask}]`." if axis else ""
+        return mask_text(as_primary(array), mask, axis) if axis else ""
     return ""
 
 

@@ -19,8 +19,12 @@ def last_index(size: int) -> str:
 def mask(mask: Shape, array: Shape) -> str:
     """Return the index with which a mask fits the axes of a tensor."""
     axis = mask_axis(mask, array)
-    code = f"[[x|{array}|0]][{':, ' * axis}[[mask|{mask}|1]]]"
-    return f"The mask fits axis {axis}: write `{code}`." if axis else ""
+    return mask_text(f"[[x|{array}|0]]", f"[[mask|{mask}|1]]", axis) if axis else ""
+
+
+def mask_text(array: str, mask: str, axis: int) -> str:
+    """Return the index with which the mask in a variable fits an axis of an array."""
+    return f"The mask fits axis {axis}: write `{array}[{':, ' * axis}{mask}]`."
 
 
 def mask_axis(mask: Shape, array: Shape) -> int:

@@ -34,6 +34,36 @@ def shapes_text(inputs: Sequence[Any], target: Any = None) -> str:
     return shapes if target is None else f"{shapes} to {format_shape(target)}"
 
 
+def refused_text(op: str, shapes: str) -> str:
+    """Return that an op refuses the shapes in the message."""
+    return f"{op} can't {'multiply' if op.endswith('matmul') else 'broadcast'} {shapes}."
+
+
+def conditional_text(op: str, shapes: str, conditions: Sequence[str]) -> str:
+    """Return the conditions under which an op accepts the shapes in the message."""
+    return f"{op} broadcasts {shapes} only if {' and '.join(conditions)}."
+
+
+def failed_text(op: str) -> str:
+    """Return that an op failed."""
+    return f"{op} failed."
+
+
+def given_shapes_text(shapes: str) -> str:
+    """Return the shapes in a message that does not state the op."""
+    return f"The message contains the shapes {shapes}."
+
+
+def missing_equation_text() -> str:
+    """Return that the message about an einsum has no equation."""
+    return "The message does not contain the equation."
+
+
+def joined_axis_text(axis: int, change: str) -> str:
+    """Return how to join arrays on the only axis on which they differ."""
+    return f"They differ only on axis {axis}: to join them on it, write {change}."
+
+
 def fitting_text(op: str, shapes: str) -> str:
     """Return what may have failed if the shapes in the message fit."""
     return (
