@@ -163,10 +163,6 @@ UNCHECKED = [
     (Unchecked("other-opset"), "this function is for another opset than the model"),
     (Unchecked("input-count", ("Gemm", "3", "4")), "Gemm takes 3 inputs, but this node has 4"),
     (Unchecked("undefined", ("6", "Mod")), "opset 6 does not define Mod, or defines it with a different rule"),
-    (Unchecked("unknown-units"), "before opset 7, the rule depends on which sizes of the second input are 1, which is "
-     "not known"),
-    (Unchecked("negative-axis"), "before opset 7, the meaning of a negative axis is undefined"),
-    (Unchecked("unit-expands"), "before opset 7, the rule does not expand a size of 1, although models rely on it"),
     (Unchecked("refused"), "onnx can't infer its output from these inputs"),
     (Unchecked("unsolved"), "it fails at the tried sizes, and the search for sizes at which it runs reached its limit"),
     (Unchecked("limit", ("this takes 3 s",)), "this takes 3 s"),

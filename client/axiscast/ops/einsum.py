@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Input, Output, Requirement, ShapeMismatch, Term
+from ..plan.alignment import Alignment, Axis, Input, Output, ShapeMismatch, SizeReason, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
@@ -95,7 +95,7 @@ class LabeledProduct(Op):
         relation = Relation.BROADCAST if label.startswith(ELLIPSIS) else self.relation
         return Axis(relation, terms, self._requirement(label, relation))
 
-    def _requirement(self, label: str, relation: Relation) -> Requirement:
+    def _requirement(self, label: str, relation: Relation) -> SizeReason:
         if label.startswith(ELLIPSIS):
             return ("ellipsis",)
         return f"label {relation.name}", self.label_word, label

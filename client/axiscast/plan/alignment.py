@@ -20,7 +20,7 @@ from .plan import Shape
 from .relations import Relation
 
 SizeOrName = int | str
-Requirement = tuple[Any, ...]
+SizeReason = tuple[Any, ...]
 """A key of the sentences in words/conflicts.py, and the values in the sentence."""
 
 
@@ -54,7 +54,7 @@ class Conflict:
     axes: tuple[int | None, ...] = ()
     owners: tuple[Input | Target, ...] = ()
     """For a size-mismatch, the input or target of each of `sizes`."""
-    requirement: Requirement = ()
+    requirement: SizeReason = ()
     """For a size-mismatch, the condition that the sizes do not meet."""
     known: tuple[tuple[str, SizeOrName, int], ...] = ()
     """For a size-mismatch, what is known about symbolic sizes: a name, its value or range, and its divisor."""
@@ -84,7 +84,7 @@ class Axis(NamedTuple):
 
     relation: Relation
     terms: tuple[Term, ...]
-    requirement: Requirement | None = None
+    requirement: SizeReason | None = None
     """The reason why the sizes must fit, for a condition on input axes. None if this object is an output axis."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.alignment import Conflict, Requirement, SizeOrName
+from ..plan.alignment import Conflict, SizeOrName, SizeReason
 from .names import UNNAMED, Names
 
 _MAX_SIZES = 4
@@ -42,7 +42,7 @@ _REQUIREMENTS = {
 """The sentence for each requirement, with places for its values. The names of relations have capital letters."""
 
 
-def _requirement_text(requirement: Requirement) -> str:
+def _requirement_text(requirement: SizeReason) -> str:
     code, *values = requirement
     if code == "product":
         return f"the pattern needs {' * '.join(f'{name}={length}' for name, length in values) or '1'}"
