@@ -194,22 +194,6 @@ def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumn
     return answer_columns(validate(CheckColumnsRequest, request, PythonNotation()))
 
 
-@overload
-def compare(
-    *shapes: InputShape,
-    shape: ShapeLike | None = None,
-    assume: None = None,
-    warn: Collection[WarningKind] = (),
-    ops: Collection[str] = (),
-) -> list[Comparison]: ...
-@overload
-def compare(
-    *shapes: SymbolicInput,
-    shape: SymbolicShapeLike | None = None,
-    assume: Mapping[str, int | str] | None = None,
-    warn: Collection[WarningKind] = (),
-    ops: Collection[str] = (),
-) -> list[Comparison[int | str]]: ...
 @typed
 def compare(
     *shapes: SymbolicInput,

@@ -47,6 +47,7 @@ class Components:
         self.refusals: Counter[str] = Counter()
         """The number of refused or aborted connections by problem code or reason."""
         self._refusal_logs: defaultdict[str, RateLimitedLog] = defaultdict(RateLimitedLog)
+        tls = settings.tls_certificate or settings.tls_key
         self.hooks = Hooks(
             problem_response=problem_response,
             request_seconds=settings.request_seconds,
@@ -54,14 +55,14 @@ class Components:
             budget=MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate)),
             refused=self.refused,
             log_refusal=self.log_refusal,
-            certificate=Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None,
+            certificate=Certificate(settings.tls_certificate, settings.tls_key) if tls else None,
         )
         self.metrics: Metrics | None = None
         if settings.metrics and find_spec("prometheus_client"):
             from .metrics import Metrics
 
-            budget, self.metrics = self.hooks.budget, Metrics()
-            self.metrics.watch_memory(lambda: budget.held, budget.limit)
+            budget = self.hooks.budget
+            self.metrics = Metrics(lambda: budget.held, budget.limit)
             self.hooks.problem_sent = self.metrics.problem
             LOG_WRITER.on_drop = self.metrics.log_lines_dropped
 

@@ -54,7 +54,8 @@ time series for each combination of labels, so there are few of them."""
 class Metrics:
     """The metrics of one application. Labels have few possible values, such as route templates, methods and codes."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: Callable[[], float], budget: float) -> None:
+        """`held` returns the bytes that requests in flight have reserved, of the `budget` bytes of the worker."""
         disable_created_metrics()
         self._directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         self._registry = CollectorRegistry()
@@ -98,16 +99,6 @@ class Metrics:
             "this long.",
             mode="livemax",
         )
-        self._held: Callable[[], float] | None = None
-
-    def _counter(self, name: str, doc: str, *labels: str) -> Counter:
-        return Counter(name, doc, labels, registry=self._registry)
-
-    def _gauge(self, name: str, doc: str, *labels: str, mode: Literal["livesum", "livemax"] = "livesum") -> Gauge:
-        return Gauge(name, doc, labels, registry=self._registry, multiprocess_mode=mode)
-
-    def watch_memory(self, held: Callable[[], float], budget: float) -> None:
-        """Create the metrics for the memory that requests in flight have reserved, and for the memory budget."""
         self._gauge(
             "axiscast_memory_budget_bytes",
             "The bytes that requests may reserve: three quarters of the memory budget, or half with TLS, summed over "
@@ -120,6 +111,12 @@ class Metrics:
             mode="livemax",
         )
         self._held, self._budget = held, budget
+
+    def _counter(self, name: str, doc: str, *labels: str) -> Counter:
+        return Counter(name, doc, labels, registry=self._registry)
+
+    def _gauge(self, name: str, doc: str, *labels: str, mode: Literal["livesum", "livemax"] = "livesum") -> Gauge:
+        return Gauge(name, doc, labels, registry=self._registry, multiprocess_mode=mode)
 
     def lag(self, seconds: float) -> None:
         """Set the longest delay of the event loop in the last minute. This method is called twenty times per second."""
@@ -156,10 +153,9 @@ class Metrics:
         self._unfinished.inc()
 
     def _refresh(self) -> None:
-        if self._held is not None:
-            held = self._held()
-            self._memory.set(held)
-            self._ratio.set(held / self._budget)
+        held = self._held()
+        self._memory.set(held)
+        self._ratio.set(held / self._budget)
 
     def exposition(self) -> bytes:
         """Return the metrics of all workers in the Prometheus text format."""

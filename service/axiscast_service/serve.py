@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing import parent_process
 from types import FrameType
@@ -20,10 +21,9 @@ from fastapi import FastAPI
 
 from axiscast import __version__
 
-from .http.tls import Certificate
+from .components import Components
 from .log_writer import LOG_WRITER
-from .middleware.client_facts import ClientFacts
-from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
+from .middleware.host_check import effective_hosts, is_loopback
 from .runtime.memory_limit import memory_limit, memory_warning
 from .settings import NO_PROMETHEUS, Settings, unknown_variables, variable_of
 
@@ -37,14 +37,7 @@ METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 def verify_settings(settings: Settings) -> None:
     """Raise ValueError if the service can't start with these settings. Otherwise each worker would report the error."""
-    parse_hosts(settings.allowed_hosts)
-    ClientFacts(settings.log_client_address, settings.trusted_proxies)
-    if settings.api_keys_file:
-        from .middleware.authentication import ApiKeys
-
-        ApiKeys(settings.api_keys_file)
-    if settings.tls_certificate or settings.tls_key:
-        Certificate(settings.tls_certificate, settings.tls_key)
+    Components(replace(settings, metrics=False))  # this checks the values; each worker creates its own components
     variable = variable_of("metrics")
     if os.environ.get(variable, "").strip() and _lacks_prometheus(settings):
         raise ValueError(f"{variable} is true, but {NO_PROMETHEUS}, or set {variable}=false")

@@ -45,8 +45,7 @@ def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     pytest.importorskip("prometheus_client")
     from axiscast_service.metrics import Metrics
 
-    metrics = Metrics()
-    metrics.watch_memory(lambda: 0, 1)
+    metrics = Metrics(lambda: 0, 1)
     metrics.began("GET")
     metrics.ended("GET")
     metrics.answered("GET", "/v1/check", 200, 0.1)

@@ -135,7 +135,7 @@ def test_the_versions_are_the_labels_of_one_metric(service: Served) -> None:
 
 
 def test_a_route_adds_few_series_and_the_duration_of_a_check_is_not_below_all_buckets() -> None:
-    metrics = Metrics()
+    metrics = Metrics(lambda: 0, 1)
     metrics.answered("POST", "/v1/check", 200, 0.00004)
     metrics.answered("POST", "/v1/check", 200, 0.00008)
     lines = re.findall(r"(?m)^http_server_request_duration_seconds_\w+\{.*", metrics.exposition().decode())
@@ -266,9 +266,8 @@ def test_a_switch_is_true_or_false(word: str) -> None:
 
 
 def test_the_reserved_memory_is_measured_when_prometheus_requests_it() -> None:
-    metrics, held = Metrics(), [0.0]
-    assert b"axiscast_memory" not in metrics.exposition()
-    metrics.watch_memory(lambda: held[0], 1000)
+    held = [0.0]
+    metrics = Metrics(lambda: held[0], 1000)
     held[0] = 640
     lines = metrics.exposition().decode().splitlines()
     assert {"axiscast_memory_bytes 640.0", "axiscast_memory_budget_bytes 1000.0"} <= set(lines)

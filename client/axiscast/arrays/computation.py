@@ -46,9 +46,8 @@ def compute_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions)
         raise ValueError(f'layout must be "dense", "strided" or None, not {layout!r:.40}')
     if layout is None and (out is not None or like != "numpy"):
         layout = "dense"  # results that are written to `out` or converted to another library are copies
-    arguments = read_broadcast(op, arrays, options._replace(layout=layout or "dense"))
-    inputs, targets = arguments.inputs, arguments.targets
-    box = None if arguments.window is None else [(start, stop) for start, stop in arguments.window]
+    inputs, window, targets, convert = read_broadcast(op, arrays, options._replace(layout=layout or "dense"))
+    box = None if window is None else [(start, stop) for start, stop in window]
     request_size = _request_size(op, inputs, [array.shape for array in inputs])
     max_bytes = _memory_bytes() if layout == "dense" and targets is None else None
     plan, shapes = validate_outputs(request_size, inputs, box, max_bytes, _OUTPUT_TEXT)
@@ -60,7 +59,7 @@ def compute_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions)
         _output(placement, inputs[placement.input], box, shape, layout, target)
         for placement, shape, target in zip(plan.outputs, shapes, memory, strict=True)
     ]
-    return arguments.convert(results)
+    return convert(results)
 
 
 def _output(
@@ -102,9 +101,9 @@ def _check_targets(targets: Sequence[Array], dtypes: Sequence[np.dtype[Any]], sh
 
 def compute_backprop(op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like) -> list[Any]:
     """Return the gradients of an op's inputs. This function implements axiscast.backprop."""
-    arguments = read_backprop(op, shapes, gradients, like)
-    request_size = _request_size(op, arguments.gradients, arguments.shapes)
-    arrays = list(map(to_little_endian, arguments.gradients))
+    input_shapes, converted, convert = read_backprop(op, shapes, gradients, like)
+    request_size = _request_size(op, converted, input_shapes)
+    arrays = list(map(to_little_endian, converted))
     plan = validate_gradients(request_size, arrays)
     if (nbytes := gradient_bytes(plan, arrays)) > (limit := _memory_bytes()):
         raise Limit(limit, _GRADIENTS_TEXT).problem({"nbytes": nbytes}, "output-too-large")
@@ -113,7 +112,7 @@ def compute_backprop(op: OpLike, shapes: Sequence[InputShape], gradients: Sequen
         result if any(replicated_axes(result)) or not may_overlap([result], arrays) else result.copy()
         for result in input_gradients(plan, arrays)
     ]
-    return arguments.convert(results)
+    return convert(results)
 
 
 def _request_size(op: OpLike, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> RequestSize:

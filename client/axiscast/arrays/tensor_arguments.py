@@ -49,18 +49,13 @@ def broadcast_arguments(
     return first.op, inputs, options._replace(layout=first.layout, window=first.window)
 
 
-class BroadcastArguments(NamedTuple):
-    """The validated arguments of `broadcast`."""
+def read_broadcast(
+    op: OpLike, arrays: Sequence[Any], options: ResultOptions
+) -> tuple[list[Array], list[list[int]] | None, list[Array] | None, ResultsConverter]:
+    """Return the inputs, the window, the memory of the arrays in `out`, and the converter of the results.
 
-    inputs: list[Array]
-    window: list[list[int]] | None
-    targets: list[Array] | None
-    """The memory of the arrays in `out`, or None if `out` is not given."""
-    convert: ResultsConverter
-
-
-def read_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) -> BroadcastArguments:
-    """Return the validated arguments of `broadcast`. Raises TypeError or ValueError if an argument is invalid."""
+    The memory is None if `out` is not given. Raises TypeError or ValueError if an argument is invalid.
+    """
     layout, window, out, like = options
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense", because a strided output contains each distinct element only once')
@@ -71,23 +66,20 @@ def read_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) ->
     shapes = tuple(array.shape for array in inputs)
     bounds = None if window is None else window_bounds(window, op, shapes)
     convert = _results_converter(op, arrays, layout, like, lambda whole_op: axes_of_outputs(whole_op, shapes, bounds))
-    return BroadcastArguments(inputs, bounds, targets, convert if outs is None else lambda results: outs)
+    return inputs, bounds, targets, convert if outs is None else lambda results: outs
 
 
-class BackpropArguments(NamedTuple):
-    """The validated arguments of `backprop`."""
+def read_backprop(
+    op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like
+) -> tuple[list[list[int]], list[Array], ResultsConverter]:
+    """Return the shapes, the gradients and the converter of the results.
 
-    shapes: list[list[int]]
-    gradients: list[Array]
-    convert: ResultsConverter
-
-
-def read_backprop(op: OpLike, shapes: Sequence[InputShape], gradients: Sequence[Any], like: Like) -> BackpropArguments:
-    """Return the validated arguments of `backprop`. Raises TypeError or ValueError if an argument is invalid."""
+    Raises TypeError or ValueError if an argument is invalid.
+    """
     input_shapes = _input_shapes(op, shapes)
     sizes = tuple(map(tuple, input_shapes))
     convert = _results_converter(op, gradients, "dense", like, lambda whole_op: axes_of_gradients(whole_op, sizes))
-    return BackpropArguments(input_shapes, list(map(to_numpy, gradients)), convert)
+    return input_shapes, list(map(to_numpy, gradients)), convert
 
 
 def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
