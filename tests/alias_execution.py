@@ -327,10 +327,10 @@ _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
 
 
 def dtypes_of(call: Call, count: int, attributes: dict[str, Any]) -> str | None:
-    """Return the first dtypes for which a function returns a result for `count` arrays of shape (2,)."""
+    """Return the first dtypes for which a function returns a result for `count` arrays of shape (2, 2)."""
     plain = ["f" * count, "i" * count, "b" * count, "b" + "f" * (count - 1), "B" * count]
     for dtypes in [*plain, *map("".join, product("fib", repeat=count))]:
-        if result(call, [[2, 2]] * count, dtypes, attributes) == [2, 2]:
+        if result(call, [[2, 2]] * count, dtypes, attributes) is not None:
             return dtypes
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import axiscast
+import axiscast_service
 from axiscast.messages import Warned
 from axiscast.messages.check_request import WarningKind
 from axiscast.messages.conditions import Condition
@@ -20,6 +22,7 @@ from axiscast.models.intent import FindingKind
 
 DOCS = Path(__file__).parents[2] / "docs"
 PACKAGE = Path(axiscast.__file__).parent
+STATIC = Path(axiscast_service.__file__).parent / "static"
 WARNED: dict[str, tuple[Any, ...]] = {
     "square": ("numpy.add", (5, 1), (5,)),
     "release-differs": ("onnx.PRelu", (3,), (2, 1)),
@@ -81,6 +84,12 @@ def test_each_code_of_a_warning_in_the_code_is_described() -> None:
     named -= {*codes(Condition.model_fields["code"].description or "")}
     assert {*get_args(WarningKind), *named} == {*WARNED}
     assert {*described} - {"warn"} == {*WARNED}
+
+
+def test_the_page_requests_each_warning_that_appears_only_on_request() -> None:
+    source = (STATIC / "question.js").read_text()
+    (listed,) = re.findall(r"export const WARNINGS = (\[.*?\]);", source)
+    assert json.loads(listed) == [code for code in get_args(WarningKind) if code != "square"]
 
 
 def test_the_table_of_findings_lists_each_kind_with_its_level() -> None:

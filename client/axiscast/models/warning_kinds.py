@@ -21,8 +21,7 @@ def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
 
 def warn_field(kinds: Collection[str]) -> list[WarningKind]:
     """Return the `warn` field of a check request that reports these kinds of broadcasts."""
-    optional: list[WarningKind] = ["mutual-stretch", "rank-promotion"]
-    return [kind for kind in optional if kind in kinds]
+    return [kind for kind in get_args(WarningKind) if kind in kinds and kind != "square"]  # "square" is given always
 
 
 def select_warnings(
