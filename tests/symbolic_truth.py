@@ -97,14 +97,16 @@ def truth(request: Request) -> Truth:
     interesting.update(*(range(0, largest, divisor) for divisor in divisors))
     values = [[size for size in range(low, high + 1) if size in interesting] for low, high in spans.values()]
     constant = None if _size_attributes(request["op"]) else OP.validate_python(request["op"])
+    attributes = _size_attributes(request["op"])
     for sizes in product(*values):
         chosen = dict(zip(spans, sizes, strict=True))
-        filled = {"op": dict(request["op"]), "inputs": [list(shape) for shape in request["inputs"]]}
-        for attribute in _size_attributes(filled["op"]):
-            filled["op"][attribute] = list(filled["op"][attribute])
-        for (holder, axis), key in zip(_places(filled), keys, strict=True):
-            if key is not None:
-                holder[axis] = chosen[key]
+        named = iter(keys)
+
+        def integers(shape: list[Any], named: Iterator[Any] = named, chosen: dict[Any, int] = chosen) -> list[Any]:
+            return [size if (key := next(named)) is None else chosen[key] for size in shape]
+
+        op = request["op"] | {attribute: integers(request["op"][attribute]) for attribute in attributes}
+        filled = {"op": op, "inputs": [integers(shape) for shape in request["inputs"]]}
         try:
             plan = lower(constant or OP.validate_python(filled["op"]), tuple(map(tuple, filled["inputs"])))
         except ShapeMismatch:

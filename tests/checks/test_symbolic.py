@@ -38,18 +38,23 @@ def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
     conditions = [condition.model_dump(exclude_unset=True) for condition in answer.conditions]
     meant = [plan is not None for _, _, plan in real.cases]
 
-    def said(conditions: list[dict[str, Any]]) -> list[bool]:
-        return [all(holds(one, filled, names) for one in conditions) for filled, names, _ in real.cases]
+    def said(condition: dict[str, Any]) -> list[bool]:
+        return [holds(condition, filled, names) for filled, names, _ in real.cases]
 
-    if said(conditions) != meant:
+    def are_meant(*columns: list[bool]) -> bool:
+        """Return whether the conditions with these values are all true in exactly the cases that fit."""
+        return [all(values) for values in zip([True] * len(meant), *columns, strict=True)] == meant
+
+    columns = [said(condition) for condition in conditions]
+    if not are_meant(*columns):
         found.append("the conditions are not those under which it fits")
     for number, condition in enumerate(conditions):
-        rest = [*conditions[:number], *conditions[number + 1 :]]
-        if said(rest) == meant:
+        rest = [*columns[:number], *columns[number + 1 :]]
+        if are_meant(*rest):
             found.append(f"not needed: {condition['message']}")
         for part in condition["any"] if len(condition["any"]) > 1 else []:
             shorter = {"any": [other for other in condition["any"] if other is not part]}
-            if said([*rest, shorter]) == meant:
+            if are_meant(*rest, said(shorter)):
                 found.append(f"not needed: {part} of {condition['message']}")
     plans = real.plans
     if any(plan.result is not None for _, plan in plans):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import pytest
 from cases import cases
 from costs import kept, taken
 from short_requests import short_answer
@@ -223,6 +224,13 @@ SYMBOLIC_ROWS: dict[str, dict[str, Any]] = {
     "a product": {"op": "numpy.matmul", "inputs": [["a", "b", "c"], ["d", "e", "f"]]},
     "three inputs": {"op": "onnx.Where", "inputs": [["a", "b"], ["c", "d"], ["e", "f"]]},
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """Load the ops and the modules that these tests need, whose memory does not belong to a request."""
+    with_hints, with_warnings = {"op": "numpy.matmul", "inputs": [[2, 3], [2, 3]]}, {"inputs": [[5], [5, 1]]}
+    encode(list(check_rows([*SYMBOLIC_ROWS.values(), with_hints, with_warnings])), JSON)
 
 
 @cases("row", SYMBOLIC_ROWS.values(), ids=SYMBOLIC_ROWS)
