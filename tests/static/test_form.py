@@ -174,7 +174,7 @@ def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> No
     assert page.tab.input_value("#inputs").startswith("RuntimeError")
     assert page.tab.locator("#picture").is_hidden()
     page.tab.fill("#inputs", NAMED)
-    page.tab.locator("#message code").first.wait_for(timeout=20_000)
+    page.tab.locator("#message code").first.wait_for()
     assert page.texts("#message code")[:2] == ["images", "bias"]
     assert "`" not in page.text("#message")
     page.tab.fill("#inputs", "3,1 4")
