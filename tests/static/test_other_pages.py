@@ -73,9 +73,13 @@ def test_no_other_page_may_frame_the_page_or_the_documentation(browser: Any, ser
     frames = "".join(f'<iframe src="{service.url}{path}"></iframe>' for path in paths)
     tab = browser.new_page()
     tab.route(f"{service.url}/outer", lambda route: route.fulfill(content_type="text/html", body=frames))
-    tab.goto(f"{service.url}/outer")
-    tab.wait_for_timeout(500)
-    assert [frame.url.startswith(service.url) for frame in tab.frames[1:]] == list(paths.values())
+    tab.goto(f"{service.url}/outer")  # until all frames are loaded or blocked
+
+    def are_framed_as_allowed() -> bool:
+        tab.wait_for_timeout(50)
+        return [frame.url.startswith(service.url) for frame in tab.frames[1:]] == list(paths.values())
+
+    assert wait_for(are_framed_as_allowed)
     tab.close()
 
 
