@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cases import cases
-from conftest import PATIENCE, Served
+from conftest import PATIENCE, Served, unhurried
 from costs import least_seconds
 from peer import (
     GOOD,
@@ -99,13 +99,16 @@ SLOW = {"takes nothing": stay, "trickles its head": trickle}
 
 @cases("script", SLOW.values(), ids=SLOW)
 def test_no_call_takes_longer_than_the_deadline(make: Any, script: Script) -> None:
-    with peer(script) as url, make(url, timeout=0.5) as client:
-        start = time.monotonic()
-        with pytest.raises(axiscast.DeadlineExceeded, match=r"0\.5 s"):
-            client.broadcast("numpy.broadcast_arrays", LARGE if script is stay else LARGE[:10])
-        assert time.monotonic() - start >= 0.5
-        if script is stay:
-            left.release()
+    def claim(seconds: float) -> None:
+        with peer(script) as url, make(url, timeout=seconds) as client:
+            start = time.monotonic()
+            with pytest.raises(axiscast.DeadlineExceeded, match=rf"{seconds:g} s"):
+                client.broadcast("numpy.broadcast_arrays", LARGE if script is stay else LARGE[:10])
+            assert time.monotonic() - start >= seconds
+            if script is stay:
+                left.release()
+
+    unhurried(claim, 0.5)  # a busy client may not even connect before its deadline
 
 
 @cases("array", [LARGE, LARGE[:10]], ids=["to send", "to receive"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from conftest import PATIENCE
 from raw_http import BODY, POST, receive
 from uvicorn.server import ServerState
 
@@ -109,7 +110,7 @@ class Full(Wire):
 
 async def responses(wires: dict[str, Wire], counts: dict[str, int]) -> None:
     """Wait until each connection has sent its number of responses, and then for further data."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while any(wires[name].written.count(b"HTTP/1.1 ") < count for name, count in counts.items()):
             await asyncio.sleep(0)
     for _ in range(100):

@@ -86,7 +86,7 @@ CUTS: dict[str, Cut] = {
 def come_back(port: int, pieces: Iterator[bytes]) -> bytes:
     """Return the data of the tensor in the response to a request that is sent in these pieces."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.settimeout(60)
+        connection.settimeout(PATIENCE)
         for piece in pieces:
             connection.sendall(piece)
         received = bytearray()

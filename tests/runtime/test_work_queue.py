@@ -189,7 +189,10 @@ def test_pipelines_of_long_work_do_not_lock_out_other_connections() -> None:
         time.sleep(1)
         statuses = [
             httpx.post(
-                f"{running.url}/v1/compare", content=BODY, headers={"Content-Type": "application/json"}, timeout=60
+                f"{running.url}/v1/compare",
+                content=BODY,
+                headers={"Content-Type": "application/json"},
+                timeout=PATIENCE,
             ).status_code
             for _ in range(20)
         ]
