@@ -89,8 +89,8 @@ def test_new_connections_wait_for_few_turns_while_others_are_busy() -> None:
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
 def test_connections_are_distributed_among_workers(tls: bool, pem: Path) -> None:
     with encrypted(pem, workers=2) if tls else served(workers=2) as running, ExitStack() as stack:
-        workers = workers_of(running)
         wait_until(lambda: listening(running.port) == 2)
+        workers = workers_of(running)
         before = [sockets_of(pid) for pid in workers]
         for _ in range(200):
             stack.enter_context(connect(running.port))

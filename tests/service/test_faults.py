@@ -100,7 +100,7 @@ def test_a_killed_worker_loses_only_its_own_requests_and_is_replaced() -> None:
         )  # 3 s on a machine that has nothing else to do
         good = seen["good"]
         assert wait_for(lambda: seen["good"] > good + 20 * len(askers))
-        assert len(workers_of(service)) == 2
+        assert wait_for(lambda: len(workers_of(service)) == 2)
         stop.set()
         for asker in askers:
             asker.join()

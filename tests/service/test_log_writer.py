@@ -12,6 +12,7 @@ import httpx
 import pytest
 from cases import cases
 from conftest import PATIENCE, Served, served, wait_for
+from test_faults import listeners_of
 
 from axiscast_service.log_writer import MAX_QUEUED_BYTES, LogWriter
 
@@ -59,6 +60,7 @@ def test_a_service_ends_if_nobody_reads_its_log() -> None:
 @cases("workers", [1, 2])
 def test_the_last_lines_of_each_process_are_written(workers: int) -> None:
     with served(workers=workers) as running:
+        assert wait_for(lambda: listeners_of(running) == workers)  # otherwise a worker may not have begun
         log = running.end()
     assert log.count("Application shutdown complete.") == log.count("Finished server process") == workers
 
