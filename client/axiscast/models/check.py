@@ -11,10 +11,9 @@ from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..wire.problems import Problem
 from ..wire.wording import close_matches, did_you_mean
-from .intent import FindingKind
+from .intent import FindingKind, validate_kinds
 from .packages import import_package
 from .report import Report
-from .warning_kinds import validate_kinds
 
 __all__ = ["check_model"]
 

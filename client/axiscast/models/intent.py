@@ -8,8 +8,8 @@ modules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..checks.two_sided import TwoSidedBroadcast
 
@@ -21,6 +21,15 @@ which expands the other. rank-promotion: operands with different ranks.
 """
 FailOn = Literal["incompatible", "square", "needs"]
 """The severity levels, from the most to the least severe. Each level includes the kinds of all more severe levels."""
+
+
+def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
+    """Return the kinds in the standard order. Raises ValueError if `kinds` is empty or contains an unknown kind."""
+    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(FindingKind)):
+        raise ValueError(f"kinds must be a non-empty selection of {get_args(FindingKind)}, not {kinds!r}")
+    return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
+
+
 AxisOrigin = Literal["", "index", "unsqueeze", "reduction"]
 
 

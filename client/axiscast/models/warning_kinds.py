@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from ..checks.warnings import rank_promotion_warnings
 from ..messages import CheckAnswer
 from ..messages.check_request import WarningKind
 from ..messages.facts import Warned
-from .intent import FindingKind
-
-
-def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
-    """Return the kinds in the standard order. Raises ValueError if `kinds` is empty or contains an unknown kind."""
-    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(FindingKind)):
-        raise ValueError(f"kinds must be a non-empty selection of {get_args(FindingKind)}, not {kinds!r}")
-    return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
 def warn_field(kinds: Collection[str]) -> list[WarningKind]:

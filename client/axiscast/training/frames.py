@@ -30,16 +30,9 @@ def user_frame() -> FrameType:
 
     If all code is installed, return the innermost frame that is not from torch or the watch.
     """
-    frame: FrameType | None = sys._getframe(2)
-    nearest = None
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not is_internal(file):
-            if not is_installed(file):
-                return frame
-            nearest = nearest or frame
-        frame = frame.f_back
-    return nearest or sys._getframe(2)
+    frames = [*operation_frames(sys._getframe(2))]
+    outside = [frame for frame in frames if not is_internal(frame.f_code.co_filename)] or frames
+    return outside[0] if is_installed(outside[-1].f_code.co_filename) else outside[-1]
 
 
 def operation_frames(frame: FrameType | None) -> Iterator[FrameType]:

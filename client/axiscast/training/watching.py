@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager
 from functools import cache
 from math import prod
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..checks.two_sided import TwoSidedBroadcast, find_two_sided
-from ..models.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant
+from ..models.intent import AxisOrigin, FindingKind, OperandPair, has_operand_with_both_axes, is_meant, validate_kinds
 from ..models.packages import import_package
 from ..models.torch_functions import COMPARISONS
 from .call_sites import CallSites, calling_frame
@@ -33,7 +33,6 @@ __all__ = ["SuspiciousBroadcast", "watch"]
 
 OLDEST_WATCHED_TORCH = "2.4"
 """The oldest torch release with which axiscast.watch is tested."""
-_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 _LOSSES = "torch.nn.functional."
 _SCALARS = frozenset({int, float, bool, complex, type(None)})
 _MAX_FINDINGS = 1000
@@ -86,10 +85,8 @@ class Watch:
     ) -> None:
         if on not in ("warn", "error") and not callable(on):
             raise ValueError(f'on must be "warn", "error" or a function that takes a finding, not {on!r}')
-        if isinstance(kinds, str) or not kinds or not set(kinds) <= set(_KINDS):
-            raise ValueError(f"kinds must be a non-empty selection of {_KINDS}, not {kinds!r}")
         self.findings: list[Finding] = []
-        self.on, self.kinds = on, frozenset(kinds)
+        self.on, self.kinds = on, frozenset(validate_kinds(kinds))
         self._finding_at: dict[tuple[str, int, str], Finding] = {}
         self._mode: Any = None
 

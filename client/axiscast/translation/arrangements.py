@@ -97,13 +97,6 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
         ]
 
 
-def own_axes_first(output: Placement) -> Arrangement:
-    """Return the arrangement for an op that expands no axis, and that adds new axes after the axes of the input."""
-    pairs = _in_output_order(_unexpanded(output))
-    own = [axis for _, axis in pairs]
-    return Arrangement(output, pairs, [*own, *(axis for axis in _all_axes(output) if axis not in own)])
-
-
 def _all_axes(output: Placement) -> range:
     return range(len(output.output_shape))
 

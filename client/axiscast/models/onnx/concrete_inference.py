@@ -35,10 +35,9 @@ from .concrete_values import (
     shape_output,
     unknown_value,
 )
-from .graph import OnnxDimension, decoded, graphs_with_paths, integer_attribute, subgraphs
+from .graph import OnnxDimension, decoded, integer_attribute, subgraphs
 from .inference import PreparedModel
 from .requirements import requirements
-from .stated_shapes import StatedShapes
 
 _EXECUTED_OPS = frozenset(
     """Abs Add And Cast Ceil Concat ConstantOfShape CumSum Div Equal Expand Floor Gather Greater GreaterOrEqual Identity
@@ -65,8 +64,6 @@ class SharedResults:
     """The results of executed nodes, keyed by the op, its attributes and its inputs."""
     constants: dict[tuple[str, str], KnownValue] = field(default_factory=dict)
     """The initializers and the outputs of Constant nodes, keyed by the path of the graph and the name."""
-    stated: dict[str, StatedShapes] = field(default_factory=dict)
-    """The shapes that the file states, keyed by the path of the graph."""
 
 
 @dataclass
@@ -99,9 +96,6 @@ class ConcreteInference:
         model = self.prepared.model
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
         self._opset_imports = [make_opsetid(domain, version) for domain, version in self._opsets.items()]
-        if not self.shared.stated:
-            paths = [path for path, _ in graphs_with_paths(model.graph)]
-            self.shared.stated.update(zip(paths, self.prepared.stated, strict=True))
         with suppress(_LastNodeReached):
             self._infer_graph(model.graph, "", {})
         return self
@@ -127,7 +121,7 @@ class ConcreteInference:
                     continue
                 results.add(name)
                 if node.name not in self.failing:
-                    self._complete(value.type, self.shared.stated[path].get(name))
+                    self._complete(value.type, self.prepared.stated[path].get(name))
                 values[name] = value
                 self.shapes[name] = known_shape(value.type)
             if node.name == self.last:

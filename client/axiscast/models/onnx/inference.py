@@ -18,7 +18,7 @@ from ...wire.wording import printable
 from ..size_expressions import as_name, canonical, names_in
 from .broadcasting import FIRST_OPSET
 from .file import load_model, not_inferred
-from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
+from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, graphs_with_paths, subgraphs, target_name
 from .stated_shapes import NAMED_BY_ONNX, StatedShapes, find_contradictions, forget_shapes
 
 MAX_VECTOR_ELEMENTS = 2**20
@@ -51,8 +51,8 @@ class PreparedModel(NamedTuple):
     """The names of sizes in the file. All other names of sizes are generated for unknown sizes."""
     assumable: frozenset[str]
     """The names of the inputs' sizes, both in the form of the file and in the form of check requests."""
-    stated: list[StatedShapes]
-    """The shapes that the file states, with one map for each graph."""
+    stated: dict[str, StatedShapes]
+    """The shapes that the file states, keyed by the path of the graph."""
     functions: frozenset[tuple[str, str]]
     """The domain and the name of each function that could not be inlined because it uses another opset."""
 
@@ -90,7 +90,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     known = {name: assume[as_name(name)] for name in names if as_name(name) in assume} | dict(assume)
     size_names = _normalize_sizes(graphs, known)
     names |= _name_free_sizes(model.graph, size_names, assume)
-    stated = [forget_shapes(graph) for graph in graphs]
+    stated = {path: forget_shapes(graph) for path, graph in graphs_with_paths(model.graph)}
     if opset >= FIRST_OPSET["Expand"]:
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
@@ -180,7 +180,7 @@ def infer_model(prepared: PreparedModel) -> InferredModel:
         inferred, faults = _infer(prepared.model, prepared.node_names)
     except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
-    graphs = zip(all_graphs(inferred.graph), prepared.stated, strict=True)
+    graphs = zip(all_graphs(inferred.graph), prepared.stated.values(), strict=True)
     contradictions = [each for graph, stated in graphs for each in find_contradictions(graph, stated)]
     return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
 

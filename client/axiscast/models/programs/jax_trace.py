@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from ...errors import typed
 from ...messages.findings import Finding
 from ..intent import AxisOrigin, FindingKind
+from ..node_checks import NodeCheck
 from ..packages import import_package
 from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, user_line
 from ..report import Report
-from .program_report import BroadcastOperation, ProgramSizes, report_program
+from .program_report import ProgramSizes, operation_check, report_program
 
 __all__ = ["check_jax"]
 
@@ -98,7 +99,7 @@ def check_jax(
     return report_program(name, operations, dict(assume or {}), kinds=kinds)
 
 
-def jax_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[BroadcastOperation]:
+def jax_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[NodeCheck]:
     """Return the equations of a jaxpr that broadcast, in order, including the equations of inner jaxprs.
 
     `jax_folder` is the folder that contains jax's own code.
@@ -115,7 +116,7 @@ class JaxprReader:
     """An object that visits all equations of a jaxpr and collects the operations that broadcast."""
 
     def __init__(self, sizes: ProgramSizes, jax_folder: str) -> None:
-        self.operations: list[BroadcastOperation] = []
+        self.operations: list[NodeCheck] = []
         self._sizes, self._jax_folder = sizes, jax_folder
         self._seen_in_jax: set[Any] = set()
         """The lines and shapes of the operations in jax's own code that have already been recorded.
@@ -193,7 +194,7 @@ class JaxprReader:
             _source_line(location),
             is_discrete=primitive in _COMPARISONS or not has_reals,
         )
-        self.operations.append(BroadcastOperation(finding, is_meant))
+        self.operations.append(operation_check(finding, is_meant))
 
     def _call_stack(self, equation: Any) -> tuple[set[str], list[SourceLine]]:
         """Return the jax functions that created an equation, and the lines of other code that called these functions.

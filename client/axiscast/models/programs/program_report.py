@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...messages import CheckRequest
 from ...messages.findings import Finding, Operand, SizeOrName
 from ...messages.validation import validate
-from ..intent import FindingKind
+from ..intent import FindingKind, validate_kinds
 from ..node_checks import NodeCheck, check_nodes
 from ..report import Report
 from ..size_expressions import canonical
 from ..size_names import SizeNames
-from ..warning_kinds import validate_kinds
 
 _WORD = re.compile(r"\w+")
 
 
-class BroadcastOperation(NamedTuple):
-    """An operation in a program, which broadcasts two or more operands."""
-
-    finding: Finding
-    """The finding for the operation, which does not yet contain the answer to the check."""
-    is_meant: bool
-    """Whether the user means to combine all pairs if the operands form an outer product ("square")."""
-
-
 def report_program(
     name: str,
-    operations: Sequence[BroadcastOperation],
+    operations: Sequence[NodeCheck],
     assume: Mapping[str, int | str],
     kinds: Sequence[FindingKind] = ("square",),
 ) -> Report:
@@ -40,14 +30,14 @@ def report_program(
     """
     kinds = validate_kinds(kinds)
     assumed = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
-    checks = [NodeCheck(finding, _request(finding), is_meant) for finding, is_meant in operations]
     sizes = {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
-    return Report(name, tuple(check_nodes(checks, sizes, kinds=kinds)))
+    return Report(name, tuple(check_nodes(operations, sizes, kinds=kinds)))
 
 
-def _request(finding: Finding) -> dict[str, Any]:
+def operation_check(finding: Finding, is_meant: bool) -> NodeCheck:
+    """Return the check of an operation that broadcasts its operands against each other."""
     shapes = [[*(operand.shape or ())] for operand in finding.operands]
-    return {"op": {"name": "torch.broadcast_tensors"}, "inputs": shapes}
+    return NodeCheck(finding, {"op": {"name": "torch.broadcast_tensors"}, "inputs": shapes}, is_meant)
 
 
 class ProgramSizes:

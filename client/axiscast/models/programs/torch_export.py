@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import typed
 from ...messages.findings import Finding, Operand
 from ..intent import AxisOrigin, FindingKind
+from ..node_checks import NodeCheck
 from ..packages import import_package
 from ..provenance import Provenance, SourceLine, are_pairs_meant, axis_origin_on_line, derive, source_lines, user_line
 from ..report import Report
@@ -23,7 +24,7 @@ from ..torch_functions import (
     SELECT,
     function_name,
 )
-from .program_report import BroadcastOperation, ProgramSizes, report_program
+from .program_report import ProgramSizes, operation_check, report_program
 
 __all__ = ["check_torch"]
 
@@ -72,7 +73,7 @@ def check_torch(
     return report_program("ExportedProgram", operations, ranges | dict(assume or {}), kinds)
 
 
-def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOperation]:
+def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[NodeCheck]:
     """Yield the operations of a program that broadcast, including the operations in its subgraphs."""
     signature = program.graph_signature
     stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
@@ -91,7 +92,7 @@ def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOpe
                 finding = Finding(
                     name, _op(node), operands, file=file, line=line, size_expressions=sizes.names.expressions
                 )
-                yield BroadcastOperation(finding, _is_meant(node, tensors, operands, provenances, lines))
+                yield operation_check(finding, _is_meant(node, tensors, operands, provenances, lines))
 
 
 def given_names(program: Any) -> dict[str, str]:
