@@ -319,7 +319,7 @@ def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
         invars=[prediction, target], constvars=[], outvars=[difference],
         debug_info=SimpleNamespace(arg_names=("prediction", "batch['y']")),
     )  # fmt: skip
-    ((finding, _),) = jax_trace.jax_operations(jaxpr, ProgramSizes(), "/jax/")
+    ((finding, *_),) = jax_trace.jax_operations(jaxpr, ProgramSizes(), "/jax/")
     assert [(operand.name, operand.shape) for operand in finding.operands] == [
         ("prediction", (5, 1)), ("batch['y']", (5,)),
     ]  # fmt: skip

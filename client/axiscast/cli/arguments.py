@@ -56,13 +56,6 @@ def option_name(attribute: str) -> str:
     return f"--{attribute.replace('_', '-')}"
 
 
-def op_options(command: F) -> F:
-    """Add the option --op to a ShapeCommand, which also has an option for each attribute of any op."""
-    return click.option(
-        "--op", "op_name", metavar="NAME", shell_complete=complete_ops, help="The op. Its options: `axiscast ops NAME`."
-    )(command)
-
-
 class AttributeOption(click.Option):
     """An option for an attribute of ops. The help of a command does not list it."""
 
@@ -74,7 +67,11 @@ def _parse_assume_option(context: click.Context, option: click.Parameter, texts:
     return parse_argument(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
 
 
-_assume_option = click.option(
+op_option = click.option(
+    "--op", "op_name", metavar="NAME", shell_complete=complete_ops, help="The op. Its options: `axiscast ops NAME`."
+)
+
+assume_option = click.option(
     "--assume",
     multiple=True,
     metavar="NAME=SIZES",
@@ -82,7 +79,7 @@ _assume_option = click.option(
     help="The sizes of a name, such as N=1..8.",
 )
 
-_warn_option = click.option(
+warn_option = click.option(
     "--warn", multiple=True, type=click.Choice(get_args(WarningKind)), help="Also print this warning."
 )
 
@@ -94,11 +91,6 @@ svg_option = click.option(
     metavar="FILE",
     help="Also write the drawing to an SVG file.",
 )
-
-
-def symbol_options(command: F) -> F:
-    """Add the options --assume and --warn to a command."""
-    return _assume_option(_warn_option(command))
 
 
 # --- parsing ---------------------------------------------------------------------------------------

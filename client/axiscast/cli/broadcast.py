@@ -20,7 +20,7 @@ from ..library import broadcast, check
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
-from .arguments import OpCommand, json_option, op_from_options, op_options, option_name, validated_request
+from .arguments import OpCommand, json_option, op_from_options, op_option, option_name, validated_request
 from .failures import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, paint
 
@@ -39,7 +39,7 @@ MAX_NPY_HEADER_BYTES = 4096
 @click.argument(
     "inputs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="IN.npy..."
 )
-@op_options
+@op_option
 @click.option(
     "-o",
     "--output",

@@ -16,14 +16,15 @@ from ..messages import CheckAnswer, CheckRequest
 from ..models.intent import FailOn, FindingKind
 from .arguments import (
     OpCommand,
+    assume_option,
     json_option,
     op_from_options,
-    op_options,
+    op_option,
     option_name,
     parse_shapes,
     svg_option,
-    symbol_options,
     validated_request,
+    warn_option,
 )
 from .model_report import model_options, report_models
 from .terminal import paint, write_svg
@@ -31,9 +32,10 @@ from .terminal import paint, write_svg
 
 @click.command("check", cls=OpCommand)
 @click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
-@op_options
+@op_option
 @click.option("--dtype", help="Print the bytes for a dtype like float32.")
-@symbol_options
+@assume_option
+@warn_option
 @click.option(
     "--batch",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),

@@ -14,12 +14,13 @@ from ..drawing.answer_lists import Comparisons
 from ..messages import CompareRequest
 from .arguments import (
     ShapeCommand,
+    assume_option,
     json_option,
     parse_shape_argument,
     parse_shapes,
     svg_option,
-    symbol_options,
     validated_request,
+    warn_option,
 )
 from .terminal import COLORS, paint, terminal_width, write_svg
 
@@ -30,7 +31,8 @@ from .terminal import COLORS, paint, terminal_width, write_svg
     "--shape", "target", help="Broadcast a single SHAPE to this target shape. Only ops that take a target are compared."
 )
 @click.option("--ops", help="Compare only these ops or frameworks, such as torch,onnx.Add.")
-@symbol_options
+@assume_option
+@warn_option
 @svg_option
 @json_option
 def compare_command(

@@ -22,7 +22,7 @@ from .arguments import (
     complete_ops,
     json_option,
     op_from_options,
-    op_options,
+    op_option,
     parse_shapes,
     svg_option,
     validated_request,
@@ -32,7 +32,7 @@ from .terminal import paint, write_svg
 
 @click.command("translate", cls=OpCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
-@op_options
+@op_option
 @click.option(
     "--to",
     metavar="NAME",
