@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, defs
@@ -37,6 +38,7 @@ from .concrete_values import (
 )
 from .graph import OnnxDimension, decoded, integer_attribute, subgraphs
 from .inference import PreparedModel
+from .probe_sizes import add_expressions
 from .requirements import requirements
 
 _EXECUTED_OPS = frozenset(
@@ -71,7 +73,7 @@ class ConcreteInference:
     """The shape inference of a model for one set of sizes, and its results. Nodes are identified by their indices."""
 
     prepared: PreparedModel
-    sizes: Mapping[str, int]
+    sizes: dict[str, int]
     """The integers for named sizes. If a named size has no integer, the size stays unknown."""
     last: str | None = None
     """The node after which inference ends, or None."""
@@ -96,13 +98,30 @@ class ConcreteInference:
         model = self.prepared.model
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
         self._opset_imports = [make_opsetid(domain, version) for domain, version in self._opsets.items()]
+        self._numbers = add_expressions(self.prepared, self.sizes)
         with suppress(_LastNodeReached):
             self._infer_graph(model.graph, "", {})
         return self
 
+    def state(self, number: str) -> Literal["fits", "fails", "unknown"]:
+        """Return whether a node fits or fails with these sizes. A node without known sizes is "unknown"."""
+        if number in self.failing:
+            return "fails"
+        return "fits" if number in self.fits else "unknown"
+
+    def broken(self, number: str) -> int | None:
+        """Return the index of the first requirement of a node that does not hold, or None."""
+        required = self.required.get(number, [])
+        return next((index for index, each in enumerate(required) if not each.holds), None)
+
+    def requirement(self, number: str, index: int) -> Requirement | None:
+        """Return one requirement of a node, or None if its sizes are unknown."""
+        required = self.required.get(number, [])
+        return required[index] if index < len(required) else None
+
     def _number(self, expression: str) -> int | None:
         """Return the value of a size expression, or None if the value is unknown or too large."""
-        value = canonical(expression, self.sizes) if expression else None
+        value = canonical(expression, self._numbers) if expression else None
         return value if isinstance(value, int) and value <= MAX_SIZE else None
 
     def _infer_graph(

@@ -27,21 +27,16 @@ _KEEP_SHAPE = ("Cast", "CastLike", "Identity")
 """The ops that change neither the shape of a tensor nor the order of its elements."""
 
 
+UnexpandedOperand = tuple[str, list[PartialSize]]
+"""The code and the shape of an operand before its expansion, such as "x.T" if the expanded value was transposed."""
+
+
 class Expansion(NamedTuple):
     """A value that repeats the elements of another value, which is called its source."""
 
     source: str
     axes: tuple[int | None, ...]
     """For each axis of the value, the corresponding axis of the source, or None if the source has no such axis."""
-
-
-class UnexpandedOperand(NamedTuple):
-    """An operand as it was before its expansion."""
-
-    source: str
-    code: str
-    """The code to append to the name of the source, such as ".T" if the expanded value was transposed."""
-    shape: Sequence[PartialSize]
 
 
 class Expansions:
@@ -139,7 +134,7 @@ class Expansions:
         code = ".T" if len(axes) == 2 else f".permute({', '.join(map(str, axes))})"
         if axes == sorted(axes):
             code = ""
-        return UnexpandedOperand(value.source, code, [shape[axis] for axis in axes])
+        return value.source + code, [shape[axis] for axis in axes]
 
 
 def _no_expansion(name: str, rank: int) -> Expansion:

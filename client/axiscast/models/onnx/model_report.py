@@ -65,7 +65,7 @@ def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel)
 
 def _example_sizes(prepared: PreparedModel, example: Mapping[str, int | str]) -> dict[str, int]:
     """Return the sizes with which the model is known to run, keyed by the names in the file."""
-    names = [(size.name, key) for size in free_sizes(prepared) for key in (size.name, as_name(size.name))]
+    names = [(name, key) for name in free_sizes(prepared) for key in (name, as_name(name))]
     return {name: int(example[key]) for name, key in names if key in example}
 
 

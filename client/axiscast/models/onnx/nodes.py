@@ -217,8 +217,7 @@ class _NodeReader:
         names = list(node.input)
         shapes = [scope.shape(name) for name in names]
         if unexpanded := self._unexpanded():
-            names = [operand.source + operand.code for operand in unexpanded]
-            shapes = [[*operand.shape] for operand in unexpanded]
+            names, shapes = [name for name, _ in unexpanded], [shape for _, shape in unexpanded]
         if node.op_type == "Expand" and len(names) > 1:
             target = scope.shape(target_name(names[1])) if names[1] else None
             # A size of the output may come from the input, but a target with this size also fits.

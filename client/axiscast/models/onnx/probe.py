@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...messages.findings import Failure, PartialSize, Requirement, SizeRule
+from .concrete_inference import ConcreteInference
 from .concrete_values import UNKNOWN_SIZE, KnownValue, known_shape
 from .inference import PreparedModel
 from .probe_sizes import STEP, choose_sizes, free_sizes, numbers_in
 from .solver import Solver, apply_rules
-from .trials import Trial, Trials
+from .trials import Trials
 
 _MAX_RULES = 12
 """The maximum number of nodes for which the probe solves a model."""
@@ -43,7 +44,7 @@ class Probe:
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.prepared, self.ranges)
-        self._failed: dict[str, Trial] = {}
+        self._failed: dict[str, ConcreteInference] = {}
         """The first trial in which each failing node fails."""
         self._first: dict[str, int] = {}
         self._rules_of: dict[str, tuple[SizeRule, ...]] = {}
@@ -69,7 +70,7 @@ class Probe:
                 trials = self._run(sets)
             self._attribute(number, trials)
         unsolved = self._failed.keys() - self.failures.keys()
-        fitting = {number for trial in trials for number in trial.inference.fits} - self._failed.keys()
+        fitting = {number for trial in trials for number in trial.fits} - self._failed.keys()
         sizes = tuple(trial.sizes for trial in trials if trial.sizes)
         return ProbeResult(self.failures, unsolved, fitting, sizes, _named_shapes(trials))
 
@@ -83,14 +84,14 @@ class Probe:
                 if size.dim_value in sizes and not self.trials.is_exhausted:
                     changed = {(value.name, axis): size.dim_value + 1}
                     trial = self.trials.run(apply_rules(self.rules, self._first), number, changed)
-                    shapes = [known_shape(each.type) for each in trial.inference.inputs.get(number, ())]
+                    shapes = [known_shape(each.type) for each in trial.inputs.get(number, ())]
                     runs = trial.state(number) == "fits"
                     yield [shape for shape in shapes if shape is not None] if runs else None
 
-    def _run(self, sets: list[dict[str, int]]) -> list[Trial]:
+    def _run(self, sets: list[dict[str, int]]) -> list[ConcreteInference]:
         """Try the sets of sizes with the rules that are known, and record the nodes that fail."""
         trials = [self.trials.run(apply_rules(self.rules, sizes)) for sizes in sets]
-        numbers = {number: trial for trial in reversed(trials) for number in trial.inference.failing}
+        numbers = {number: trial for trial in reversed(trials) for number in trial.failing}
         for number in sorted(numbers, key=int):
             self._failed.setdefault(number, numbers[number])
         return trials
@@ -100,27 +101,27 @@ class Probe:
         index = trial.broken(number)
         return None if index is None else trial.requirement(number, index)
 
-    def _attribute(self, solved: str, trials: list[Trial]) -> None:
+    def _attribute(self, solved: str, trials: list[ConcreteInference]) -> None:
         """Record the failures of the nodes that the rules of the solved node explain, or of this node without rules."""
         rules = self._rules_of[solved]
         for number, trial in self._failed.items():
             still_fails = any(each.state(number) == "fails" for each in trials)
             if number in self.failures or (still_fails and (number != solved or rules)):
                 continue
-            shapes = tuple(map(_shape, trial.inference.inputs.get(number, ())))
+            shapes = tuple(map(_shape, trial.inputs.get(number, ())))
             self.failures[number] = Failure(
                 trial.sizes, self._broken(number), shapes, self._rules_of.get(number, rules)
             )
 
 
-def _named_shapes(trials: Sequence[Trial]) -> dict[str, list[PartialSize] | None]:
+def _named_shapes(trials: Sequence[ConcreteInference]) -> dict[str, list[PartialSize] | None]:
     """Return the shapes of the values that have known ranks in all trials."""
     names: dict[tuple[int, ...], str] = {}
     for name in trials[0].sizes:
         names.setdefault(tuple(trial.sizes[name] for trial in trials), name)
     found: dict[str, list[PartialSize] | None] = {}
-    for name in trials[0].inference.shapes:
-        shapes = [trial.inference.shapes.get(name) for trial in trials]
+    for name in trials[0].shapes:
+        shapes = [trial.shapes.get(name) for trial in trials]
         known = [shape for shape in shapes if shape is not None]
         if len(known) == len(trials) and len({*map(len, known)}) == 1:
             found[name] = [_named_size(sizes, names) for sizes in zip(*known, strict=True)]

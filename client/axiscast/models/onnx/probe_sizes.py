@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, islice
 from math import isqrt, prod
-from typing import NamedTuple
 
 from onnx import TensorProto
 
@@ -22,16 +21,12 @@ _PREFERRED_PRIMES = 12
 """The number of small primes that are used before larger primes."""
 
 
-class FreeSize(NamedTuple):
-    """A named size that occurs in the shapes of a model's inputs."""
+def free_sizes(prepared: PreparedModel) -> dict[str, bool]:
+    """Return the named sizes of a model's inputs, including all names in size expressions.
 
-    name: str
-    is_spatial: bool
-    """Whether the size is a height, a width or a length. If such a size is small, the model may get empty tensors."""
-
-
-def free_sizes(prepared: PreparedModel) -> list[FreeSize]:
-    """Return the named sizes of a model's inputs, including all names in size expressions."""
+    The value for each name is whether the size is spatial: a height, a width or a length. If such a size is small, the
+    model may get empty tensors.
+    """
     spatial: dict[str, bool] = {}
     for value in prepared.model.graph.input:
         dims = value.type.tensor_type.shape.dim
@@ -40,11 +35,11 @@ def free_sizes(prepared: PreparedModel) -> list[FreeSize]:
             for name in sorted(names_in(expression)) if expression else ():
                 is_spatial = axis >= 2 and (len(dims) > 3 or axis == len(dims) - 1)
                 spatial.setdefault(name, is_spatial)
-    return [FreeSize(name, is_spatial) for name, is_spatial in spatial.items()]
+    return spatial
 
 
 def choose_sizes(
-    sizes: Iterable[FreeSize], avoided: frozenset[int], step: int, first: int, first_spatial: int
+    sizes: Mapping[str, bool], avoided: frozenset[int], step: int, first: int, first_spatial: int
 ) -> dict[str, int]:
     """Return an integer for each named size. Each integer is `step` times a different prime.
 
@@ -54,9 +49,9 @@ def choose_sizes(
     factors = {number // step for number in avoided if number % step == 0}
     small, large = _prefer_primes(first, factors), _prefer_primes(first_spatial, factors)
     chosen: dict[str, int] = {}
-    for size in sizes:
-        primes = large if size.is_spatial else small
-        chosen[size.name] = next(step * prime for prime in primes if step * prime not in chosen.values())
+    for name, is_spatial in sizes.items():
+        primes = large if is_spatial else small
+        chosen[name] = next(step * prime for prime in primes if step * prime not in chosen.values())
     return chosen
 
 

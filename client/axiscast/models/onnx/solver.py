@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from ...messages.findings import SizeRule
-from .trials import Trial, Trials
+from .concrete_inference import ConcreteInference
+from .trials import Trials
 
 _STEP = 64
 """The size of which the solver takes multiples, because the strides of networks usually divide it."""
@@ -49,7 +50,7 @@ class Solver:
 
     trials: Trials
     number: str
-    failed: Trial
+    failed: ConcreteInference
     rules: Sequence[SizeRule]
     example: NamedSizes
 
@@ -66,7 +67,7 @@ class Solver:
         searches = (self._ties, self._one_name, self._multiples, self._sum, self._several)
         return next((rules for search in searches if (rules := search(names))), ())
 
-    def _run(self, changed: NamedSizes) -> Trial:
+    def _run(self, changed: NamedSizes) -> ConcreteInference:
         return self.trials.run(apply_rules(self.rules, {**self.failed.sizes, **changed}), self.number)
 
     def _fits(self, changed: NamedSizes) -> bool:
@@ -77,7 +78,7 @@ class Solver:
         if self._index is None:
             return trial.state(self.number) == "fits"
         found = trial.requirement(self.number, self._index)
-        is_skipped = self.number not in trial.inference.visited  # the node is in a branch that is not taken
+        is_skipped = self.number not in trial.visited  # the node is in a branch that is not taken
         return is_skipped or (found is not None and found.holds)
 
     def _sides(self, changed: NamedSizes) -> tuple[int, int] | None:
@@ -96,7 +97,7 @@ class Solver:
         changed = {name: 2 * self.failed.sizes[name] + 1}
         if self._index is not None:
             return self._sides(changed) != self._sides({})
-        before, after = (self._run(sizes).inference.inputs.get(self.number, ()) for sizes in ({}, changed))
+        before, after = (self._run(sizes).inputs.get(self.number, ()) for sizes in ({}, changed))
         return [value.type for value in before] != [value.type for value in after]
 
     def _others(self, names: Sequence[str]) -> Iterator[dict[str, int]]:
@@ -198,7 +199,7 @@ class Solver:
     def _constants(self) -> list[int]:
         """Return the integers of the node that do not depend on the sizes, the first ones in the node first."""
         found: dict[int, None] = {}
-        for value in self.failed.inference.inputs.get(self.number, ()):
+        for value in self.failed.inputs.get(self.number, ()):
             if value.array is not None and value.array.dtype.kind == "i":
                 found |= dict.fromkeys(int(element) for element in value.array.reshape(-1)[:_MAX_CONSTANTS])
             else:
