@@ -62,6 +62,7 @@ KINDS = {
     "wide-get": Kind("GET, any axes of size 1", "wide-get"),
     "op": Kind("POST that names its op", "op"),
     "conflict": Kind("POST that does not fit", "conflict"),
+    "wide-conflict": Kind("POST that does not fit, any axes of size 1", "wide-conflict"),
     "zipf": Kind("Zipf over 10,000 POST", "zipf"),
     "again": Kind("the same POST", "again"),
     "one": Kind("POST, 1 connection", "post", 1),
@@ -72,7 +73,7 @@ KINDS = {
     "ten": Kind("a batch of ten", "rows"),
 }
 """The kinds of requests by their names for --kinds."""
-PLAIN = ("post", "msgpack", "get", "wide", "wide-get", "conflict", "zipf", "again")
+PLAIN = ("post", "msgpack", "get", "wide", "wide-get", "conflict", "wide-conflict", "zipf", "again")
 """The kinds of requests that all contenders can answer."""
 ROWS, COLUMN_ROWS = 1000, 10**6
 

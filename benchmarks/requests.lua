@@ -4,6 +4,7 @@
 -- wide, wide-get        a check of 3 or 4 shapes of rank 3 and 4 with axes of size 1 at random, never the same twice
 -- op                    one in JSON that names its op, by turns one of three frameworks', with attributes or without
 -- conflict              one of 3 or 4 shapes that does not fit, and would with a reshape or two axes swapped
+-- wide-conflict         one of wide and a shape with a size that fits none of the others
 -- zipf                  one of 10,000 checks, the k-th of them 1 / k times as often as the first, under head fields that vary
 -- again                 one check in the same bytes
 -- refusal               a check with a field that does not exist
@@ -64,6 +65,16 @@ local function conflicting()
     return {{a, b, c, d}, {1, b, 1, 1}, {b}}
   end
   return {{a, b, c, d}, {a, 1, c, d}, {1, b, 1, 1}, {a, b, d, c}}
+end
+
+local function wide_conflicting()
+  local shapes, shape = wide(), {}
+  local full, axis = shapes[#shapes], number % 4 + 1
+  for place = axis, 4 do
+    shape[#shape + 1] = place == axis and full[axis] + 300 or 1
+  end
+  table.insert(shapes, 1, shape)
+  return shapes
 end
 
 local function joined(shapes, written, between)
@@ -162,6 +173,7 @@ local KINDS = {
   ["wide-get"] = function() return get(wide()) end,
   op = function() return post(named(), "application/json") end,
   conflict = function() return post(json(conflicting()), "application/json") end,
+  ["wide-conflict"] = function() return post(json(wide_conflicting()), "application/json") end,
   refusal = function() return asked('{"shape":[3],' .. json(fitting()):sub(2)) end,
   compare = function() return asked(json(fitting()), "/v1/compare") end,
   translate = function() return asked(translation(), "/v1/translate") end,

@@ -35,8 +35,6 @@ class Encoding(Enum):
     JSON = "application/json"
     MSGPACK = "application/vnd.msgpack"
 
-    __hash__ = object.__hash__  # faster than the hash method of Enum, which is written in Python
-
 
 ENCODINGS = {
     "application/json": Encoding.JSON,
