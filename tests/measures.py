@@ -244,7 +244,6 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     "limits.MAX_BATCH_ROWS": [(3, lambda: list(check_rows([{"inputs": [[1]]}] * 3)))],
     "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
     "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + (2 + 1) * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
-    "limits.MAX_ROWS_ALONE": [(2, lambda: columns("poputil.canBroadcastToMatch", [[2], [3], [4]], [[3], [3], [3]]))],
     "limits.MAX_LOOKUPS": [(6, lambda: answered(op=REPEATED, inputs=[BYTES], window=[[1, 4]]))],
     "limits.MAX_JSON_ELEMENTS": [
         (8, lambda: posted("/v1/broadcast", ROWS_OF_3)),  # and the lists of each row

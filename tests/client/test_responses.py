@@ -77,7 +77,6 @@ LIKE = backprop(
 MERGE = einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3})
 REPEAT = broadcast([MERGE, np.zeros((5, 8, 7), np.int8)], {})
 SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
-WITHOUT_OUTPUTS = check_columns("poputil.canBroadcastToMatch", [[[2, 3]] * 4, [[1]] * 4], {})
 LATER_COLUMNS = check_columns("numpy.later", [[[2, 3]] * 4, [[1]] * 4], {})
 
 WIDE = np.zeros((2, 3), np.float32)
@@ -114,8 +113,6 @@ RIGHT = {
     ),
     "an einops pattern": (REPEAT, arrays(tensor(np.zeros((2, 15, 7, 4), np.int8)))),
     "columns": (SHAPES, columns()),
-    "columns of an op without outputs": (WITHOUT_OUTPUTS, columns(shapes=(), shape=None)),
-    "columns of a later op without outputs": (LATER_COLUMNS, columns(shapes=(ROWS,) * 3, shape=None)),
     "columns of a later op": (LATER_COLUMNS, columns()),
     "many bins": (TO, arrays(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, arrays(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
@@ -154,7 +151,7 @@ WRONG = {
     "a shape too few": (SHAPES, columns(shapes=(ROWS[:3], ROWS))),
     "no shape": (SHAPES, columns(shape=None)),
     "a shape of fewer rows": (SHAPES, columns(shape=ROWS[:3])),
-    "a shape for an op without outputs": (WITHOUT_OUTPUTS, columns(shapes=())),
+    "no shape of a later op": (LATER_COLUMNS, columns(shape=None)),
     "one input's shapes": (SHAPES, columns(shapes=(ROWS,))),
     "more axes than any input": (SHAPES, columns(shapes=(np.zeros((4, 3), int),) * 2)),
     "verdicts that are numbers": (SHAPES, columns(compatible=NONE)),

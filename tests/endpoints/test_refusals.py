@@ -51,12 +51,6 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "pointer": "/inputs",
         "limit": 19,
     },
-    "MAX_ROWS_ALONE": {
-        "detail": "2 rows do not broadcast, and each of them needs a separate check to find its conflict, but the "
-        "limit of a batch is 1 such rows: send fewer rows in one request",
-        "pointer": "/inputs",
-        "limit": 1,
-    },
     "MAX_LOOKUPS": {
         "detail": "the window over merged axes has no strides, and its elements need 6 lookups, but the limit is 5: "
         "request smaller windows, or the whole output",

@@ -13,7 +13,7 @@ import numpy as np
 from ..messages import CheckRequest
 from ..messages.tensors import CheckColumnsRequest, CheckedColumns
 from ..messages.validation import validate
-from ..ops import Op, align, lower
+from ..ops import Op, align
 from ..plan.alignment import Alignment, ShapeMismatch
 from ..plan.column import Column, IntegerSizeRequired
 from ..plan.plan import Shape
@@ -24,7 +24,7 @@ from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import Tensor
 from ..wire.wording import count_of
 from .estimates import BLOCK_ROWS, columns_memory_estimate
-from .limits import MAX_COLUMN_SIZES, MAX_ROWS_ALONE, validate_request
+from .limits import MAX_COLUMN_SIZES, validate_request
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -50,16 +50,16 @@ def checked(
 ) -> CheckedColumns:
     """Return the results of all rows of one op. The attributes listed in `targets` are also columns.
 
-    Raises Problem if the op needs integers, or if the columns have different lengths.
+    Raises Problem if the op compares integers, or if the columns have different lengths.
     """
     shapes = tuple(map(_columns, inputs))
-    if op.needs_integers():
+    if op.needs_integers() or op.compares_sizes():
         raise _needs_rows(op)
     validate_request(op, shapes)
     count = _row_count([*inputs, *targets.values()])
     ranks = [values.shape[1] for values in (*inputs, *targets.values())]
     placed = op.broadcast_input_count(len(inputs))
-    MAX_COLUMN_SIZES.check(count * (sum(ranks) + (placed + has_output(op)) * op.highest_rank(shapes) + 1))
+    MAX_COLUMN_SIZES.check(count * (sum(ranks) + (placed + 1) * op.highest_rank(shapes) + 1))
     conflict = None
     try:
         alignment = align(op, shapes)
@@ -67,7 +67,7 @@ def checked(
         raise _needs_rows(op) from None
     except ShapeMismatch as incompatible:  # the shapes conflict in each row of the batch
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
-    groups = _groups(op, alignment)
+    groups = _groups(alignment)
     output_columns = sum(map(len, dict.fromkeys(groups)))
     reserve(columns_memory_estimate(count, output_columns, sum(values.shape[1] for values in inputs)))
     compatible, shapes_of, conflict_axis = _resolve(alignment, groups, inputs, count)
@@ -78,26 +78,15 @@ def checked(
     if not shapes_of and not compatible.any():
         rank = op.highest_rank(shapes) if op.target is None else len(getattr(op, op.target) or ())
         reserve(8 * count * rank)
-        shapes_of = [np.full((count, rank), -1)] * (placed + has_output(op))
-    answer = CheckedColumns(
-        compatible, shapes_of[placed] if has_output(op) else None, shapes_of[:placed], conflict_axis
-    )
-    if op.compares_sizes():
-        _find_conflict_axes(op, inputs, answer)
-    return answer
+        shapes_of = [np.full((count, rank), -1)] * (placed + 1)
+    return CheckedColumns(compatible, shapes_of[placed], shapes_of[:placed], conflict_axis)
 
 
-def has_output(op: Op) -> bool:
-    """Return whether the framework's function returns an array, or updates one in place."""
-    return op.outputs != "none"
-
-
-def _groups(op: Op, alignment: Alignment) -> list[tuple[tuple[int, ...], ...]]:
-    """Return the alignment's axes that form each broadcast input, and those that form the first output, if any."""
+def _groups(alignment: Alignment) -> list[tuple[tuple[int, ...], ...]]:
+    """Return the alignment's axes that form each broadcast input, and those that form the first output."""
     groups = [output.groups for output in alignment.outputs]
-    if alignment.result is not None:
-        return [*groups, tuple((axis,) for axis in alignment.result)]
-    return [*groups, *groups[:1]] if has_output(op) else groups
+    result = groups[:1] if alignment.result is None else [tuple((axis,) for axis in alignment.result)]
+    return [*groups, *result]
 
 
 def _row_count(columns: Sequence[Values]) -> int:
@@ -227,19 +216,3 @@ def _merged_size(sizes: Sequence[Any], bad: Flags) -> Any:
     if (estimate >= 2.0**63)[~bad].any():
         raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check this row alone")
     return product
-
-
-def _find_conflict_axes(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> None:
-    """Find the conflict axis of each row that does not broadcast, by checking each such row separately."""
-    negative = np.zeros(len(answer.compatible), np.bool_)
-    for values in inputs:
-        negative = _with_negative(negative, values)
-    rows = np.flatnonzero(~(answer.compatible | negative))
-    MAX_ROWS_ALONE.check(len(rows))
-    for row in rows:
-        checkpoint()
-        try:
-            lower(op, tuple(tuple(values[row].tolist()) for values in inputs))
-        except ShapeMismatch as incompatible:
-            axis = incompatible.conflict.axis
-            answer.conflict_axis[row] = -1 if axis is None else axis

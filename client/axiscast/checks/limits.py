@@ -102,16 +102,6 @@ MAX_COLUMN_SIZES = Limit(
     pointer="/inputs",
 )
 """The maximum total number of sizes in the columns and the response. This many sizes take 256 MiB and 0.5 s."""
-MAX_ROWS_ALONE = Limit(
-    100_000,
-    "{count} rows do not broadcast, and each of them needs a separate check to find its conflict, but the limit of a "
-    "batch is {limit} such rows: send fewer rows in one request",
-    pointer="/inputs",
-)
-"""The maximum number of rows in a vectorized batch that do not broadcast.
-
-Each of these rows is checked again, to find its conflict. This many checks take about 0.5 s.
-"""
 MAX_LOOKUPS = Limit(
     2**28,
     "the window over merged axes has no strides, and its elements need {count} lookups, but the limit is {limit}: "

@@ -113,7 +113,7 @@ def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, 
     """Return the arrays that the response to a vectorized batch of n checks must contain.
 
     These arrays contain the verdict on each row, and the shapes after broadcasting. The exact rank of these shapes is
-    unknown, but limited. If the op is unknown, the response may have no `shape`.
+    unknown, but limited.
     """
     columns = [*inputs, *targets.values()]
     rows = len(columns[0]) if columns else 0
@@ -123,11 +123,10 @@ def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, 
         "conflict_axis": [ExpectedTensor("int64", (rows,), False)],
     }
     if whole_op is None:
-        return fixed | {"shape": None, "broadcast_inputs": None}
+        return fixed | {"shape": [ExpectedTensor("int64")], "broadcast_inputs": None}
     max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])
     shape = ExpectedTensor("int64", (rows, None), False, max_elements)
-    first = {"shape": [shape]} if whole_op.outputs != "none" else {}
-    return fixed | first | {"broadcast_inputs": [shape] * whole_op.broadcast_input_count(len(inputs))}
+    return fixed | {"shape": [shape], "broadcast_inputs": [shape] * whole_op.broadcast_input_count(len(inputs))}
 
 
 def _distinct_elements(array: Array) -> int:

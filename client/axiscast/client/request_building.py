@@ -154,8 +154,8 @@ def check_columns(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, A
 
 
 def _checked_columns(arrays: Arrays) -> CheckedColumns:
-    (compatible,), (conflict_axis,), shape = arrays["compatible"], arrays["conflict_axis"], arrays.get("shape", [None])
-    return CheckedColumns(compatible, shape[0], arrays["broadcast_inputs"], conflict_axis)
+    (compatible,), (shape,), (conflict_axis,) = arrays["compatible"], arrays["shape"], arrays["conflict_axis"]
+    return CheckedColumns(compatible, shape, arrays["broadcast_inputs"], conflict_axis)
 
 
 def compare(

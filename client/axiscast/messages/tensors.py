@@ -63,10 +63,9 @@ class CheckColumnsAnswer(AnswerModel):
     """The response to n checks of one op, as tensors with n rows."""
 
     compatible: Tensor = Field(description="A bool tensor of shape (n,): whether the shapes in each row broadcast.")
-    shape: Tensor | None = Field(
-        default=None,
+    shape: Tensor = Field(
         description="An int64 tensor of shape (n, rank): the shape of the first output in each row, or -1 if the "
-        "shapes do not broadcast. It is absent if the op has no outputs.",
+        "shapes do not broadcast."
     )
     broadcast_inputs: ListOf[Tensor] = Field(
         description="For each input that is broadcast, an int64 tensor of shape (n, rank): its shape after "
@@ -75,13 +74,16 @@ class CheckColumnsAnswer(AnswerModel):
     conflict_axis: Tensor = Field(description="An int64 tensor of shape (n,): the lowest axis in conflict, or -1.")
 
 
-class _Columns(NamedTuple):
-    """The fields of CheckedColumns."""
+class CheckedColumns(NamedTuple):
+    """The results of n checks of one op, as arrays. Arrays with equal values may be the same object."""
 
     compatible: Array
     """A bool array of shape (n,): whether the shapes in each row broadcast."""
-    shape: Any
-    """An int64 array of shape (n, rank), or None if the op has no outputs."""
+    shape: Array
+    """The shape of the first output in each row, as an int64 array of shape (n, rank).
+
+    A row is -1 if the shapes do not broadcast.
+    """
     broadcast_inputs: list[Array]
     """For each input that is broadcast, an int64 array of shape (n, rank).
 
@@ -89,23 +91,6 @@ class _Columns(NamedTuple):
     """
     conflict_axis: Array
     """An int64 array of shape (n,): the lowest axis that has a conflict, or -1."""
-
-
-class CheckedColumns(_Columns):
-    """The results of n checks of one op, as arrays. Arrays with equal values may be the same object."""
-
-    __slots__ = ()
-
-    @property
-    def shape(self) -> Array:
-        """The shape of the first output in each row, as an int64 array of shape (n, rank).
-
-        A row is -1 if the shapes do not broadcast. Raises ValueError if the op has no outputs.
-        """
-        if self[1] is None:
-            raise ValueError("the op has no outputs, so the answer has no shape: use answer.compatible")
-        shape: Array = self[1]
-        return shape
 
     def __bool__(self) -> bool:
         raise ValueError(

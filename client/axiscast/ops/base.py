@@ -206,8 +206,7 @@ class Op(_Model):
     def compares_sizes(self) -> bool:
         """Return whether `align` compares integers to choose the axis that a conflict names.
 
-        The relations still decide whether the sizes fit. For columns, the axis in the conflict is then searched row by
-        row.
+        The relations still decide whether the sizes fit. Requests with columns are refused.
         """
         return False
 

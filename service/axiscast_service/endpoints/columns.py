@@ -6,11 +6,12 @@ from fastapi import APIRouter, Response
 
 from axiscast.checks.estimates import columns_time_estimate
 from axiscast.messages.tensors import CheckColumnsAnswer, CheckColumnsRequest
+from axiscast.wire.tensors import Array
 
 from ..middleware.answer import Answer
 from .api_route import ApiRoute
 from .request_context import Context
-from .tensor_response import Outgoing, OutgoingArray, tensor_response
+from .tensor_response import OutgoingArray, TensorFields, tensor_response
 
 router = APIRouter(route_class=ApiRoute)
 
@@ -24,10 +25,14 @@ async def post_check_columns(message: CheckColumnsRequest, context: Context) -> 
     from axiscast.checks.batch_columns import answer_columns
 
     checked = await context.run(columns_time_estimate(message.inputs), answer_columns, message, context.reserve)
-    fields: dict[str, Outgoing | list[Outgoing]] = {}
-    for name, arrays in zip(CheckColumnsAnswer.model_fields, checked, strict=True):  # `shape` is None without an output
-        if isinstance(arrays, list):
-            fields[name] = [OutgoingArray(array, array.shape, strided=False) for array in arrays]
-        elif arrays is not None:
-            fields[name] = OutgoingArray(arrays, arrays.shape, strided=False)
+    fields: TensorFields = {
+        "compatible": _dense(checked.compatible),
+        "shape": _dense(checked.shape),
+        "broadcast_inputs": [*map(_dense, checked.broadcast_inputs)],
+        "conflict_axis": _dense(checked.conflict_axis),
+    }
     return await tensor_response(context, fields, message.json_data)
+
+
+def _dense(array: Array) -> OutgoingArray:
+    return OutgoingArray(array, array.shape, strided=False)

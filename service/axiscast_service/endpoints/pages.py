@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
-from html import escape
 from importlib.resources import files
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
-from axiscast.ops import op_class
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
-from axiscast.wire.shapes import format_shape, parse_shape
 from axiscast.wire.wording import close_matches, did_you_mean
 
-from ..middleware.caching import StaticContent, etag_of
+from ..middleware.caching import StaticContent
 from ..runtime.threads import threads_of
 from ..settings import NO_PROMETHEUS
 from ..static_files import PARTS, POLICY
@@ -48,8 +44,6 @@ async def get_part(request: Request) -> Response:
     if path == "/" and _prefers_text(request):
         help_text = _HELP.format(url=request.base_url)
         return PlainTextResponse(help_text, headers={"Vary": "Accept", "Cache-Control": "no-cache"})
-    if path == "/" and (titled := _titled(part, request.scope["query_string"])):
-        part = titled
     return part.respond(request)
 
 
@@ -101,32 +95,6 @@ def _reference() -> StaticContent:
     return StaticContent(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
 
 
-def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
-    """Return the web page with a title and a description that show the request in the query.
-
-    Return None if the query has no valid request or is too long. The title and the description contain only names of
-    known ops, and shapes that were parsed and formatted again.
-    """
-    if len(query) > _MAX_TITLE_QUERY:
-        return None
-    pairs = parse_qsl(query.decode("latin-1"))
-    op = dict(pairs).get("op", "numpy.broadcast_arrays")  # without an op in the URL, the page selects this one
-    try:
-        shapes = [format_shape(parse_shape(text)) for name, text in pairs if name == "input"]
-    except ValueError:
-        return None
-    if not shapes or (op != "compare" and op_class(op) is None):
-        return None
-    asked = "each framework's broadcast" if op == "compare" else op
-    title = f"{' with '.join(shapes)}: {op} · axiscast"
-    content = page.content.replace(b"<title>axiscast<", f"<title>{escape(title)}<".encode())
-    described = f"What {asked} does with {' and '.join(shapes)}."
-    content = content.replace(escape(_DESCRIPTION).encode(), escape(described).encode(), 1)
-    return StaticContent(content, page.media_type, page.headers | {"ETag": etag_of(content)})
-
-
-_MAX_TITLE_QUERY = 500
-"""The maximum length, in bytes, of a query whose shapes are shown in the title of the page."""
 _DESCRIPTION = "See what the broadcast of any framework does with these shapes."
 _TITLES = {
     "/": ("axiscast", _DESCRIPTION),
