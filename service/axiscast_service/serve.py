@@ -105,7 +105,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
-            # Every response has these headers, including the responses of http/refusals.py. The version is not in the
+            # Every response has these headers, including the refusals of a connection. The version is not in the
             # Server header, because proxies replace this header.
             headers=[("X-Content-Type-Options", "nosniff"), ("Axiscast-Version", __version__)],
             proxy_headers=False,

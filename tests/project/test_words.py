@@ -1,4 +1,4 @@
-"""Tests of the README and docs/: all examples are run, and all links must exist."""
+"""Tests of the README and docs/: all examples are run, and all links and files must exist."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from cases import cases
 from click.testing import CliRunner
 from conftest import Served, run
 
@@ -144,6 +145,21 @@ def test_the_references_that_are_made_for_the_site_have_every_op_and_every_name(
     assert [f"### {name}" for name in OPS] == re.findall(r"^### .*", ops, re.MULTILINE)
     assert {f"## {name}" for name in {*axiscast.__all__} - {*FRAMEWORKS}} <= set(names.splitlines())
     assert "### Client.in_process" in names
+
+
+SOURCES = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for folder in ("client", "service")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+
+
+@cases("name", ["CONTRIBUTING.md", *SOURCES])
+def test_a_file_that_is_named_exists(name: str) -> None:
+    text = PAGES.get(name) or SOURCES[name]
+    named = re.findall(r"(?<![\w/.:<*-])(?:[a-z_]+/)+\w+\.(?:pyi?|js|css|md)\b", text)
+    roots = [ROOT, ROOT / "client/axiscast", ROOT / "service/axiscast_service", (ROOT / name).parent]
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
 
 
 def anchors(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The exceptions that every layer may raise. axiscast/errors.py defines the other exceptions and lists all of them."""
+"""The exceptions that every layer may raise. `axiscast.errors` defines the others, and lists all of them."""
 
 from __future__ import annotations
 
