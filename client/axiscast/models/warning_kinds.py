@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from ..checks.warnings import rank_promotion_warnings
 from ..messages import CheckAnswer
