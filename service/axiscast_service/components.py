@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from axiscast.wire.problems import Problem
 
 from .http.hooks import HOOKS, HeaderFields, Hooks, Peer
-from .http.reload import ReloadableSource, reloading
+from .http.reload import ReloadableFiles, reloading
 from .http.tls import Certificate
 from .log_writer import LOG_WRITER
 from .logs import RateLimitedLog, access_log
@@ -25,8 +25,7 @@ from .runtime.budget import MemoryBudget
 from .runtime.drain import Drain
 from .runtime.heap import unmap_freed_blocks
 from .runtime.lag import measure_loop_lag
-from .runtime.threads import infrequent_collections, short_switch_interval
-from .runtime.work_queue import WorkQueue
+from .runtime.threads import WorkerThreads, infrequent_collections, short_switch_interval
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Components:
         self.client_facts = ClientFacts(settings.log_client_address, settings.trusted_proxies)
         self.host_names = parse_hosts(settings.allowed_hosts)
         self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
-        self.queue = WorkQueue()
+        self.threads = WorkerThreads()
         self.refusals: Counter[str] = Counter()
         """The number of refused or aborted connections by problem code or reason."""
         self._refusal_logs: defaultdict[str, RateLimitedLog] = defaultdict(RateLimitedLog)
@@ -85,7 +84,7 @@ class Components:
         """Run what the application needs from its start to its end, and give the connections their hooks."""
         unmap_freed_blocks()
         LOG_WRITER.waits = False
-        sources: list[ReloadableSource] = [source for source in (self.keys, self.hooks.certificate) if source]
+        sources: list[ReloadableFiles[Any]] = [source for source in (self.keys, self.hooks.certificate) if source]
         lag = measure_loop_lag(self.metrics.lag) if self.metrics else nullcontext()
         with self.drain.on_sigterm(), short_switch_interval(), infrequent_collections(), lag:
             async with reloading(sources):

@@ -32,10 +32,9 @@ from .logs import is_tracing, set_span_attributes, trace_ids_of
 from .middleware.admission import AdmissionMiddleware
 from .middleware.answer import Answer
 from .middleware.authentication import authenticate
-from .middleware.client_facts import joined_fields
+from .middleware.client_facts import joined_fields, request_id_in
 from .middleware.host_check import require_allowed_host
 from .middleware.problems import response_of
-from .middleware.request_ids import request_id_in
 from .middleware.telemetry import KNOWN_METHODS, OTHER_METHOD, Telemetry
 from .runtime.budget import FREE_BYTES
 from .runtime.drain import Drain
@@ -62,7 +61,7 @@ class Dispatcher:
             app,
             limit=components.settings.max_concurrent_requests,
             budget=components.hooks.budget,
-            queue=components.queue,
+            queue=components.threads.queue,
             address_of=components.client_facts.address_of,
         )
         return self

@@ -22,14 +22,13 @@ from peer import CHECKED, GOOD, MSGPACK, Sync, answering, peer, request_on, unti
 
 import axiscast
 from axiscast import Client
-from axiscast.client import connection_pool, deadline, retries
+from axiscast.client import connection_pool, retries
 from axiscast.client.address import AttemptRequest
 from axiscast.client.attempt import Attempt
 from axiscast.client.call import Call
-from axiscast.client.deadline import Deadline
 from axiscast.client.http_exchange import HttpExchange
 from axiscast.client.response_reading import WholeBodyReader
-from axiscast.client.retries import RetryPolicy
+from axiscast.client.retries import Deadline, RetryPolicy
 
 WAYS: dict[str, Any] = {
     "sync": Client,
@@ -285,8 +284,7 @@ BUSY = axiscast.ServiceProblem({"code": "overloaded", "status": 503})
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Stop the clocks at 100 s and at 00:15 of 2 January 1970, and use the longest random delay."""
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    monkeypatch.setattr(retries, "time", SimpleNamespace(time=lambda: 87300.0))
+    monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: 100.0, time=lambda: 87300.0))
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda low, high: high))
 
 

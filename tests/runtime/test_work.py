@@ -94,7 +94,6 @@ def test_a_batch_that_no_queue_would_accept_is_refused_for_its_size_while_other_
 
     async def run() -> httpx.Response:
         app = create_app(Settings())
-        app.state.threads = WorkerThreads()
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://in-process") as http:
             busy = asyncio.create_task(app.state.threads.run_python(2, never, go_on.wait, PATIENCE))

@@ -20,7 +20,7 @@ from .attempt import Attempt
 from .base_client import BaseClient
 from .call import Call
 from .client import Client
-from .deadline import Deadline
+from .retries import Deadline
 from .transport_errors import translate_error
 
 __all__ = ["AsyncClient"]

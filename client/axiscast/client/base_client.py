@@ -12,8 +12,7 @@ import httpx
 from ..messages.value_arguments import python_type_name
 from .address import ServiceAddress, Verify
 from .call import ProgressCallback
-from .deadline import Deadline
-from .retries import RetryPolicy
+from .retries import Deadline, RetryPolicy
 
 AnyTransport = TypeVar("AnyTransport", httpx.BaseTransport, httpx.AsyncBaseTransport)
 _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {

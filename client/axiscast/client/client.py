@@ -19,7 +19,7 @@ from . import request_building
 from .attempt import Attempt
 from .base_client import BaseClient
 from .call import Call
-from .deadline import Deadline
+from .retries import Deadline
 from .sync_transport import SyncTransport
 from .transport_errors import translate_error
 

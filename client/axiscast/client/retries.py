@@ -1,4 +1,4 @@
-"""RetryPolicy: decides whether and when a failed call is retried."""
+"""RetryPolicy decides whether and when a failed call is retried, and Deadline limits the time of the whole call."""
 
 from __future__ import annotations
 
@@ -6,13 +6,34 @@ import random
 import time
 from email.utils import parsedate_to_datetime
 
-from ..errors import AxiscastError, ConnectionFailed, ServiceProblem, UnexpectedStatus
-from .deadline import Deadline
+from ..errors import AxiscastError, ConnectionFailed, DeadlineExceeded, ServiceProblem, UnexpectedStatus
 
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
 """The maximum delay in seconds that a Retry-After header can request. Longer delays are shortened to this value."""
 RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
 """The HTTP statuses after which a request is retried, because the same request may succeed later."""
+
+
+class Deadline:
+    """The time by which one call must end. The timeout starts when the Deadline is created."""
+
+    def __init__(self, timeout: float | None) -> None:
+        """Start the timeout, which is the total time for the call in seconds. None means that there is no deadline."""
+        self.timeout = timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def remaining(self) -> float | None:
+        """Return the number of seconds until the deadline, which is at least 0, or None if there is no deadline."""
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether the call's deadline has passed."""
+        return self.remaining() == 0.0
+
+    def exceeded(self) -> DeadlineExceeded:
+        """Return the exception to raise if the response is not complete at the deadline."""
+        return DeadlineExceeded(f"no complete response within {self.timeout} s")
 
 
 class RetryPolicy:

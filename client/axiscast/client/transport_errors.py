@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import httpx
 
 from ..errors import AxiscastError, ConnectionFailed, DeadlineExceeded, InvalidAnswer
-from .deadline import Deadline
 from .response_reading import unexpected_status
+from .retries import Deadline
 
 _BROKEN_CONNECTION = re.compile("disconnected|closed connection|ConnectionTerminated|StreamReset")
 """The pattern of httpx messages about a broken connection, because httpx raises the same exception for invalid HTTP."""

@@ -15,7 +15,6 @@ from axiscast.wire.problems import Problem
 
 from ..middleware.caching import StaticContent
 from ..middleware.negotiation import best_offer
-from ..runtime.threads import threads_of
 from .api_route import encoded
 from .request_context import read_parameters
 
@@ -31,7 +30,7 @@ async def get_ops(request: Request) -> Response:
     name = read_parameters(request.scope["query_string"], ("framework",), "/v1/ops").get("framework")
     media_type = _media_type(request)
     # The first call loads all ops.
-    content = await threads_of(request.app.state).run_aside(partial(_listed, media_type, name))
+    content: StaticContent = await request.app.state.threads.run_aside(partial(_listed, media_type, name))
     return content.respond(request)
 
 
@@ -62,7 +61,7 @@ def _catalogue(media_type: str, framework: str | None) -> StaticContent:
 async def get_op(request: Request, name: Name) -> Response:
     """Return one op from the catalogue."""
     read_parameters(request.scope["query_string"], (), "/v1/ops/{name}")
-    entry = await threads_of(request.app.state).run_aside(partial(_entry, name))
+    entry = await request.app.state.threads.run_aside(partial(_entry, name))
     return encoded(entry, _media_type(request)).as_response()
 
 

@@ -17,7 +17,7 @@ from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.client_facts import joined_fields
-from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads, threads_of
+from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads
 from ..settings import Settings
 from .request_body import read_body
 
@@ -64,7 +64,8 @@ class RequestContext:
     @property
     def threads(self) -> WorkerThreads:
         """The worker threads. On the fast path, there are none."""
-        return threads_of(self.request.app.state)
+        threads: WorkerThreads = self.request.app.state.threads
+        return threads
 
     async def body(self, media: Encoding) -> Buffer:
         """Receive the body, and count the request as in flight. Raises Problem if the body is too long."""

@@ -207,7 +207,7 @@ class Listener:
         certificate = protocol.hooks.certificate
         if certificate is not None:
             tls = {
-                "ssl": certificate.context,  # reload.py may replace the context
+                "ssl": certificate.content,  # reload.py may replace the context
                 "ssl_handshake_timeout": protocol.hooks.request_seconds,
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }

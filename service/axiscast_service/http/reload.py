@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar, Generic, TypeVar
 
 POLL_SECONDS = 1.0
 """The interval, in seconds, at which files are checked for changes. A changed file is read only after two successive
@@ -15,20 +16,26 @@ checks have found the same state, because a file may be written in parts, and a 
 one after the other."""
 
 logger = logging.getLogger("axiscast")
+T = TypeVar("T")
 
 
-class ReloadableSource(Protocol):
-    """The type of an object whose data comes from files and can be reloaded while the data is in use."""
+class ReloadableFiles(ABC, Generic[T]):
+    """The content of files, which is read again when the files change."""
 
-    name: str
-    paths: Sequence[Path]
+    name: ClassVar[str]
 
-    def reload(self) -> None:
-        """Read the files again, on a thread. If a file is invalid, raise ValueError and keep the current data."""
+    def __init__(self, *paths: str) -> None:
+        """Read the files. Raises ValueError if a file is invalid."""
+        self.paths = [Path(path) for path in paths if path]
+        self.content = self.read()
+
+    @abstractmethod
+    def read(self) -> T:
+        """Return the content of the files. Raises ValueError if a file is invalid."""
 
 
 @asynccontextmanager
-async def reloading(sources: Sequence[ReloadableSource]) -> AsyncIterator[None]:
+async def reloading(sources: Sequence[ReloadableFiles[Any]]) -> AsyncIterator[None]:
     """While the context is open, reload each source when its files change."""
     polling = asyncio.create_task(_poll(sources))
     try:
@@ -39,7 +46,7 @@ async def reloading(sources: Sequence[ReloadableSource]) -> AsyncIterator[None]:
             await polling
 
 
-async def _poll(sources: Sequence[ReloadableSource]) -> None:
+async def _poll(sources: Sequence[ReloadableFiles[Any]]) -> None:
     seen = {source: _stamps(source) for source in sources}
     taken = dict(seen)
     while sources:
@@ -51,16 +58,16 @@ async def _poll(sources: Sequence[ReloadableSource]) -> None:
                 await _reload(source)
 
 
-async def _reload(source: ReloadableSource) -> None:
+async def _reload(source: ReloadableFiles[Any]) -> None:
     try:
-        await asyncio.to_thread(source.reload)
+        source.content = await asyncio.to_thread(source.read)
     except ValueError as error:
         logger.warning("%s; the previous values stay in use", error)
     else:
         logger.info("reloaded %s from %s", source.name, " and ".join(map(str, source.paths)))
 
 
-def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
+def _stamps(source: ReloadableFiles[Any]) -> list[tuple[int, ...]]:
     """Return values that change if the files change. Symbolic links are followed, because mounted secrets are links."""
     stamps: list[tuple[int, ...]] = []
     for path in source.paths:

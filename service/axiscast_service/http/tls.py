@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Sequence
-from pathlib import Path
+
+from .reload import ReloadableFiles
 
 
-class Certificate:
-    """A TLS certificate and its key, read from PEM files. New connections use the attribute `context`."""
+class Certificate(ReloadableFiles[ssl.SSLContext]):
+    """A TLS certificate and its key, read from PEM files. New connections use the current `content`."""
 
-    name: str = "the certificate"
+    name = "the certificate"
 
     def __init__(self, certificate: str, key: str) -> None:
         self._certificate, self._key = certificate, key
-        self.paths: Sequence[Path] = [Path(path) for path in (certificate, key) if path]
-        self.context = self._load()
+        super().__init__(certificate, key)
 
-    def reload(self) -> None:
-        """Read the files again for new connections. If a file is invalid, raise ValueError and use the old context."""
-        self.context = self._load()
-
-    def _load(self) -> ssl.SSLContext:
-        # Each load creates a new context. If the key is invalid, a reused context would be left without a certificate.
+    def read(self) -> ssl.SSLContext:
+        # Each call creates a new context. If the key is invalid, a reused context would be left without a certificate.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             # An encrypted key is refused, because a service can't prompt for the password.

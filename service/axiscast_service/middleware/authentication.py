@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from hmac import compare_digest
-from pathlib import Path
 
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
+from ..http.reload import ReloadableFiles
 from ..static_files import PARTS
 
 OPEN_PATHS = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in PROBLEM_KINDS)}
@@ -19,27 +19,19 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
-class ApiKeys:
+class ApiKeys(ReloadableFiles[Mapping[bytes, str]]):
     """The names of clients, keyed by the digests of their API keys. The API keys themselves are not stored."""
 
-    name: str = "the API keys"
+    name = "the API keys"
 
-    def __init__(self, path: str) -> None:
-        """Read a file that has one `name:key` per line. Empty lines and lines that begin with # are ignored.
+    def read(self) -> Mapping[bytes, str]:
+        """Read a file with one `name:key` per line. Empty lines and lines that begin with # are ignored.
 
         Raises ValueError if a line is invalid. The message contains the line number and the reason, but never the key.
         """
-        self.paths: Sequence[Path] = [Path(path)]
-        self._names = self._read(path)
-
-    def reload(self) -> None:
-        """Read the file of API keys again. If the file is invalid, raise ValueError and keep the current keys."""
-        self._names = self._read(str(self.paths[0]))
-
-    @staticmethod
-    def _read(path: str) -> Mapping[bytes, str]:
+        (path,) = self.paths
         try:
-            lines = Path(path).read_text("utf-8").splitlines()
+            lines = path.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise ValueError(f"the API keys can't be read from {path}: {reason}") from None
@@ -59,7 +51,7 @@ class ApiKeys:
     def name_of(self, key: bytes) -> str | None:
         """Return the name for an API key, or None if the key is unknown. The time does not depend on the key."""
         digest, found = sha256(key).digest(), None
-        for own_digest, name in self._names.items():
+        for own_digest, name in self.content.items():
             if compare_digest(own_digest, digest):
                 found = name
         return found

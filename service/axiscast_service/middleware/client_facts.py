@@ -1,7 +1,9 @@
-"""The facts about a client that the log contains: its address and its User-Agent."""
+"""The facts about a client and its request that the log contains: the address, the User-Agent and the request id."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -10,6 +12,7 @@ from starlette.types import Scope
 
 MAX_USER_AGENT = 200
 """The maximum number of characters of a User-Agent header in the log."""
+_VALID_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
 class ClientFacts:
@@ -72,3 +75,8 @@ def joined_fields(fields: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     for name, value in fields:
         joined[name] = joined[name] + b"," + value if name in joined else value
     return joined
+
+
+def request_id_in(field: bytes | None) -> str:
+    """Return the value of an X-Request-ID header if the value is valid, otherwise a new request id."""
+    return os.urandom(16).hex() if field is None or not _VALID_ID.fullmatch(field) else field.decode()

@@ -11,9 +11,8 @@ from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Fault, Problem
 
 from .answer import Answer
-from .client_facts import joined_fields
+from .client_facts import joined_fields, request_id_in
 from .negotiation import SVG, TEXT, best_offer
-from .request_ids import request_id_in
 
 RETRY_SECONDS = 1
 """The value of the Retry-After header, in seconds, for a temporary problem."""

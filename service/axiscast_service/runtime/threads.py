@@ -76,11 +76,11 @@ def infrequent_collections() -> Iterator[None]:
 class WorkerThreads:
     """The worker threads of one application."""
 
-    def __init__(self, queue: WorkQueue | None = None) -> None:
+    def __init__(self) -> None:
         self._python = CapacityLimiter(1)
         self._aside = CapacityLimiter(1)
         self._numpy = CapacityLimiter(NUMPY_THREADS)
-        self.queue = queue or WorkQueue()
+        self.queue = WorkQueue()
 
     async def run_python(
         self,
@@ -177,11 +177,3 @@ async def _cancel_when_gone(scope: anyio.CancelScope, receive: Receive, leave: C
         pass
     leave()
     scope.cancel()
-
-
-def threads_of(state: Any) -> WorkerThreads:
-    """Return the worker threads of the application with this state. The first call creates them."""
-    if not hasattr(state, "threads"):
-        state.threads = WorkerThreads(state.queue)
-    threads: WorkerThreads = state.threads
-    return threads
