@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import itertools
 import os
 import shutil
 import signal
@@ -198,10 +199,20 @@ class Served:
             references.write("5")
 
 
+@functools.cache
+def _ports() -> Iterator[int]:
+    """Return ports below those that Linux chooses for connections, from another one in each process of the suite."""
+    first = 10_000 + 997 * os.getpid() % 20_000
+    return itertools.cycle([*range(first, 30_000), *range(10_000, first)])
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nothing uses. Nothing else takes this port until the caller listens on it."""
+    for port in _ports():
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError
 
 
 @contextmanager
