@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -192,27 +193,31 @@ def imports(name: str, path: Path, everyone: set[str], *, inside_functions: bool
             yield from {f"{source}.{alias.name}" for alias in node.names} & everyone or {source} & everyone
 
 
+@functools.cache
+def all_imports() -> dict[str, set[str]]:
+    """Return the modules of the product that each module imports."""
+    everyone = modules()
+    return {name: set(imports(name, path, {*everyone})) for name, path in everyone.items()}
+
+
 def layer(name: str) -> int:
     return next((number for number, room in enumerate(LAYERS) if f"{name}.".startswith(f"{room}.")), -1)
 
 
 def test_each_module_imports_only_from_its_own_layer_and_those_before_it() -> None:
-    everyone = modules()
-    assert len(everyone) > 100
-    assert {name for name in everyone if layer(name) < 0} <= {"axiscast_service"}
+    assert len(all_imports()) > 100
+    assert {name for name in all_imports() if layer(name) < 0} <= {"axiscast_service"}
     upward = {
         (name, found)
-        for name, path in everyone.items()
-        for found in imports(name, path, {*everyone})
+        for name, imported in all_imports().items()
+        for found in imported
         if layer(found) > layer(name) >= 0
     }
     assert upward == UPWARD
 
 
 def test_no_modules_import_each_other() -> None:
-    everyone = modules()
-    graph = {name: set(imports(name, path, {*everyone})) - {name} for name, path in everyone.items()}
-    TopologicalSorter(graph).prepare()
+    TopologicalSorter({name: imported - {name} for name, imported in all_imports().items()}).prepare()
 
 
 @cases(("statement", "forbidden"), CASES.values(), ids=CASES)
@@ -270,7 +275,7 @@ def test_the_core_and_the_service_import_the_other_packages_only_inside_function
     everyone = modules()
     for name, path in everyone.items():
         if f"{name}.".startswith(tuple(f"{package}." for package in CORE)):
-            for found in imports(name, path, {*everyone}):
+            for found in all_imports()[name]:
                 package = ".".join(found.split(".")[:2])
                 if package in {f"axiscast.{other}" for other in BESIDE}:
                     doors.add((name, package))
