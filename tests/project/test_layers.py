@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -171,6 +172,9 @@ CASES = {
 }
 
 
+LINES = run_path(str(ROOT / "benchmarks/lines.py"))
+
+
 def modules() -> dict[str, Path]:
     """Return all modules of the product, except those that may import all others."""
     found = {}
@@ -255,9 +259,13 @@ def test_a_first_check_loads_few_frameworks_and_no_other_part_of_the_library(fra
 
 def code_lines(names: set[str]) -> int:
     """Return the number of lines of code in modules of the product."""
-    lines_of = run_path(str(ROOT / "benchmarks/lines.py"))["lines_of"]
-    paths = modules()
-    return sum(lines_of(paths[name], paths[name].read_text())["code"] for name in names if name in paths)
+    return sum(code_lines_of(path) for name, path in modules().items() if name in names)
+
+
+@functools.cache
+def code_lines_of(path: Path) -> int:
+    lines: Counter[str] = LINES["lines_of"](path, path.read_text())
+    return lines["code"]
 
 
 def test_a_server_loads_only_the_core_for_a_check_a_broadcast_and_a_gradient() -> None:
