@@ -109,11 +109,11 @@ def _number_nodes(graph: GraphProto) -> dict[str, str]:
 
 
 def _remove_constant_inputs(graph: GraphProto) -> None:
-    """Remove the graph inputs whose default value is a constant."""
+    """Remove the inputs that are constants. Before IR version 4, a model listed each constant as an input too."""
     constants = {tensor.name for tensor in graph.initializer}
     constants |= {tensor.values.name for tensor in graph.sparse_initializer}
     inputs = [value for value in graph.input if value.name not in constants]
-    del graph.input[:]
+    del graph.input[:]  # a repeated field can be changed, but not assigned
     graph.input.extend(inputs)
 
 
@@ -180,13 +180,17 @@ def infer_model(prepared: PreparedModel) -> InferredModel:
         inferred, faults = _infer(prepared.model, prepared.node_names)
     except Exception as error:  # onnx raises many types of exceptions for invalid models
         raise not_inferred(error) from None
-    graphs = zip(all_graphs(inferred.graph), prepared.stated.values(), strict=True)
-    contradictions = [each for graph, stated in graphs for each in find_contradictions(graph, stated)]
+    contradictions: list[tuple[NodeProto, Contradiction]] = []
+    for graph, stated in zip(all_graphs(inferred.graph), prepared.stated.values(), strict=True):
+        contradictions += find_contradictions(graph, stated)
     return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
 
 
 def _infer(model: ModelProto, node_names: Mapping[str, str]) -> tuple[ModelProto, list[InferenceFault]]:
-    """Return the model with all shapes that onnx infers, and onnx's messages about shapes that it can't infer."""
+    """Return the model with all shapes that onnx infers, and onnx's messages about shapes that it can't infer.
+
+    First, the strict mode reports faults. If there are any, the other mode infers the shapes of all other nodes.
+    """
     propagate_values = _can_propagate_values(model)
     try:
         return infer_shapes(model, strict_mode=True, data_prop=propagate_values), []
