@@ -46,7 +46,7 @@ async def _receive_parts(request: Request, length: int | None, limit: int, memor
         if end > room:
             raise _too_large(length, limit)
         if len(part) == length:
-            buffer = memoryview(part)
+            buffer = memoryview(part)  # the part is the whole body, and needs no copy
         elif part:  # some servers send an empty part at the end of a body
             buffer[nbytes:end] = part
         nbytes = end
@@ -64,7 +64,7 @@ async def _receive_into_buffer(
     reserve: ReserveMemory = memory.reserve
     if buffer is not None:
         memory.reserve(TRANSIT_BYTES + buffer.nbytes)
-        reserve = no_limit
+        reserve = no_limit  # the memory of the whole buffer is reserved already
     else:
         memory.reserve(TRANSIT_BYTES + length)  # a body that can't fit is refused immediately
         memory.release(length)  # a slow client reserves memory only for the bytes that it has sent
