@@ -11,7 +11,10 @@ from weakref import ref
 from ..models.intent import AxisOrigin, Origin, elementwise_origin
 
 SourceTensor = tuple[int, Any]
-"""The id of a tensor, and a weak reference of torch's own kind, which the user's program can't detect."""
+"""The id of a tensor, and a weak reference of torch's own kind, which the user's program can't detect.
+
+The reference is None if there is no tensor.
+"""
 Location = tuple[CodeType, int]
 """A code object and the position of an instruction in it."""
 OriginRecord = tuple[AxisOrigin, Location | None, SourceTensor, bool, ref[Any]]
@@ -26,14 +29,7 @@ The elements of the tuple are:
 """
 
 
-class _NoReference:
-    """A placeholder that replaces a weak reference if there is no tensor."""
-
-    def expired(self) -> bool:
-        return True
-
-
-_NO_SOURCE = (0, _NoReference())
+_NO_SOURCE = (0, None)
 _MIN_RECORDS = 1000
 """The minimum number of records that triggers the removal of the records of deleted tensors."""
 
@@ -105,7 +101,7 @@ class TensorOrigins:
 def _key(source: SourceTensor) -> object:
     """Return a key that is equal for equal source tensors that still exist."""
     number, reference = source
-    return object() if reference.expired() else number
+    return object() if reference is None or reference.expired() else number
 
 
 def _is_inside(code: CodeType, instruction: int, frame: FrameType) -> bool:

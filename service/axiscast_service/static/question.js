@@ -210,21 +210,20 @@ const sizeIn = (size) => (INTEGER.test(size) ? size : JSON.stringify(size));
 const listOf = (text) => `[${sizesOf(text).map(sizeIn).join(", ")}]`;
 const mapOf = (text) => object(assumptionsIn(text).map(([name, size]) => [name, sizeIn(size)]));
 
-/** Returns [name, JSON] for each attribute of the op, or for each field that is not an attribute. */
-function literals(question, ofAttributes) {
+/** Returns [name, JSON] for each attribute of the op, then for each field that is not an attribute. */
+function literals(question) {
   const literal = (schema, text) => {
     if (listsIntegers(schema)) return listOf(text);
     if (schema === ASSUME.schema) return mapOf(text);
     const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // a string instead of a list
     return isText ? JSON.stringify(text) : text; // integers and JSON are not changed
   };
-  return given(question).filter(([{name}]) => name in attributesOf(question.op) === ofAttributes)
-    .map(([{name, schema}, text]) => [name, literal(schema, text)]);
+  return given(question).map(([{name, schema}, text]) => [name, literal(schema, text)]);
 }
 
 /** Returns the body of a POST request for a comparison. */
 export function comparisonBodyOf(question) {
-  const fields = [...literals(question, true), ...literals(question, false), ...warnOf(question)];
+  const fields = [...literals(question), ...warnOf(question)];
   return object([["inputs", `[${question.inputs.map(listOf).join(", ")}]`], ...fields]);
 }
 
@@ -242,7 +241,7 @@ export function curl(question) {
 export function python(question) {
   const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
   const url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
-  const fields = [...literals(question, true), ...literals(question, false), ...warnOf(question)].map(([name, json]) => `${name}=${inPython(json)}`);
+  const fields = [...literals(question), ...warnOf(question)].map(([name, json]) => `${name}=${inPython(json)}`);
   const shapes = question.inputs.map((text) => tuple(sizesOf(text).map(sizeIn)));
   const [call, op] = question.op === COMPARE.name ? ["compare", []] : ["check", [JSON.stringify(question.op)]];
   return `from axiscast import Client

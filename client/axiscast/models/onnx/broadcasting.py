@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from functools import cache
 
+from onnx import defs
+
 from ...ops import Op, op_class
 from ...ops.onnx import Add
 
-FIRST_OPSET = {
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu"), 7),
-    **dict.fromkeys(("Max", "Min", "Mean", "Sum"), 8),
-    "Gemm": 7,
-    "MatMul": 1,
-    "MatMulInteger": 10,
-    "Expand": 8,
-    "Where": 9,
-    "Mod": 10,
-    "BitShift": 11,
-    **dict.fromkeys(("LessOrEqual", "GreaterOrEqual"), 12),
-    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), 18),
-    "StringConcat": 20,
-}
-"""The ops that broadcast. The value for each op is the first opset in which it follows its current broadcasting
-rule."""
+_VARIADIC = frozenset(("Max", "Min", "Mean", "Sum"))
+BROADCASTING_OPS = _VARIADIC.union(
+    """Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Expand Gemm Greater GreaterOrEqual Less LessOrEqual
+    MatMul MatMulInteger Mod Mul Or PRelu Pow StringConcat Sub Where Xor""".split()  # noqa: SIM905
+)
+"""The ops that broadcast at least one of their inputs."""
+
+
+@cache
+def follows_rule(op_type: str, opset: int) -> bool:
+    """Return whether a broadcasting op is defined in an opset, and has the rule of today there."""
+    return opset >= (8 if op_type in _VARIADIC else 7) and defs.has(op_type, opset, "")
 
 
 @cache

@@ -21,7 +21,7 @@ from onnx.shape_inference import infer_node_outputs
 from ...messages.findings import Requirement
 from ...wire.shapes import MAX_SIZE
 from ..size_expressions import canonical
-from .broadcasting import FIRST_OPSET
+from .broadcasting import BROADCASTING_OPS
 from .concrete_values import (
     UNKNOWN_SIZE,
     KnownValue,
@@ -216,7 +216,7 @@ class ConcreteInference:
         """Return the types that onnx infers for the outputs of a node."""
         schema = defs.get_schema(node.op_type, self._opsets[node.domain], node.domain)
         types = {name: value.type for name, value in inputs.items()}
-        needs_data = node.op_type == "Expand" or node.op_type not in FIRST_OPSET
+        needs_data = node.op_type == "Expand" or node.op_type not in BROADCASTING_OPS
         data = {
             name: from_array(value.array, name)
             for name, value in inputs.items()
@@ -251,14 +251,9 @@ class ConcreteInference:
         """Replace the unknown sizes in a value's type by the sizes that the file states."""
         if stated is None or not stated.type.tensor_type.HasField("shape"):
             return
-        stated_dims = stated.type.tensor_type.shape.dim
-        if not type_.tensor_type.HasField("shape"):
-            if type_.WhichOneof("value") in (None, "tensor_type"):
-                type_.CopyFrom(stated.type)
-                for size in type_.tensor_type.shape.dim:
-                    self._replace_name(size, decoded(size.dim_param))
-            return
-        dims = type_.tensor_type.shape.dim
+        if not type_.tensor_type.HasField("shape") and type_.WhichOneof("value") in (None, "tensor_type"):
+            type_.CopyFrom(stated.type)
+        dims, stated_dims = type_.tensor_type.shape.dim, stated.type.tensor_type.shape.dim
         if len(dims) != len(stated_dims):
             return
         for size, stated_size in zip(dims, stated_dims, strict=True):

@@ -16,7 +16,7 @@ from onnx.shape_inference import InferenceError, infer_shapes
 from ...messages.findings import Contradiction
 from ...wire.wording import printable
 from ..size_expressions import as_name, canonical, names_in
-from .broadcasting import FIRST_OPSET
+from .broadcasting import follows_rule
 from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, graphs_with_paths, subgraphs, target_name
 from .stated_shapes import NAMED_BY_ONNX, StatedShapes, find_contradictions, forget_shapes
@@ -91,7 +91,7 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     size_names = _normalize_sizes(graphs, known)
     names |= _name_free_sizes(model.graph, size_names, assume)
     stated = {path: forget_shapes(graph) for path, graph in graphs_with_paths(model.graph)}
-    if opset >= FIRST_OPSET["Expand"]:
+    if follows_rule("Expand", opset):
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
     assumable = frozenset(each for name in names for each in (name, as_name(name), *names_in(name)))

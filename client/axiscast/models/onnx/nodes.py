@@ -13,7 +13,7 @@ from ...messages.findings import Finding, Operand, PartialSize, SizeOrName, Unch
 from ..node_checks import NodeCheck
 from ..size_expressions import as_name
 from ..size_names import SizeNames
-from .broadcasting import FIRST_OPSET, rule_of
+from .broadcasting import BROADCASTING_OPS, follows_rule, rule_of
 from .expansions import Expansions, UnexpandedOperand
 from .graph import decoded, integer_attribute, is_added, size_of, subgraphs, target_name
 from .graph_provenance import GraphProvenance, lines_of
@@ -146,7 +146,7 @@ def _has_broadcast(node: NodeProto, scope: _GraphScope) -> bool:
     if node.op_type in _MATRIX_PRODUCTS:
         shapes = [scope.shape(name) for name in node.input]
         return any(shape is None or len(shape) > 2 for shape in shapes)
-    return node.op_type in FIRST_OPSET
+    return node.op_type in BROADCASTING_OPS
 
 
 def _shapes(graph: GraphProto, tried: TriedShapes) -> dict[str, ValueShape]:
@@ -226,13 +226,13 @@ class _NodeReader:
 
     def _unexpanded(self) -> Sequence[UnexpandedOperand] | None:
         op = self.node.op_type
-        is_mutual = self.context.model.prepared.opset >= FIRST_OPSET[op] and op not in _NOT_MUTUAL
+        is_mutual = follows_rule(op, self.context.model.prepared.opset) and op not in _NOT_MUTUAL
         return self.scope.expansions.square(self.node) if is_mutual else None
 
     def _require_support(self, count: int) -> None:
         """Raise _Unsupported if the rule is not supported, or if the op does not accept this number of inputs."""
         op, opset = self.node.op_type, self.context.model.prepared.opset
-        if opset < FIRST_OPSET[op]:
+        if not follows_rule(op, opset):
             raise _Unsupported("undefined", opset, op)
         expected = 2 if op == "Expand" else rule_of(op).max_inputs
         if count != (expected or max(count, 1)):

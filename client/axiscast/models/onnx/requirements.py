@@ -19,7 +19,7 @@ from ...messages.findings import Quantity, Requirement, RequirementKind
 from ...ops.numpy import einsum
 from ...plan.alignment import Alignment, ShapeMismatch, align_right, align_second_to_first
 from ...plan.relations import Relation
-from .broadcasting import FIRST_OPSET, rule_of
+from .broadcasting import BROADCASTING_OPS, follows_rule, rule_of
 from .concrete_values import UNKNOWN_SIZE, KnownValue
 from .graph import decoded
 
@@ -113,7 +113,7 @@ def _aligned(alignment: Alignment, numbers: Sequence[int] | None = None) -> Iter
 
 def _broadcast(reader: NodeReader) -> Iterator[Requirement]:
     """Yield what the rule of the op requires. An input of unknown rank is treated as a scalar."""
-    if reader.opset < FIRST_OPSET[reader.node.op_type]:
+    if not follows_rule(reader.node.op_type, reader.opset):
         return
     kind = rule_of(reader.node.op_type)
     known = [reader.shape(number) for number in range(len(reader.shapes))][: kind.max_inputs]
@@ -344,7 +344,7 @@ def _reverse_sequence(reader: NodeReader) -> Iterator[Requirement]:
 
 
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(FIRST_OPSET, _broadcast),
+    **dict.fromkeys(BROADCASTING_OPS, _broadcast),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _channel_norm),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_norm),
