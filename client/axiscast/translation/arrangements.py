@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from ..plan.plan import Placement, Plan, Shape
 
@@ -72,7 +71,7 @@ def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
     # In these arrangements, the inputs and outputs are not reshaped or transposed, so the op is the only step.
     yield [Arrangement(output, _original(output), _all_axes(output)) for output in outputs]
     # Axes of size 1 may also map to other output axes, because every index along such an axis reads the same element.
-    for pairs in (_right_aligned, _in_input_order, _left_aligned):
+    for pairs in (_right_aligned, _left_aligned):
         yield [Arrangement(output, pairs(output), _all_axes(output)) for output in outputs]
     # In this arrangement, the input's axes are transposed to the order of the output axes.
     yield [Arrangement(output, _in_output_order(_original(output)), _all_axes(output)) for output in outputs]
@@ -124,23 +123,6 @@ def _aligned(output: Placement, new: int) -> list[AxisPair]:
         if size != 1 and output.output_axes[axis] != axis + new:
             return _original(output)
     return [(axis, axis + new) for axis in range(len(output.input_shape))]
-
-
-def _in_input_order(output: Placement) -> list[AxisPair]:
-    """Return axis pairs in ascending order of both axes if only axes of size 1 move, else the original pairs.
-
-    If possible, axes of size 1 map to output axes of size 1, so that these axes do not expand.
-    """
-    fixed = [(axis, own) for axis, own in enumerate(output.output_axes) if output.input_shape[axis] != 1]
-    pairs: list[AxisPair] = [*fixed]
-    ends = [(-1, -1), *fixed, (len(output.input_shape), len(output.output_shape))]
-    for (axis, own), (next_axis, next_own) in pairwise(ends):
-        moving = range(axis + 1, next_axis)
-        free = sorted(range(own + 1, next_own), key=lambda own: output.output_shape[own] != 1)
-        if next_own <= own or len(free) < len(moving):
-            return _original(output)
-        pairs += zip(moving, sorted(free[: len(moving)]), strict=True)
-    return _in_output_order(pairs)
 
 
 def _in_output_order(pairs: list[AxisPair]) -> list[AxisPair]:
