@@ -231,6 +231,19 @@ def test_a_model_without_free_sizes_is_tried_once(check: Check) -> None:
     assert (operation_code(found), found.failure and found.failure.sizes) == ("g (3, 6) + z (3, 5)", {})
 
 
+MULTIPLES = {
+    "y = DepthToSpace<blocksize = 2>(x)": ["C multiple 4"],
+    "y = SpaceToDepth<blocksize = 4>(x)": ["H multiple 4"],
+    "y = GroupNormalization<num_groups = 8>(x, one, one)": ["C multiple 8"],
+}
+
+
+@cases(("node", "rule"), MULTIPLES.items())
+def test_a_channel_or_a_height_that_must_be_a_multiple_is_a_need(check: Check, node: str, rule: list[str]) -> None:
+    report = check(f"(float[2,C,H,8] x) => (float[a,b,c,d] y) {{{node}}}", one=(1,))
+    assert rules(report) == {"y": rule}
+
+
 def test_subgraphs_are_tried(check: Check) -> None:
     loop = """(float[batch,8] x, int64 n, bool go) => (float[a,8] y) {y = Loop(n, go, zeros)
         <body = b (int64 i, bool c, float[2,8] s) => (bool k, float[2,8] t) {k = Identity(c) t = Add(s, x)}>}"""

@@ -32,11 +32,10 @@ from .concrete_values import (
     known_shape,
     loses_all_elements,
     merge_values,
-    remove_first_axis,
     shape_output,
     unknown_value,
 )
-from .graph import OnnxDimension, decoded, integer_attribute, subgraphs
+from .graph import OnnxDimension, decoded, subgraphs
 from .inference import PreparedModel
 from .probe_sizes import add_expressions
 from .requirements import requirements
@@ -49,7 +48,6 @@ _EXECUTED_OPS = frozenset(
 """The ops that are executed if the values of all inputs are known and the outputs are short."""
 _MAY_BE_EMPTY = ("Slice", "Gather", "NonZero")
 """The ops whose output may be empty even if the model runs correctly."""
-_FIRST_SCAN_OPSET = 9
 _MAX_COMPUTED_ELEMENTS = 2**10
 """The maximum number of elements of a value that is computed, such as the positions of a sequence."""
 
@@ -290,45 +288,27 @@ class ConcreteInference:
         return [merge_values([branch[number] for branch in outputs if number < len(branch)]) for number in numbers]
 
     def _loop(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a Loop node, inferred from the first step of the loop."""
-        return self._repeat(node, values, control_inputs=2, scan_inputs=0)
+        """Return the outputs of a Loop node, inferred from the first step of the loop.
 
-    def _scan(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a Scan node. If the node does not scan along first axes, the outputs are unknown."""
-        has_default_axes = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
-        if not has_default_axes or self.prepared.opset < _FIRST_SCAN_OPSET:
-            return [unknown_value() for _ in node.output]
-        scan_inputs = integer_attribute(node, "num_scan_inputs") or 0
-        return self._repeat(node, values, control_inputs=0, scan_inputs=scan_inputs)
-
-    def _repeat(
-        self, node: NodeProto, values: Mapping[str, KnownValue], control_inputs: int, scan_inputs: int
-    ) -> list[KnownValue]:
-        """Return the outputs of a Loop or Scan node, inferred from one step of its body.
-
-        The inputs are control values, states and scanned values. In the final states, only the sizes that the step does
-        not change are known. All other outputs of the step are stacked along a new first axis.
+        The first two inputs control the loop, and the others are its states. In the final states, only the sizes that
+        the step does not change are known. All other outputs of the step are stacked along a new first axis.
         """
         bodies = list(subgraphs(node))
         if len(bodies) != 1:
             return [unknown_value() for _ in node.output]
         ((name, body),) = bodies
-        inputs = [values.get(name, unknown_value()) for name in node.input[control_inputs:]]
-        states, scanned = inputs[: len(inputs) - scan_inputs], inputs[len(inputs) - scan_inputs :]
-        types = [*(value.type for value in body.input[:control_inputs]), *(state.type for state in states)]
-        step_inputs = [*map(KnownValue, types), *map(remove_first_axis, scanned)]
-        inner = self._infer_graph(body, f"{node.name}/{name}", values, step_inputs)
-        # The first output of a Loop body is the condition of the loop.
-        outputs = [inner.get(value.name, unknown_value()) for value in body.output[1 if control_inputs else 0 :]]
-        length = next((shape[0] for value in scanned if (shape := known_shape(value.type))), 0)
+        states = [values.get(name, unknown_value()) for name in node.input[2:]]
+        types = [*(value.type for value in body.input[:2]), *(state.type for state in states)]
+        inner = self._infer_graph(body, f"{node.name}/{name}", values, [*map(KnownValue, types)])
+        # The first output of the body is the condition of the loop.
+        outputs = [inner.get(value.name, unknown_value()) for value in body.output[1:]]
         final_states = [merge_values([state, output]) for state, output in zip(states, outputs, strict=False)]
-        return [*final_states, *(add_first_axis(output.type, length) for output in outputs[len(states) :])]
+        return [*final_states, *(add_first_axis(output.type) for output in outputs[len(states) :])]
 
 
 _WITH_SUBGRAPHS: dict[str, Callable[[ConcreteInference, NodeProto, Mapping[str, KnownValue]], list[KnownValue]]] = {
     "If": ConcreteInference._if,
     "Loop": ConcreteInference._loop,
-    "Scan": ConcreteInference._scan,
 }
 
 

@@ -107,23 +107,12 @@ def merge_values(values: Sequence[KnownValue]) -> KnownValue:
     return KnownValue(type_, values[0].array if len(values) == 1 else None)
 
 
-def add_first_axis(type_: TypeProto, length: int) -> KnownValue:
-    """Return a value whose shape has a new first axis. If `length` is 0, the length of this axis is unknown."""
+def add_first_axis(type_: TypeProto) -> KnownValue:
+    """Return a value whose shape has a new first axis of unknown length."""
     stacked = TypeProto()
     stacked.CopyFrom(type_)
     if known_shape(type_) is not None:
         del stacked.tensor_type.shape.dim[:]
-        first = stacked.tensor_type.shape.dim.add()
-        if length:
-            first.dim_value = length
+        stacked.tensor_type.shape.dim.add()
         stacked.tensor_type.shape.dim.extend(type_.tensor_type.shape.dim)
     return KnownValue(stacked)
-
-
-def remove_first_axis(value: KnownValue) -> KnownValue:
-    """Return a value without the first axis of its shape."""
-    type_ = TypeProto()
-    type_.CopyFrom(value.type)
-    if known_shape(value.type):
-        del type_.tensor_type.shape.dim[0]
-    return KnownValue(type_)

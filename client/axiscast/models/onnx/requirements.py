@@ -65,9 +65,9 @@ class NodeReader:
         """Return an integer attribute."""
         return self._attributes[name].i if name in self._attributes else default
 
-    def integer_list(self, name: str, default: Sequence[int] = ()) -> list[int]:
-        """Return an attribute that is a list of integers."""
-        return [*self._attributes[name].ints] if name in self._attributes else [*default]
+    def integer_list(self, name: str) -> list[int]:
+        """Return an attribute that is a list of integers, or an empty list."""
+        return [*self._attributes[name].ints] if name in self._attributes else []
 
     def text(self, name: str, default: str = "") -> str:
         """Return an attribute that is a text."""
@@ -174,12 +174,6 @@ def _split(reader: NodeReader) -> Iterator[Requirement]:
         yield from _pair("equal", size, sum(parts))
     elif parts is not None and outputs and not reader.integer("num_outputs", 0):
         yield from _pair("multiple", size, outputs)
-
-
-def _split_to_sequence(reader: NodeReader) -> Iterator[Requirement]:
-    parts, shape = reader.integers(1), reader.shape(1)
-    if parts and shape:
-        yield from _pair("equal", reader.size(0, reader.integer("axis", 0)), sum(parts))
 
 
 def _topk(reader: NodeReader) -> Iterator[Requirement]:
@@ -312,44 +306,12 @@ def _pad(reader: NodeReader) -> Iterator[Requirement]:
             yield from _at_most(Quantity(pad + 1, 1, what="value"), reader.size(0, axes[place % len(axes)]))
 
 
-def _col2im(reader: NodeReader) -> Iterator[Requirement]:
-    image, block = reader.integers(1), reader.integers(2)
-    if not image or not block or len(image) != len(block):
-        return
-    rank = len(image)
-    strides, dilations = reader.integer_list("strides", [1] * rank), reader.integer_list("dilations", [1] * rank)
-    pads = reader.integer_list("pads", [0] * 2 * rank)
-    padded = [size + pads[axis] + pads[axis + rank] for axis, size in enumerate(image)]
-    spans = [step * (size - 1) for step, size in zip(dilations, block, strict=True)]
-    counts = [(size - span - 1) // step + 1 for size, span, step in zip(padded, spans, strides, strict=True)]
-    yield from _pair("equal", reader.size(0, 2), prod(counts))
-    yield from _pair("multiple", reader.size(0, 1), prod(block))
-
-
-def _first_axes(reader: NodeReader) -> Iterator[Requirement]:
-    yield from _pair("equal", reader.size(0, 0), reader.size(1, 0))
-
-
-def _roi_align(reader: NodeReader) -> Iterator[Requirement]:
-    yield from _pair("equal", reader.size(1, 0), reader.size(2, 0))
-
-
-def _suppression(reader: NodeReader) -> Iterator[Requirement]:
-    yield from _first_axes(reader)
-    yield from _pair("equal", reader.size(0, 1), reader.size(1, 2))
-
-
-def _reverse_sequence(reader: NodeReader) -> Iterator[Requirement]:
-    yield from _pair("equal", reader.size(0, reader.integer("batch_axis", 1)), reader.size(1, 0))
-
-
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(BROADCASTING_OPS, _broadcast),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _channel_norm),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_norm),
     **dict.fromkeys(("Conv", "ConvInteger"), _conv),
-    "Col2Im": _col2im,
     "Concat": _concat,
     "ConvTranspose": _conv_transpose,
     "DepthToSpace": _depth_to_space,
@@ -358,18 +320,13 @@ _RULES: dict[str, Rule] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
-    "GridSample": _first_axes,
     "GroupNormalization": _group_norm,
-    "NonMaxSuppression": _suppression,
     "Pad": _pad,
     "Reshape": _reshape,
-    "ReverseSequence": _reverse_sequence,
-    "RoiAlign": _roi_align,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
-    "SplitToSequence": _split_to_sequence,
     "Squeeze": _squeeze,
     "TopK": _topk,
 }
