@@ -185,11 +185,9 @@ def limited(limit: int) -> Connections:
 
 def hooks(**settings: Any) -> Hooks:
     """Return hooks for the application, with a large budget unless `settings` has one."""
-    sent: list[str] = []
     return Hooks(
-        problem_response=lambda problem, _: (PROBLEM_KINDS[problem.code].status, [(b"content-length", b"0")], b""),
+        refusal=lambda problem, *_: (PROBLEM_KINDS[problem.code].status, [(b"content-length", b"0")], b""),
         fast_path=echo,
-        problem_sent=sent.append,
         **{"budget": MemoryBudget(2**30), **settings},
     )
 

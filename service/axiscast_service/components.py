@@ -12,15 +12,16 @@ from fastapi import FastAPI
 
 from axiscast.wire.problems import Problem
 
+from .http.grammar import ACCEPT_BYTES, header_fields
 from .http.hooks import HOOKS, HeaderFields, Hooks, Peer
 from .http.reload import ReloadableFiles, reloading
 from .http.tls import Certificate
 from .log_writer import LOG_WRITER
 from .logs import RateLimitedLog, access_log
 from .middleware.authentication import ApiKeys
-from .middleware.client_facts import ClientFacts, joined_fields
+from .middleware.client_facts import ClientFacts, joined_fields, request_id_in
 from .middleware.host_check import parse_hosts
-from .middleware.problems import problem_response
+from .middleware.problems import problem_answer
 from .runtime.budget import MemoryBudget
 from .runtime.drain import Drain
 from .runtime.heap import unmap_freed_blocks
@@ -30,6 +31,10 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from .metrics import Metrics
+
+
+MAX_REFUSED_HEADER_BYTES = 8 * 2**10
+"""The maximum number of bytes of a refused header block that are searched for fields such as Accept."""
 
 
 class Components:
@@ -48,12 +53,11 @@ class Components:
         self._refusal_logs: defaultdict[str, RateLimitedLog] = defaultdict(RateLimitedLog)
         tls = settings.tls_certificate or settings.tls_key
         self.hooks = Hooks(
-            problem_response=problem_response,
+            refusal=self.refusal,
             request_seconds=settings.request_seconds,
             max_body_bytes=settings.max_body_bytes,
             budget=MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate)),
             refused=self.refused,
-            log_refusal=self.log_refusal,
             certificate=Certificate(settings.tls_certificate, settings.tls_key) if tls else None,
         )
         self.metrics: Metrics | None = None
@@ -62,7 +66,6 @@ class Components:
 
             budget = self.hooks.budget
             self.metrics = Metrics(lambda: budget.held, budget.limit)
-            self.hooks.problem_sent = self.metrics.problem
             LOG_WRITER.on_drop = self.metrics.log_lines_dropped
 
     def refused(self, reason: str) -> None:
@@ -71,13 +74,24 @@ class Components:
         if self.metrics is not None:
             self.metrics.refused(reason)
 
-    def log_refusal(self, problem: Problem, peer: Peer, request: HeaderFields, response: HeaderFields) -> None:
-        """Log a request that was refused before the application received it, with the id in its response."""
-        self._refusal_logs[problem.code].log(
-            "refused",
-            {"code": problem.code, "detail": str(problem), "request_id": dict(response)[b"x-request-id"].decode()}
-            | self.client_facts(peer, joined_fields(request)),
-        )
+    def refusal(
+        self, problem: Problem, head: bytes, peer: Peer, request_id: str | None
+    ) -> tuple[int, HeaderFields, bytes]:
+        """Return the problem response of a connection, and count it. See Hooks.refusal.
+
+        The encoding is the one that the Accept field names, if it is readable.
+        """
+        if self.metrics is not None:
+            self.metrics.problem(problem.code)
+        found = header_fields(head[:MAX_REFUSED_HEADER_BYTES])
+        fields = joined_fields((name, value) for name, value in found if len(value) <= ACCEPT_BYTES)
+        response = problem_answer(problem, fields).as_response()
+        if request_id is None:
+            request_id = request_id_in(fields.get(b"x-request-id"))
+            facts = {"code": problem.code, "detail": str(problem), "request_id": request_id}
+            self._refusal_logs[problem.code].log("refused", facts | self.client_facts(peer, fields))
+        headers = [*response.raw_headers, (b"x-request-id", request_id.encode())]
+        return response.status_code, headers, bytes(response.body)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:

@@ -198,11 +198,7 @@ async def _received(pieces: list[bytes]) -> list[Any]:
     config.load()
     config.loaded_app = app
     wire = Wire()
-    hooks = Hooks(
-        problem_response=lambda problem, fields: (400, [], b""),
-        request_seconds=10**6,
-        refused=lambda code: seen.append("refused"),
-    )
+    hooks = Hooks(refusal=lambda *_: (400, [], b""), request_seconds=10**6, refused=lambda code: seen.append("refused"))
     protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks})
     protocol.connection_made(wire)
     for piece in pieces:

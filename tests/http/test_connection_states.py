@@ -13,6 +13,7 @@ from cases import cases
 from conversation import CHECK, answered, connection, hooks, turns
 
 from axiscast.wire.problems import Problem
+from axiscast_service.http.grammar import header_fields
 from axiscast_service.http.hooks import READ_BYTES
 from axiscast_service.http.listener import Handshake
 from axiscast_service.http.scheduler import RequestScheduler
@@ -163,12 +164,12 @@ def test_the_application_gets_a_disconnect_when_the_client_disconnects() -> None
 
 @cases("method", [b"HEAD", b"POST"])
 def test_the_refusal_of_a_malformed_body_follows_the_headers_of_its_request(method: bytes) -> None:
-    def problem_response(problem: Problem, fields: Any) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        return 400, [(b"content-length", b"4"), (b"x-host", dict(fields)[b"host"])], b"body"
+    def refusal(problem: Problem, head: bytes, *_: Any) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        return 400, [(b"content-length", b"4"), (b"x-host", dict(header_fields(head))[b"host"])], b"body"
 
     async def run() -> None:
         shared = hooks()
-        shared.problem_response = problem_response
+        shared.refusal = refusal
         pipe, _ = connection(shared)
         pipe.deliver(method + b" /x HTTP/1.1\r\nHost: there\r\nTransfer-Encoding: chunked\r\n\r\n")
         await turns()

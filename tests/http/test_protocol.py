@@ -97,7 +97,7 @@ def here() -> Iterator[tuple[int, Any]]:
 def test_an_early_response_differs_only_in_its_headers() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            scope["state"][HOOKS] = Hooks(problem_response=lambda problem, fields: (500, [], b""))
+            scope["state"][HOOKS] = Hooks(refusal=lambda *_: (500, [], b""))
             for event in ("startup", "shutdown"):
                 await receive()
                 await send({"type": f"lifespan.{event}.complete"})

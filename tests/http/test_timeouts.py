@@ -288,7 +288,7 @@ def watched(data: bytes, app: Any = hangs, taken: bool = False, unsent: int = 0,
         config = uvicorn.Config(app, log_config=None, lifespan="off")
         config.load()
         config.loaded_app = app
-        hooks = Hooks(problem_response=lambda problem, fields: (408, [], b""), request_seconds=0.04)
+        hooks = Hooks(refusal=lambda *_: (408, [], b""), request_seconds=0.04)
         connection = HTTPProtocol(config, ServerState(), {HOOKS: hooks})
         connection.connection_made(wire)
         receive(connection, data)
@@ -335,7 +335,7 @@ def test_a_request_that_waits_for_its_turn_has_arrived() -> None:
     async def watch(wire: Wire) -> None:
         config = uvicorn.Config(hangs, log_config=None, lifespan="off")
         config.load()
-        hooks = Hooks(problem_response=lambda problem, fields: (408, [], b""), request_seconds=0.04)
+        hooks = Hooks(refusal=lambda *_: (408, [], b""), request_seconds=0.04)
         hooks.turns = Held()  # type: ignore[assignment]
         connection = HTTPProtocol(config, ServerState(), {HOOKS: hooks})
         connection.connection_made(wire)

@@ -330,12 +330,12 @@ class HTTPProtocol(Connection):
                 self.closing.cut(problem.code)
                 return
         self.hooks.refused(problem.code)
-        self.hooks.problem_sent(problem.code)
         data = self.parser.rest if self.parser.phase == "head" else self.parser.head.data
         request_id = None if cycle is None else cycle.scope["state"].get("request_id")
         status, fields, body = self.hooks.refusal(problem, data, self.client, request_id)
         named = [field for field in fields if field[0].lower() != b"connection"]
         first = self.server_state.default_headers
+        body = b"" if data.startswith(b"HEAD ") else body
         self.flow.write(response_head(status, [*first, *named, (b"connection", b"close")]) + body)
         self._finish(waits_for_body=problem.code == "overloaded", lingers=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,7 +11,7 @@ from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Fault, Problem
 
 from .answer import Answer
-from .client_facts import joined_fields, request_id_in
+from .client_facts import joined_fields
 from .negotiation import SVG, TEXT, best_offer
 
 RETRY_SECONDS = 1
@@ -67,13 +67,3 @@ def response_of(problem: Problem, request: Request) -> Response:
     request.state.problem = problem.code
     in_query = request.scope.get("method") in ("GET", "HEAD")
     return problem_answer(problem, joined_fields(request.headers.raw), in_query).as_response()
-
-
-def problem_response(
-    problem: Problem, fields: Sequence[tuple[bytes, bytes]]
-) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
-    """Return the status, headers and body of a problem response to a request with these headers."""
-    joined = joined_fields(fields)
-    response = problem_answer(problem, joined).as_response()
-    request_id = request_id_in(joined.get(b"x-request-id")).encode()
-    return response.status_code, [*response.raw_headers, (b"x-request-id", request_id)], bytes(response.body)
