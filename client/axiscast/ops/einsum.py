@@ -98,7 +98,7 @@ class LabeledProduct(Op):
     def _requirement(self, label: str, relation: Relation) -> SizeReason:
         if label.startswith(ELLIPSIS):
             return ("ellipsis",)
-        return f"label {relation.name}", self.label_word, label
+        return "label", self.label_word, label, relation
 
     def axis_labels(self, shapes: tuple[Shape, ...]) -> "AxisLabels":
         """Return the labels of all axes, with a label for each axis that an ellipsis stands for.

@@ -21,7 +21,7 @@ from .relations import Relation
 
 SizeOrName = int | str
 SizeReason = tuple[Any, ...]
-"""A key of the sentences in words/conflicts.py, and the values in the sentence."""
+"""A key of the sentences in words/conflicts.py, which can be a Relation, and the values in the sentence."""
 
 
 class Input(NamedTuple):

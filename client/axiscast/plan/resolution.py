@@ -115,7 +115,7 @@ def mismatch(
         inputs=tuple([term.input for term in terms]),
         sizes=tuple([term.size for term in terms]),
         owners=tuple([_owner(alignment, term) for term in terms]),
-        requirement=axis.requirement or (axis.relation.name,),
+        requirement=axis.requirement or (axis.relation,),
         known=tuple(known),
         **place,
     )

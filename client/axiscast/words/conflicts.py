@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..plan.alignment import Conflict, SizeOrName, SizeReason
+from ..plan.relations import Relation
 from .names import UNNAMED, Names
 
 _MAX_SIZES = 4
@@ -27,23 +28,25 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     return f"{text}{more}{_known_text(conflict.known)}: {_requirement_text(conflict.requirement)}."
 
 
-_REQUIREMENTS = {
-    "BROADCAST": "the sizes must be equal or 1",
-    "BROADCAST_TO": "the size of an input must be 1 or equal to the target's size",
-    "EQUAL": "the sizes must be equal, because size 1 does not expand here",
-    "FROM_ONE": "a named axis must have size 1 before it expands",
-    "TILES": "the second size must be a multiple of the first",
+_REQUIREMENTS: dict[str | Relation, str] = {
+    Relation.BROADCAST: "the sizes must be equal or 1",
+    Relation.BROADCAST_TO: "the size of an input must be 1 or equal to the target's size",
+    Relation.EQUAL: "the sizes must be equal, because size 1 does not expand here",
+    Relation.FROM_ONE: "a named axis must have size 1 before it expands",
+    Relation.TILES: "the second size must be a multiple of the first",
     "summed": "the op sums over these axes, so their sizes must be equal",
     "ellipsis": "the ellipsis broadcasts these axes, so their sizes must be equal or 1",
-    "label BROADCAST": "{} {!r} names these axes, so their sizes must be equal or 1",
-    "label EQUAL": "{} {!r} names these axes, so their sizes must be equal",
     "split": "the pattern splits ({}) by {}, which does not divide it",
 }
-"""The sentence for each requirement, with places for its values. The names of relations have capital letters."""
+"""The sentence for each requirement, with places for its values."""
 
 
 def _requirement_text(requirement: SizeReason) -> str:
     code, *values = requirement
+    if code == "label":
+        word, label, relation = values
+        sizes = "equal" if relation is Relation.EQUAL else "equal or 1"
+        return f"{word} {label!r} names these axes, so their sizes must be {sizes}"
     if code == "product":
         return f"the pattern needs {' * '.join(f'{name}={length}' for name, length in values) or '1'}"
     return _REQUIREMENTS[code].format(*values)
