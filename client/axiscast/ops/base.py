@@ -106,6 +106,8 @@ class Op(_Model):
     A translation uses the first template for which all fields have a value. If an op has no template, no request can be
     translated to the op. Functions that compute with their inputs are called with a template in `Framework.calls`.
     """
+    plan_fields: ClassVar[Mapping[str, str] | None] = None
+    """For each attribute of the op for a plan, the field of the first Placement. None if no op follows from a plan."""
     example_attributes: ClassVar[Mapping[str, Any]] = {}
     """The attributes of the op in an example. A required attribute has the first of its field's examples."""
     example_shapes: ClassVar[tuple[Shape, ...]]
@@ -186,7 +188,9 @@ class Op(_Model):
         The plan has at least one output, and the op accepts its number of inputs. `ops.from_plan` verifies that the
         returned op lowers to the plan.
         """
-        return None
+        if cls.plan_fields is None:
+            return None
+        return cls.model_validate({name: getattr(plan.outputs[0], field) for name, field in cls.plan_fields.items()})
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
         """Return the rank of a request that must not exceed `max_rank`."""

@@ -5,7 +5,6 @@ from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import UFUNCS, aliases
 from .base import declare
-from .error_messages import error_messages
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import Framework
 
@@ -57,9 +56,7 @@ ALIASES = {
     **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3, outputs="1"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     dask.array.broadcast_arrays | operands could not be broadcast together with shapes <*>
     dask.array.broadcast_to | cannot broadcast shape <0> to shape <=shape>
-    """
-)
+"""

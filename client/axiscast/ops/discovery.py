@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from .aliases import Alias, full_name, named
 from .base import Op
-from .error_messages import ErrorMessage
+from .error_messages import ErrorMessage, error_messages
 from .framework import Framework
 
 T = TypeVar("T")
@@ -126,5 +126,9 @@ def read_op(fields: Mapping[str, Any]) -> Op | None:
 
 
 def list_error_messages() -> list[ErrorMessage]:
-    """Return the error message patterns from MESSAGES in all files, in the order of the catalogue."""
-    return [message for name in FRAMEWORKS for message in getattr(_module(name), "MESSAGES", ())]
+    """Return the error message patterns of all frameworks, in the order of the catalogue."""
+    messages: list[ErrorMessage] = []
+    for module in map(_module, FRAMEWORKS):
+        messages += error_messages(module.MESSAGES) if hasattr(module, "MESSAGES") else []
+        messages += getattr(module, "NODE_MESSAGES", ())
+    return messages

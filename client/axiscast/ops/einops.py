@@ -36,7 +36,6 @@ from .einops_pattern import (
 )
 from .einsum import LabeledProduct, skipped_zeros
 from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result
-from .error_messages import error_messages
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -64,7 +63,7 @@ class repeat(Op, name="einops.repeat"):
     verb: ClassVar[str] = "repeat"
     """The function's name in messages."""
     example_attributes = {"pattern": "h w -> (h 2) w c", "axes_lengths": {"c": 3}}
-    example_shapes = ((2, 3),)
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((2, 3),)
     pattern: str = Field(
         max_length=1000,
         description="The pattern, left -> right, with spaces between names and no other white space.",
@@ -237,14 +236,12 @@ class rearrange(repeat, name="einops.rearrange"):
     refused_deviation: ClassVar[Any] = Op.refused_deviation  # einops adds no axis, so no negative length is used
     replicates = False
     snippets = ()
+    example_attributes = {"pattern": "b (h p) w -> (b h) w p", "axes_lengths": {"p": 2}}
+    example_shapes = ((2, 6, 4),)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
         return None
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(pattern="b (h p) w -> (b h) w p", axes_lengths={"p": 2}), ((2, 6, 4),)
 
     def _check_names(self) -> None:
         left, right = self.sides()
@@ -264,6 +261,7 @@ class einsum(LabeledProduct, name="einops.einsum"):
     max_inputs = 63
     max_rank = 52
     output_ellipsis = OutputEllipsis.FOR_AXES
+    example_shapes = ((5, 2, 3), (5, 3, 4))
     label_word = "label"
     text_word = "pattern"
 
@@ -291,10 +289,6 @@ class einsum(LabeledProduct, name="einops.einsum"):
     def with_labels(self, equation: ParsedEquation) -> Self:
         left = ", ".join(map(" ".join, equation.operands))
         return self.model_copy(update={"pattern": f"{left} -> {' '.join(equation.result)}".strip()})
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(pattern="b i j, b j k -> b i k"), ((5, 2, 3), (5, 3, 4))
 
 
 def _group_text(names: list[str]) -> str:
@@ -328,10 +322,7 @@ def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
     return groups[::-1] if end == 0 else None
 
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     einops.repeat | Error while processing repeat-reduction pattern "<pattern>".<shape>
     einops.rearrange | Error while processing rearrange-reduction pattern "<pattern>".<shape>
-    """,
-    shape="<...>Input tensor shape: <0>. Additional info: <%axes_lengths>.",
-)
+""".replace("<shape>", "<...>Input tensor shape: <0>. Additional info: <%axes_lengths>.")

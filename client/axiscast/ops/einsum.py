@@ -46,6 +46,7 @@ class LabeledProduct(Op):
     """The relation between the sizes of axes that have the same label in one operand."""
     dialect: ClassVar[Dialect] = Dialect()
     output_ellipsis: ClassVar[OutputEllipsis] = OutputEllipsis.OPTIONAL
+    example_shapes: ClassVar[tuple[Shape, ...]] = ((2, 3), (3, 4))
     label_word: ClassVar[str] = "letter"
     """The word that messages use for a label."""
     text_word: ClassVar[str] = "equation"
@@ -148,10 +149,6 @@ class LabeledProduct(Op):
         alignment = self.align(shapes)
         for number in {axis for output in alignment.outputs for axis in output.axes}:
             yield {term.size for term in alignment.axes[number].terms}, number not in (alignment.result or ())
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls.model_validate({"equation": "ij,jk->ik"}), ((2, 3), (3, 4))
 
     def input_count_problem(self, count: int) -> str | None:
         try:

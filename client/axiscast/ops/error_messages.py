@@ -1,6 +1,6 @@
 """Patterns for the error messages that frameworks raise if shapes do not broadcast.
 
-Each framework's file lists its patterns in MESSAGES.
+Each framework's file has a table of its patterns in MESSAGES, and patterns that need further fields in NODE_MESSAGES.
 """
 
 import re
@@ -42,21 +42,18 @@ class ErrorMessage(NamedTuple):
     """A sentence that explains the error, if a check of the shapes does not explain it."""
 
 
-def error_messages(table: str, **parts: str) -> tuple[ErrorMessage, ...]:
+def error_messages(table: str) -> list[ErrorMessage]:
     """Return the patterns in a table, which has an entry `op, op | text` for each pattern.
 
-    An entry continues on indented lines. `# ` begins the sentence that is `about` the error. A `<part>` in the table
-    stands for a text that several patterns share.
+    An entry continues on indented lines. `# ` begins the sentence that is `about` the error.
 
     >>> error_messages("numpy.matmul | shapes <0> and <1> not aligned")[0].ops
     ('numpy.matmul',)
     """
-    for name, text in parts.items():
-        table = table.replace(f"<{name}>", text)
     messages = []
     for entry in re.split(r"\n(?! )", cleandoc(table)):
         pattern, _, about = entry.partition("\n    # ")
         ops, _, text = re.sub(r"\n +", " ", pattern).partition("| ")
         names = tuple(ops.strip().split(", ")) if ops else ()
         messages.append(ErrorMessage(text, names, about=re.sub(r"\n +", " ", about)))
-    return tuple(messages)
+    return messages

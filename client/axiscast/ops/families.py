@@ -3,7 +3,7 @@
 The docstring of a family is the documentation of each of its ops that has no other documentation.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import ClassVar, Self
 
@@ -38,14 +38,11 @@ class Multidirectional(Op):
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
     broadcasts_all_inputs: ClassVar[bool] = True
+    plan_fields: ClassVar[Mapping[str, str] | None] = {}
     example_shapes: ClassVar[tuple[Shape, ...]] = ((8, 1, 6, 1), (7, 1, 5))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_right(shapes)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self | None:
-        return cls.model_validate({})
 
 
 class CommonShape(Multidirectional):
@@ -132,15 +129,12 @@ class Unidirectional(Op):
     """Broadcast an input to `shape`. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     target: ClassVar[str | None] = "shape"
+    plan_fields: ClassVar[Mapping[str, str] | None] = {"shape": "output_shape"}
     example_shapes: ClassVar[tuple[Shape, ...]] = ((3,),)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_to_checked_target(shapes[0], tuple(self.shape), "shape")
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self | None:
-        return cls.model_validate({"shape": plan.outputs[0].output_shape})
 
 
 class UnidirectionalKeeping(Unidirectional):
@@ -173,6 +167,7 @@ class UnidirectionalLike(Op):
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
+    plan_fields: ClassVar[Mapping[str, str] | None] = {}
     example_shapes: ClassVar[tuple[Shape, ...]] = ((3, 1), (2, 3, 4))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -180,10 +175,6 @@ class UnidirectionalLike(Op):
         check_rank(shape, like)
         axes = tuple(range(len(like) - len(shape), len(like)))
         return align_mapped(shapes, like, axes, Relation.BROADCAST_TO, shape_source=1)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self | None:
-        return cls.model_validate({})
 
 
 COPIES = (

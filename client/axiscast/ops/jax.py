@@ -17,7 +17,6 @@ from .aliases import BITWISE, SHIFTS, SHORT_COMPARISONS, UFUNCS, aliases
 from .base import Op, declare
 from .einsum import Einsum
 from .equation import Dialect
-from .error_messages import error_messages
 from .families import CommonShape, Elementwise, LenientUnidirectional, MatrixProduct, Multidirectional, TileOfReps
 from .framework import Framework
 
@@ -111,8 +110,7 @@ ALIASES = {
     ),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     jax.numpy.add, jax.numpy.broadcast_arrays | Incompatible shapes for broadcasting: shapes=[<*>]
     jax.numpy.broadcast_to | Incompatible shapes for broadcasting: <0> and requested shape <=shape>
     jax.numpy.add, jax.numpy.broadcast_arrays | got incompatible shapes for broadcasting: <*>
@@ -126,5 +124,4 @@ MESSAGES = error_messages(
         # A matrix product failed, because the summed axes have different sizes.
     | : arrays must have the same number of dimensions, got {
         # The functions of jax.lax require arrays of the same rank. The functions of jax.numpy add missing axes.
-    """
-)
+"""

@@ -7,7 +7,6 @@ combines a vector with each column of a matrix, and NumPy combines the vector wi
 
 from ..plan.alignment import Alignment, align_left
 from ..plan.plan import Shape
-from .error_messages import error_messages
 from .families import Multidirectional
 from .framework import Framework, Language
 
@@ -36,4 +35,4 @@ class broadcast(Multidirectional, name="julia.broadcast"):
 
 
 # This message is from base/broadcast.jl. No test raises this error.
-MESSAGES = error_messages("| arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>")
+MESSAGES = "| arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>"

@@ -9,7 +9,6 @@ from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import ELEMENTWISE, SHIFTS, aliases
 from .base import declare
-from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework
 from .tensorflow import missing_choice, missing_kernel, missing_product
@@ -86,8 +85,7 @@ ALIASES = aliases(
     "keras.ops",
 )
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     keras.ops.add | Cannot broadcast shape, the failure dim has value <...>, which cannot be broadcasted to <...>.
         Input shapes are: <0> and <1>.
     keras.ops.add | Operands could not be broadcast together with shapes <*>
@@ -95,5 +93,4 @@ MESSAGES = error_messages(
         `x1.shape=<0>` and `x2.shape=<1>`
     | Inputs have incompatible shapes. Received shapes <0> and <1>
         # A Keras layer that merges its inputs could not broadcast them. The shapes do not include the batch axis.
-    """
-)
+"""

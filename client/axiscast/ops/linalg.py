@@ -1,11 +1,9 @@
 """MLIR's linalg dialect: broadcast, with an attribute that names the new axes. On other axes, sizes must be equal."""
 
-from typing import Self
-
 from pydantic import Field
 
 from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, check_mapping, check_sizes
-from ..plan.plan import Plan, Shape
+from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integers, format_shape, shorten
@@ -30,6 +28,7 @@ class broadcast(Op, name="linalg.broadcast"):
     """Replicate the input along the new axes `dimensions`. On all other axes, the sizes must be equal."""
 
     target = "shape"
+    plan_fields = {"shape": "output_shape", "dimensions": "new_axes"}
     link = "https://mlir.llvm.org/docs/Dialects/Linalg/#linalgbroadcast-linalgbroadcastop"
     snippets = (
         "%{y}_init = tensor.empty() : {y_shape}\n"
@@ -56,9 +55,3 @@ class broadcast(Op, name="linalg.broadcast"):
         check_sizes(target, "shape")
         own = tuple(axis for axis in range(len(target)) if axis not in added)
         return align_mapped(shapes, target, own, Relation.EQUAL)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose `dimensions` are the axes that do not exist in the input."""
-        output = plan.outputs[0]
-        return cls(shape=output.output_shape, dimensions=output.new_axes)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from ..plan.alignment import Alignment, align_second_to_first, check_rank
 from ..plan.plan import Shape
 from .base import declare
-from .error_messages import error_messages
 from .families import Choice, Elementwise, Unidirectional
 from .framework import MLIR, Framework
 
@@ -68,11 +67,9 @@ class PRELU(Elementwise, name="litert.PRELU"):
         return align_second_to_first(shapes, len(shapes[0]) - len(shapes[1]))
 
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     litert.ADD | Given shapes, <0> and <1>, are not broadcastable
     litert.SELECT_V2 | Given shapes, <0>, <1> and <2>, are not broadcastable
     litert.BROADCAST_TO | Output shape must be broadcastable from input shape.
     litert.PRELU | HaveSameShapes(input, output) was not true
-    """
-)
+"""

@@ -7,7 +7,7 @@ from ..plan.plan import Shape
 from ..wire.dimensions import Dimensions
 from .aliases import BITWISE, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases
 from .base import declare
-from .error_messages import ErrorMessage, error_messages
+from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, MatrixProduct, Tile, UnidirectionalKeeping
 from .framework import Framework
 from .lowering import lower
@@ -96,20 +96,18 @@ ALIASES = {
     **aliases(broadcast_to, "broadcast_to", "mindspore.ops", "mindspore.mint"),
 }
 
-MESSAGES = (
-    *error_messages(
-        """
-        mindspore.broadcast_to | For 'BroadcastTo', in order to broadcast, each dimension pair must be equal or input
-            dimension is 1 or target dimension is -1. But got x_shape: <0>, target shape: <=shape>
-        mindspore.matmul | op, shape1[-1] must be equal to shape2[-2], but got <#0> and <#1>
-        mindspore.matmul | op, shape1 and shape2 must be broadcastable, but got <0> and <1>
-        mindspore.matmul | For 'MatMul' the input dimensions must be equal, but got 'x1_col': <#0> and 'x2_row': <#1>
-        | For Expand, the expanded size of the tensor (<#>) must be equal to the existing size (<#>) which is not 1
-            # An expand failed: a size of the tensor is neither 1 nor the size of the target.
-        | For primitive [BroadcastTo]: input's rank should be less equal to the number of proposed_shape
-            # broadcast_to can't remove axes: the tensor has more axes than the requested shape.
-        """
-    ),
+MESSAGES = """
+    mindspore.broadcast_to | For 'BroadcastTo', in order to broadcast, each dimension pair must be equal or input
+        dimension is 1 or target dimension is -1. But got x_shape: <0>, target shape: <=shape>
+    mindspore.matmul | op, shape1[-1] must be equal to shape2[-2], but got <#0> and <#1>
+    mindspore.matmul | op, shape1 and shape2 must be broadcastable, but got <0> and <1>
+    mindspore.matmul | For 'MatMul' the input dimensions must be equal, but got 'x1_col': <#0> and 'x2_row': <#1>
+    | For Expand, the expanded size of the tensor (<#>) must be equal to the existing size (<#>) which is not 1
+        # An expand failed: a size of the tensor is neither 1 nor the size of the target.
+    | For primitive [BroadcastTo]: input's rank should be less equal to the number of proposed_shape
+        # broadcast_to can't remove axes: the tensor has more axes than the requested shape.
+"""
+NODE_MESSAGES = (
     ErrorMessage(
         "For '<node>', <...>.shape need to broadcast. The value of <...> but got <...>.shape = <0> and <...>.shape = "
         "<1>",

@@ -4,7 +4,6 @@ from ..plan.plan import Shape
 from .aliases import ELEMENTWISE, SHIFTS, aliases
 from .base import declare
 from .einsum import Einsum
-from .error_messages import error_messages
 from .families import Choice, CommonShape, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import Framework
 
@@ -53,8 +52,7 @@ ALIASES = {
     **aliases(where, "clip", "mlx.core"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     mlx.core.einsum | [einsum] Cannot broadcast dimension <...> of input <...> with shape <...> to size <#>.
         # An einsum failed: the same letter has different sizes.
     mlx.core.add | [broadcast_shapes] Shapes <0> and <1> cannot be broadcast
@@ -63,5 +61,4 @@ MESSAGES = error_messages(
         second input with shape <1>
     mlx.core.matmul | [addmm] Last dimension of first input with shape <0> must match second to last dimension of
         second input with shape <1>
-    """
-)
+"""

@@ -31,7 +31,6 @@ from ..wire.dimensions import DimensionOrDimensions
 from ..wire.shapes import IntegerOrIntegers, as_list, shorten
 from .aliases import BITWISE, LOGICAL, aliases
 from .base import Op, declare
-from .error_messages import error_messages
 from .families import Choice, Elementwise, LenientUnidirectional, TileOfReps, takes_negative_copies
 from .framework import Framework
 
@@ -206,6 +205,7 @@ class broadcast_to(Op, name="mxnet.broadcast_to"):
     """Broadcast an array to a shape of the same rank, in which 0 keeps the input's size."""
 
     target = "shape"
+    plan_fields = {"shape": "output_shape"}
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
     example_shapes = ((2, 1),)
     shape: IntegerOrIntegers = Field(  # no symbolic sizes: if one is 0, MXNet keeps the input's size
@@ -216,10 +216,6 @@ class broadcast_to(Op, name="mxnet.broadcast_to"):
         (shape,), target = shapes, tuple(as_list(self.shape))
         check_equal_ranks(Input(0, shape), Target(target), ", but the op does not align ranks. Reshape first.")
         return align_keeping(shape, target, "shape", keep=0)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls(shape=plan.outputs[0].output_shape)
 
     accepted_deviation: ClassVar[Any] = _expansion_deviation
 
@@ -299,8 +295,7 @@ ALIASES = {
     **aliases(broadcast_to, "broadcast_to", "mxnet.nd"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     mxnet.broadcast_add | Check failed: l == 1 || r == 1: operands could not be broadcast together with shapes <*>
     mxnet.broadcast_to | Array cannot be broadcasted from <0> to <=shape>
     mxnet.broadcast_to | Operand of shape <0> cannot be broadcasted to <=shape>
@@ -308,5 +303,4 @@ MESSAGES = error_messages(
     mxnet.np.where | (s3 == 1 && s1 == s2): Operands could not be broadcast together.
     | Broadcasting axis must have size 1
         # mxnet.broadcast_axis expands only axes of size 1, but a named axis has another size.
-    """
-)
+"""

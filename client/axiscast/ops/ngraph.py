@@ -5,12 +5,10 @@ does not exist in `arg`. It is also new if `arg` has size 1 and the output has a
 compares sizes.
 """
 
-from typing import Self
-
 from pydantic import Field
 
 from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, are_integers, check_mapping, check_sizes
-from ..plan.plan import Plan, Shape
+from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import AxisSet, format_shape, shorten
@@ -36,6 +34,7 @@ class Broadcast(Op, name="ngraph.Broadcast"):
     """Replicate `arg` along `broadcast_axes`. The shape of `arg` must be `shape` without these axes."""
 
     target = "shape"
+    plan_fields = {"shape": "output_shape", "broadcast_axes": "new_axes"}
     link = f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst"
     snippets = (
         "auto {y} = std::make_shared<ngraph::op::Broadcast>({x}, ngraph::Shape{shape}, "
@@ -53,18 +52,13 @@ class Broadcast(Op, name="ngraph.Broadcast"):
         check_sizes(target, "shape")
         return align_mapped(shapes, target, kept, Relation.EQUAL)
 
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose `broadcast_axes` are the axes that do not exist in `arg`."""
-        output = plan.outputs[0]
-        return cls(shape=output.output_shape, broadcast_axes=output.new_axes)
-
 
 class BroadcastLike(Op, name="ngraph.BroadcastLike"):
     """Replicate `arg` to the shape of `like_arg`, along the given axes or inferred axes."""
 
     min_inputs = 2
     max_inputs = 2
+    plan_fields = {"initial_broadcast_axes": "new_axes"}
     link = f"{_SOURCE}/src/ngraph/op/broadcast.cpp"
     snippets = (
         "auto {y} = std::make_shared<ngraph::op::BroadcastLike>({x0}, {x1}, ngraph::AxisSet{initial_broadcast_axes});",
@@ -80,11 +74,6 @@ class BroadcastLike(Op, name="ngraph.BroadcastLike"):
         arg, like = shapes
         axes = tuple(self.initial_broadcast_axes) or _inferred_axes(arg, like)
         return align_mapped(shapes, like, _kept_axes(arg, like, axes), Relation.EQUAL, shape_source=1)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        """Return the op whose axes are those that do not exist in `arg`. `like_arg` determines the shape."""
-        return cls(initial_broadcast_axes=plan.outputs[0].new_axes)
 
     def compares_sizes(self) -> bool:
         return not self.initial_broadcast_axes

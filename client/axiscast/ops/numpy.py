@@ -10,7 +10,7 @@ from .aliases import SHIFTS, UFUNCS, aliases
 from .base import declare
 from .einsum import Einsum, skipped_zeros
 from .equation import Dialect, OutputEllipsis
-from .error_messages import ErrorMessage, error_messages
+from .error_messages import ErrorMessage
 from .families import (
     Choice,
     CommonShape,
@@ -68,32 +68,27 @@ ALIASES = {
     **aliases(matmul, "matmul", "numpy.linalg"),
 }
 
-MESSAGES = (
-    *error_messages(
-        """
-        numpy.add, numpy.broadcast_arrays | operands could not be broadcast together with shapes <*compact>
-        numpy.broadcast_to | non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>
-            # An operation in place can't change the shape of its target. Write it out of place, as in `a = a + b`, or
-            reduce the other operand first.
-        numpy.broadcast_to | could not broadcast input array from shape <0> into shape <=shape>
-        numpy.broadcast_to | value array of shape <0> could not be broadcast to indexing result of shape <=shape>
-        numpy.broadcast_arrays | indexing arrays could not be broadcast together with shapes <*>
-            # The index arrays are broadcast against each other before they select elements.
-        numpy.broadcast_arrays | objects cannot be broadcast to a single shape. Mismatch is between arg <...> with shape
-            <0> and arg <...> with shape <1>.
-        numpy.broadcast_to | <remapped><0> and requested shape <=shape>
-        numpy.matmul | <remapped><0>->(<...>,newaxis,newaxis) <1>->(<...>,newaxis,newaxis) and requested shape
-        numpy.einsum | <remapped><0>->(<...>) <1>->(
-            # An einsum failed: the same letter has different sizes.
-        numpy.matmul | matmul: Input operand 1 has a mismatch in its core dimension <...>, with gufunc signature
-            (n?,k),(k,m?)->(n?,m?) (size <#1> is different from <#0>)
-        numpy.matmul | Dot product shape mismatch, <0> vs <1>
-        | input operand has more dimensions than allowed by the axis remapping
-            # numpy.broadcast_to can't remove axes: the array has more axes than the requested shape.
-        | cannot broadcast a non-scalar to a scalar array
-            # numpy.broadcast_to can't remove axes: only a scalar broadcasts to the shape ().
-        """,
-        remapped="operands could not be broadcast together with remapped shapes [original->remapped]: ",
-    ),
-    ErrorMessage("shapes <0> and <1> not aligned: ", ("numpy.matmul",), ranks=2),
-)
+MESSAGES = """
+    numpy.add, numpy.broadcast_arrays | operands could not be broadcast together with shapes <*compact>
+    numpy.broadcast_to | non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>
+        # An operation in place can't change the shape of its target. Write it out of place, as in `a = a + b`, or
+        reduce the other operand first.
+    numpy.broadcast_to | could not broadcast input array from shape <0> into shape <=shape>
+    numpy.broadcast_to | value array of shape <0> could not be broadcast to indexing result of shape <=shape>
+    numpy.broadcast_arrays | indexing arrays could not be broadcast together with shapes <*>
+        # The index arrays are broadcast against each other before they select elements.
+    numpy.broadcast_arrays | objects cannot be broadcast to a single shape. Mismatch is between arg <...> with shape
+        <0> and arg <...> with shape <1>.
+    numpy.broadcast_to | <remapped><0> and requested shape <=shape>
+    numpy.matmul | <remapped><0>->(<...>,newaxis,newaxis) <1>->(<...>,newaxis,newaxis) and requested shape
+    numpy.einsum | <remapped><0>->(<...>) <1>->(
+        # An einsum failed: the same letter has different sizes.
+    numpy.matmul | matmul: Input operand 1 has a mismatch in its core dimension <...>, with gufunc signature
+        (n?,k),(k,m?)->(n?,m?) (size <#1> is different from <#0>)
+    numpy.matmul | Dot product shape mismatch, <0> vs <1>
+    | input operand has more dimensions than allowed by the axis remapping
+        # numpy.broadcast_to can't remove axes: the array has more axes than the requested shape.
+    | cannot broadcast a non-scalar to a scalar array
+        # numpy.broadcast_to can't remove axes: only a scalar broadcasts to the shape ().
+""".replace("<remapped>", "operands could not be broadcast together with remapped shapes [original->remapped]: ")
+NODE_MESSAGES = (ErrorMessage("shapes <0> and <1> not aligned: ", ("numpy.matmul",), ranks=2),)

@@ -16,7 +16,6 @@ from ..plan.plan import Shape
 from ..plan.tiling import align_copies
 from ..wire.dimensions import Dimensions
 from .aliases import aliases
-from .error_messages import error_messages
 from .families import Elementwise, Tile
 from .framework import Framework, Language
 
@@ -95,8 +94,7 @@ ALIASES = aliases(
     "octave",
 )
 
-MESSAGES = error_messages(
-    r"""
+MESSAGES = r"""
     octave.plus | nonconformant arguments (op1 is <0x>, op2 is <1x>)
     octave.plus | bsxfun: nonconformant dimensions: <0x> and <1x>
     | operator *: nonconformant arguments (op1 is <0x>, op2 is <1x>)
@@ -107,5 +105,4 @@ MESSAGES = error_messages(
         # A product or a division of matrices failed: the axes that are summed have different sizes.
     | =: nonconformant arguments (op1 is <0x>, op2 is <1x>)
         # An assignment such as `x += y` failed: the array on its left does not expand.
-    """
-)
+"""

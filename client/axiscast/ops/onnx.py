@@ -6,7 +6,7 @@ fixed shape. Expand follows the multidirectional rule, so `shape` expands too.
 
 import re
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field
 
@@ -23,7 +23,7 @@ from ..plan.alignment import (
     check_rank,
     check_sizes,
 )
-from ..plan.plan import Plan, Shape
+from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
@@ -32,7 +32,6 @@ from ..wire.wording import axis_count
 from . import families
 from .aliases import aliases
 from .base import Op, declare
-from .error_messages import error_messages
 from .families import Choice, Elementwise, MatrixProduct, summed
 from .framework import Framework, NamedSize
 
@@ -93,6 +92,7 @@ class Expand(Op, name="onnx.Expand"):
     """Broadcast a tensor and a shape against each other. Both expand, so the output can be larger than `shape`."""
 
     target = "shape"
+    plan_fields = {"shape": "output_shape"}
     snippets = (
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
@@ -107,10 +107,6 @@ class Expand(Op, name="onnx.Expand"):
         target = tuple(self.shape)
         check_sizes(target, "shape")
         return align_right(shapes, target)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls(shape=plan.outputs[0].output_shape)
 
 
 class Add(Elementwise, name="onnx.Add"):
@@ -222,8 +218,7 @@ ALIASES = {
     **aliases(MatMul, "MatMulInteger", "onnx"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     onnx.{node} | <running><...>Attempting to broadcast an axis by a dimension other than 1. <#> by <#>
     onnx.{node} | <running><...>Can broadcast 0 by 0 or 1. <#> is invalid.
         # A size of 0 broadcasts only with 0 or 1.
@@ -237,6 +232,4 @@ MESSAGES = error_messages(
     onnx.{node} | Op (<node>) [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>
     onnx.{node} | (op_type:<node><...>): [ShapeInferenceError] Incompatible dimensions
     onnx.{node} | (op_type:<node><...>): [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>
-    """,
-    running="Non-zero status code returned while running <node> node. Name:'<...>' Status Message: ",
-)
+""".replace("<running>", "Non-zero status code returned while running <node> node. Name:'<...>' Status Message: ")

@@ -42,7 +42,7 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integer, Integers
 from .aliases import aliases
 from .base import Op
-from .error_messages import ErrorMessage, error_messages
+from .error_messages import ErrorMessage
 from .families import COPIES, Elementwise, Tile
 from .framework import Framework
 
@@ -242,11 +242,7 @@ class Add1(Elementwise, name="openvino.Add-1"):
             check_equal_ranks(Input(0, one), Input(1, other), ": auto_broadcast none requires equal shapes.")
             every = range(len(one))
             return align_axes(shapes, Relation.EQUAL, (every, every), len(one))
-        if self.axis is not None and self.axis < -1:
-            raise ShapeMismatch(
-                "axis-out-of-range",
-                f"axis {self.axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned.",
-            )
+        _check_axis(self.axis or 0)
         start = self._start(shapes)
         if start < 0 or start + len(other) > len(one):
             raise ShapeMismatch(
@@ -301,13 +297,16 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
     return align_mapped((shape,), target, mapping, Relation.BROADCAST_TO)
 
 
+def _check_axis(axis: int) -> None:
+    if axis < -1:
+        fault = f"axis {axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned."
+        raise ShapeMismatch("axis-out-of-range", fault)
+
+
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     """Align the input with the target's axes from `axis` on. Both expand. If `axis` is -1, align them on the right."""
     rank = len(target)
-    if axis < -1:
-        raise ShapeMismatch(
-            "axis-out-of-range", f"axis {axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned."
-        )
+    _check_axis(axis)
     start = rank - len(shape) if axis == -1 else axis
     axes = tuple(range(max(start, 0), min(start + len(shape), rank)))
     placed = align_mapped((shape,), target, axes, Relation.BROADCAST)
@@ -334,24 +333,21 @@ ALIASES = aliases(
 )
 
 _NODE = "While validating node '<...>::<node> <...> (<:>) -> (<...> with friendly_name '<...>"
-MESSAGES = (
-    *error_messages(
-        """
-        openvino.{node}-1 | <where>Argument shapes are inconsistent.
-        | Input shape dimension equal <#> cannot be broadcasted (numpy mode) to <#>.
-            # A Broadcast in numpy mode failed.
-        | Broadcast incorrect target shape. Expecting either 1 or <#>. Got <#>
-            # A Broadcast in bidirectional mode failed.
-        | Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>
-            # A Broadcast in explicit mode failed.
-        | Broadcast target_shape has smaller rank <...> than arg shape
-            # Broadcast can't remove axes: its input has more axes than the target shape.
-        openvino.{node}-1 | [CPU] <node> node with name '<...>' <...>Eltwise shape infer input shapes dim index:
-        | <where>Incompatible MatMul <...> dimension
-            # A MatMul failed: its matrices, or its stacks of matrices, do not fit each other.
-        """,
-        where=_NODE,
-    ),
+MESSAGES = """
+    openvino.{node}-1 | <where>Argument shapes are inconsistent.
+    | Input shape dimension equal <#> cannot be broadcasted (numpy mode) to <#>.
+        # A Broadcast in numpy mode failed.
+    | Broadcast incorrect target shape. Expecting either 1 or <#>. Got <#>
+        # A Broadcast in bidirectional mode failed.
+    | Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>
+        # A Broadcast in explicit mode failed.
+    | Broadcast target_shape has smaller rank <...> than arg shape
+        # Broadcast can't remove axes: its input has more axes than the target shape.
+    openvino.{node}-1 | [CPU] <node> node with name '<...>' <...>Eltwise shape infer input shapes dim index:
+    | <where>Incompatible MatMul <...> dimension
+        # A MatMul failed: its matrices, or its stacks of matrices, do not fit each other.
+""".replace("<where>", _NODE)
+NODE_MESSAGES = (
     ErrorMessage(
         "Check 'TRShape::merge_into(output_shape, input_shapes[1])' failed at <...>: "
         + _NODE

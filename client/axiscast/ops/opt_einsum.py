@@ -4,7 +4,6 @@ from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .einsum import Einsum, skipped_zeros, without_leading_zeros
 from .equation import Dialect
-from .error_messages import error_messages
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -41,9 +40,7 @@ def _without_zeros_before_ones(sizes: Shape) -> Shape:
     return without_leading_zeros(sizes) if {*sizes} <= {0, 1} else sizes
 
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     opt_einsum.contract | Size of label '<...>' for operand <...> (<#>) does not match previous terms (<#>).
         # An einsum failed: the same letter has different sizes.
-    """
-)
+"""

@@ -18,7 +18,6 @@ from .aliases import BITWISE, LOGICAL, SHIFTS, aliases
 from .base import declare
 from .einsum import Einsum
 from .equation import ELLIPSIS, Dialect, OutputEllipsis, ParsedEquation
-from .error_messages import error_messages
 from .families import (
     COPIES,
     Choice,
@@ -186,8 +185,7 @@ ALIASES = {
     **aliases(tile, "tile", "paddle.Tensor"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     paddle.einsum | Same label have different shapes for label: `<...>` [Hint: Expected (*labelshape)[c] ==
         op_dim[dim_ptr], but received (*labelshape)[c]:<#> != op_dim[dim_ptr]:<#>
         # An einsum failed: the same letter has different sizes.
@@ -209,5 +207,4 @@ MESSAGES = error_messages(
     paddle.matmul | but received X_broadcast's shape[<...>] = [<#0>]received Y_broadcast's shape[<...>] = [<#1>]
     | The number of elements (<...>) of 'shape' for expand_v2 op must be greater than or equal to the rank
         # An expand can't remove axes: the tensor has more axes than the requested shape.
-    """
-)
+"""

@@ -46,6 +46,7 @@ class expandToMatchRanks(Op, name="poputil.expandToMatchRanks"):
     max_inputs = 2
     outputs = "2"
     replicates = False
+    plan_fields = {}
     snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
     example_shapes = ((2, 3), (4, 2, 3))
 
@@ -60,10 +61,6 @@ class expandToMatchRanks(Op, name="poputil.expandToMatchRanks"):
             axes += [Axis(Relation.EQUAL, (Term(None, None, 1),)) for _ in range(new)]
             axes += [Axis(Relation.EQUAL, (Term(number, axis, size),)) for axis, size in enumerate(shape)]
         return Alignment(shapes, None, tuple(axes), tuple(outputs))
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls()
 
 
 class broadcastToMatch(Op, name="poputil.broadcastToMatch"):

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Self
 
 from pydantic import Field
 
 from ..plan.alignment import Alignment, Input, align_mapped, check_entries, check_mapping, check_sizes
-from ..plan.plan import Plan, Shape
+from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integers
@@ -72,6 +71,7 @@ class broadcast_in_dim(Op, name="stablehlo.broadcast_in_dim"):
 
     named_axes = {"broadcast_dimensions": None}
     target = "shape"
+    plan_fields = {"shape": "output_shape", "broadcast_dimensions": "output_axes"}
     link = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
     snippets = ("%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",)
     example_shapes = ((1, 3),)
@@ -87,9 +87,3 @@ class broadcast_in_dim(Op, name="stablehlo.broadcast_in_dim"):
         check_mapping(mapping, target, "broadcast_dimensions")
         check_sizes(target, "shape")
         return align_mapped(shapes, target, mapping, Relation.BROADCAST_TO)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        """Return the op that has the given output shape and output axes."""
-        output = plan.outputs[0]
-        return cls(shape=output.output_shape, broadcast_dimensions=output.output_axes)

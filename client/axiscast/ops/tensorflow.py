@@ -19,7 +19,7 @@ from .aliases import BITWISE, ORDERINGS, aliases
 from .base import declare
 from .einsum import Einsum, without_leading_zeros
 from .equation import ELLIPSIS, Dialect, OutputEllipsis
-from .error_messages import ErrorMessage, error_messages
+from .error_messages import ErrorMessage
 from .families import Choice, CommonShape, Elementwise, MatrixProduct, Tile, Unidirectional
 from .framework import Framework, NamedSize
 
@@ -190,33 +190,30 @@ _KERNELS = """AddV2 Add Sub Mul Div RealDiv FloorDiv TruncateDiv Pow Maximum Min
     Complex"""
 _NODES = dict.fromkeys(_KERNELS.split(), "tensorflow.add") | {"SelectV2": "tensorflow.where"}
 _GRAPH = "Dimensions must be equal, but are <...> and <...> for '{{node <...>}} = "
-MESSAGES = (
-    *error_messages(
-        """
-        tensorflow.einsum | Expected dimension <#> at axis <...> of the input shaped <...> but got dimension <#>
-            [Op:Einsum]
-            # An einsum failed: the same letter has different sizes.
-        tensorflow.broadcast_to | Incompatible shapes: <0> vs. <=shape> [Op:BroadcastTo]
-        tensorflow.add | Incompatible shapes: <0> vs. <1>
-        tensorflow.where | condition <0>, then <1>, and else <2> must be broadcastable
-        tensorflow.broadcast_static_shape | Incompatible shapes for broadcasting. Two shapes are compatible if for each
-            dimension pair they are either equal or one of them is 1. Received: <0> and <1>
-        tensorflow.matmul | Matrix size-incompatible: In[0]: <0>, In[1]: <1>
-            # The message does not say whether the call transposes an operand. This explanation assumes that it does
-            not.
-        tensorflow.matmul | In[0] mismatch In[1] shape: <...>: <0> <1> 0 0
-        tensorflow.add | logits and labels must be broadcastable: logits_size=<0> labels_size=<1>
-        tensorflow.add | required broadcastable shapes
-            # The operands of a TensorFlow op do not broadcast.
-        tensorflow.matmul | In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>
-        tensorflow.broadcast_to | Cannot broadcast input shape <0> into final shape <=shape>
-        tensorflow.broadcast_to | <graph>BroadcastTo[<...>](<...>)' with input shapes: <0>, <...> and with input
-            tensors computed as partial shapes: input[1] = <=shape>
-        | Rank of input (<...>) must be no greater than rank of output shape (
-            # tensorflow.broadcast_to can't remove axes: the tensor has more axes than the requested shape.
-        """,
-        graph=_GRAPH,
-    ),
+MESSAGES = """
+    tensorflow.einsum | Expected dimension <#> at axis <...> of the input shaped <...> but got dimension <#>
+        [Op:Einsum]
+        # An einsum failed: the same letter has different sizes.
+    tensorflow.broadcast_to | Incompatible shapes: <0> vs. <=shape> [Op:BroadcastTo]
+    tensorflow.add | Incompatible shapes: <0> vs. <1>
+    tensorflow.where | condition <0>, then <1>, and else <2> must be broadcastable
+    tensorflow.broadcast_static_shape | Incompatible shapes for broadcasting. Two shapes are compatible if for each
+        dimension pair they are either equal or one of them is 1. Received: <0> and <1>
+    tensorflow.matmul | Matrix size-incompatible: In[0]: <0>, In[1]: <1>
+        # The message does not say whether the call transposes an operand. This explanation assumes that it does
+        not.
+    tensorflow.matmul | In[0] mismatch In[1] shape: <...>: <0> <1> 0 0
+    tensorflow.add | logits and labels must be broadcastable: logits_size=<0> labels_size=<1>
+    tensorflow.add | required broadcastable shapes
+        # The operands of a TensorFlow op do not broadcast.
+    tensorflow.matmul | In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>
+    tensorflow.broadcast_to | Cannot broadcast input shape <0> into final shape <=shape>
+    tensorflow.broadcast_to | <graph>BroadcastTo[<...>](<...>)' with input shapes: <0>, <...> and with input
+        tensors computed as partial shapes: input[1] = <=shape>
+    | Rank of input (<...>) must be no greater than rank of output shape (
+        # tensorflow.broadcast_to can't remove axes: the tensor has more axes than the requested shape.
+""".replace("<graph>", _GRAPH)
+NODE_MESSAGES = (
     *(
         ErrorMessage(
             f"{_GRAPH}{kernel}[<...>{first}={a}, {second}={b}<...>](<...>)' with input shapes: <*>",

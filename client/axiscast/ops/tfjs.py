@@ -16,7 +16,7 @@ from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
 from .base import declare
-from .error_messages import ErrorMessage, error_messages
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework, Language
 
@@ -106,14 +106,12 @@ ALIASES = {
     **aliases(broadcastTo, "broadcastTo", "tfjs.Tensor"),
 }
 
-MESSAGES = (
-    *error_messages(
-        """
-        tfjs.add | Operands could not be broadcast together with shapes <0,> and <1,>.
-        tfjs.broadcastTo | broadcastTo(): <0> cannot be broadcast to <=shape>.
-        tfjs.broadcastTo | broadcastTo(): shape.length=<...> < input.rank=
-        """
-    ),
+MESSAGES = """
+    tfjs.add | Operands could not be broadcast together with shapes <0,> and <1,>.
+    tfjs.broadcastTo | broadcastTo(): <0> cannot be broadcast to <=shape>.
+    tfjs.broadcastTo | broadcastTo(): shape.length=<...> < input.rank=
+"""
+NODE_MESSAGES = (
     *(
         ErrorMessage(
             "Error in matMul: inner shapes (<...>) and (<...>) of Tensors with shapes <0,> and <1,> and "

@@ -9,7 +9,6 @@ from ..plan.plan import Shape
 from ..wire.shapes import as_list
 from .aliases import BITWISE, aliases
 from .base import declare
-from .error_messages import error_messages
 from .families import Choice, Elementwise, LenientUnidirectionalKeeping, MatrixProduct
 from .framework import Framework
 
@@ -65,10 +64,8 @@ ALIASES = {
     **aliases(expand, "expand", "tinygrad.Tensor"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     tinygrad.add, tinygrad.where | objects cannot be broadcast to a single shape (<*>)
     tinygrad.expand | cannot broadcast <0> to new_shape=<=shape>
     tinygrad.matmul | cannot dot <0> and <1>
-    """
-)
+"""

@@ -3,18 +3,17 @@
 `tile` and `repeat` repeat a tensor along its axes. `repeat` needs a number of copies for each axis of the tensor.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from ..plan.alignment import Alignment, Conflict, Input, ShapeMismatch, align_keeping, unchecked_sizes
-from ..plan.plan import Plan, Shape
+from ..plan.plan import Shape
 from ..wire.dimensions import Dimensions
 from .aliases import BITWISE, FLOAT_FUNCTIONS, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases
 from .base import Op, declare
 from .einsum import Einsum
 from .equation import Dialect
-from .error_messages import error_messages
 from .families import (
     COPIES,
     CommonShape,
@@ -43,15 +42,12 @@ class _Expand(Op):
     """Broadcast a tensor to a size, in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
     target = "size"
+    plan_fields = {"size": "output_shape"}
     example_shapes = ((4,),)
     size: Dimensions = Field(description="The size of the output. -1 keeps the input's size.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.size), "size")
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls.model_validate({"size": plan.outputs[0].output_shape})
 
     def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         if conflict.code == "invalid-dimension" and 0 in unchecked_sizes(shapes[0], tuple(self.size)):
@@ -137,8 +133,7 @@ ALIASES = {
     **aliases(repeat, "repeat", "torch.Tensor"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     torch.einsum | einsum(): subscript <...> has size <#1> for operand <...> which does not broadcast with
         previously seen size <#0>
         # An einsum failed: the same letter has different sizes.
@@ -162,5 +157,4 @@ MESSAGES = error_messages(
     torch.broadcast_tensors | Value is not broadcastable with batch_shape+event_shape: <0> vs <1>
     torch.matmul | multi_dot(): tensors <...> with shapes <0> and <1> cannot be multiplied
     torch.matmul | size mismatch, got input (<...>), mat (<0x>), vec (<1x>)
-    """
-)
+"""

@@ -19,7 +19,6 @@ from ..plan.resolution import try_resolve
 from ..wire.shapes import StopAtFirstError, in_order, shorten
 from .aliases import aliases
 from .base import Op
-from .error_messages import error_messages
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -133,13 +132,11 @@ ALIASES = {
     **aliases(broadcast, "where", "xarray", inputs=3, outputs="1"),
 }
 
-MESSAGES = error_messages(
-    """
+MESSAGES = """
     | cannot reindex or align along dimension '<...>' because of conflicting dimension sizes: {<#>, <#>}
         # Dimensions of the same name must have the same size: xarray does not expand dimensions.
     | conflicting sizes for dimension '<...>': length <#0> on <...> and length <#1> on
         # Dimensions of the same name must have the same size: xarray does not expand dimensions.
     | operands cannot be broadcast together with mismatched lengths for dimension '<...>': (<#0>, <#1>)
         # Dimensions of the same name must have the same size: xarray does not expand dimensions.
-    """
-)
+"""
