@@ -132,12 +132,12 @@ def test_the_request_of_a_hint_has_the_assumptions_and_the_alias(way: Any) -> No
     assert len(way.check(hint.request).outputs) == 1
 
 
-def test_columns_agree_with_checks_for_vectors_aliases_and_ops_without_outputs(way: Any) -> None:
+def test_columns_agree_with_checks_for_vectors_and_aliases_or_are_refused(way: Any) -> None:
     products = way.check_columns("numpy.matmul", [[3], [3]], [[3], [4]])
     assert (products.compatible.tolist(), products.shape.tolist()) == ([True, False], [[], []])
     assert [array.tolist() for array in products.broadcast_inputs] == [[[1, 3], [-1, -1]], [[3, 1], [-1, -1]]]
-    nothing = way.check_columns("poputil.canBroadcastToMatch", [[3, 1]], [[4]])
-    assert (nothing.compatible.tolist(), nothing.broadcast_inputs) == ([True], [])
+    with pytest.raises(axiscast.InvalidRequest, match="does not accept columns"):
+        way.check_columns("poputil.canBroadcastToMatch", [[3, 1]], [[4]])
     named = {"name": "xarray.where", "dims": [["x"], ["x"], ["x"]]}
     assert len(way.check(named, (2,), (2,), (2,)).broadcast_inputs) == 3
     with pytest.raises(ValueError, match="at most 63 bits"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -45,18 +45,6 @@ class AnswerModel(BaseModel):
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
-class AnswerPicture(Protocol):
-    """The interface of the object that draws an answer."""
-
-    def text(self, answer: Any) -> str:
-        """Return the drawing and the sentences of an answer as text for a terminal."""
-        ...
-
-    def svg(self, answer: Any) -> str:
-        """Return the drawing and the sentences of an answer as an SVG document."""
-        ...
-
-
 class DrawnAnswer(AnswerModel):
     """The base class for answers that print() and notebooks show as a drawing. The drawing is made only when shown."""
 
@@ -67,14 +55,14 @@ class DrawnAnswer(AnswerModel):
             return super().__str__() if picture is None else picture.text(self)
 
     def _repr_svg_(self) -> str | None:
-        picture: AnswerPicture | None = self.__dict__.get("_picture")
+        picture = self.__dict__.get("_picture")
         return None if picture is None else picture.svg(self)
 
 
 D = TypeVar("D", bound=DrawnAnswer)
 
 
-def drawn_by(picture: AnswerPicture, answer: D) -> D:
-    """Set the object that draws an answer, and return the answer. Comparisons ignore this object: it is not a field."""
+def drawn_by(picture: Any, answer: D) -> D:
+    """Set the Picture that draws an answer, and return the answer. Comparisons ignore it, because it is not a field."""
     answer.__dict__["_picture"] = picture
     return answer

@@ -14,6 +14,7 @@ from ...ops import lower as lower_integers
 from ...ops.einsum import LabeledProduct
 from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
 from ...plan.plan import Placement, Plan, Shape
+from ...plan.relations import Relation
 from ...plan.resolution import has_integer_mismatch, try_resolve
 from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
@@ -155,17 +156,23 @@ class _Trials:
 
 
 def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None) -> Sequence[int]:
-    """Return the inputs of which one must change if integer sizes conflict: two inputs if all are right-aligned.
+    """Return the inputs of which one must change if integer sizes conflict: at most two if all are right-aligned.
 
     Right-aligned inputs meet on the same axes, whatever the shapes of the other inputs are.
     """
     inputs = [] if conflict is None else [number for number in conflict.inputs[:2] if number is not None]
     try:
-        if len(inputs) == 2 and isinstance(op.align(shapes), RightAlignment):
-            return inputs
+        if len(inputs) == 2 and op.target is None and isinstance(op.align(shapes), RightAlignment):
+            return [number for number in inputs if _can_fit(shapes[number], shapes[:number] + shapes[number + 1 :])]
     except ShapeMismatch:  # the op's rule refuses the shapes before it aligns them
         pass
     return range(len(shapes))
+
+
+def _can_fit(shape: Shape, others: tuple[Shape, ...]) -> bool:
+    """Return whether the sizes of a shape may fit the other shapes if they are on other axes."""
+    common = RightAlignment(others, Relation.BROADCAST).broadcast_shape()
+    return common is not None and (1 in common or len(common) < len(shape) or {*shape} <= {1, *common})
 
 
 class _Enough(Exception):
