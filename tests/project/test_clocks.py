@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "cpu", "seconds_worked"}
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "cpu", "seconds_worked", "total_seconds"}
 """The functions whose differences are durations."""
 REPEATING = {"least_seconds", "min", "unhurried", "wait_for"}
 """The functions that try several times, or return the least of several durations."""
