@@ -53,6 +53,11 @@ def aliases(rule: type[Op], functions: str, *modules: str, **differences: Any) -
     return {f"{module}.{function}": alias for module in modules for function in functions.split()}
 
 
+def same_names(module: str, *rules: type[Op]) -> dict[str, Alias]:
+    """Return an alias for the function in another module that has the same name as each rule's op."""
+    return {f"{module}.{rule.model_fields['name'].default.rpartition('.')[2]}": Alias(rule) for rule in rules}
+
+
 def full_name(name: str) -> str:
     """Return a function's name with the module's full name instead of its import name: numpy.add for np.add."""
     head, dot, tail = name.partition(".")

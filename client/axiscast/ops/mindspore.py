@@ -5,7 +5,7 @@ from pydantic import Field
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.dimensions import Dimensions
-from .aliases import BITWISE, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases
+from .aliases import BITWISE, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases, same_names
 from .base import declare
 from .error_messages import ErrorMessage
 from .families import COPIES, Choice, Elementwise, MatrixProduct, Tile, UnidirectionalKeeping
@@ -84,16 +84,13 @@ _MINT_OPERATIONS = f"""add sub mul div {ORDERINGS} {SHORT_COMPARISONS} {LOGICAL}
 ALIASES = {
     **aliases(add, _OPERATIONS, "mindspore", "mindspore.ops"),
     **aliases(add, _MINT_OPERATIONS, "mindspore.mint"),
-    **aliases(add, "add", "mindspore.ops"),
     **aliases(maximum, "minimum logaddexp logaddexp2", "mindspore", "mindspore.ops"),
-    **aliases(maximum, "maximum", "mindspore.ops"),
-    **aliases(maximum, "maximum minimum", "mindspore.mint"),
+    **aliases(maximum, "minimum", "mindspore.mint"),
     **aliases(where, "lerp addcmul addcdiv", "mindspore", "mindspore.ops"),
     **aliases(where, "lerp", "mindspore.mint"),
-    **aliases(tile, "tile", "mindspore.ops", "mindspore.mint", "mindspore.Tensor"),
-    **aliases(where, "where", "mindspore.ops", "mindspore.mint"),
-    **aliases(matmul, "matmul", "mindspore.ops", "mindspore.mint"),
-    **aliases(broadcast_to, "broadcast_to", "mindspore.ops", "mindspore.mint"),
+    **same_names("mindspore.ops", add, maximum, tile, where, matmul, broadcast_to),
+    **same_names("mindspore.mint", maximum, tile, where, matmul, broadcast_to),
+    **same_names("mindspore.Tensor", tile),
 }
 
 MESSAGES = """

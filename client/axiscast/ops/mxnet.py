@@ -29,7 +29,7 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import DimensionOrDimensions
 from ..wire.shapes import IntegerOrIntegers, as_list, shorten
-from .aliases import BITWISE, LOGICAL, aliases
+from .aliases import BITWISE, LOGICAL, aliases, same_names
 from .base import Op, declare
 from .families import Choice, Elementwise, LenientUnidirectional, TileOfReps, takes_negative_copies
 from .framework import Framework
@@ -289,10 +289,8 @@ ALIASES = {
         f"{_OPERATIONS} {BITWISE} mod remainder arctan2 hypot copysign ldexp lcm less less_equal",
         "mxnet.np",
     ),
-    **aliases(broadcast_axis, "broadcast_axis", "mxnet.nd"),
-    **aliases(tile, "tile", "mxnet.nd", "mxnet.np"),
-    **aliases(broadcast_like, "broadcast_like", "mxnet.nd"),
-    **aliases(broadcast_to, "broadcast_to", "mxnet.nd"),
+    **same_names("mxnet.nd", broadcast_axis, tile, broadcast_like, broadcast_to),
+    **same_names("mxnet.np", tile),
 }
 
 MESSAGES = """

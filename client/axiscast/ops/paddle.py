@@ -14,7 +14,7 @@ from ..plan.relations import Relation
 from ..plan.resolution import resolve, try_resolve
 from ..wire.dimensions import DimensionOrDimensions
 from ..wire.shapes import as_list
-from .aliases import BITWISE, LOGICAL, SHIFTS, aliases
+from .aliases import BITWISE, LOGICAL, SHIFTS, aliases, same_names
 from .base import declare
 from .einsum import Einsum
 from .equation import ELLIPSIS, Dialect, OutputEllipsis, ParsedEquation
@@ -175,14 +175,11 @@ _OPERATIONS = f"""subtract multiply divide maximum minimum equal not_equal less 
     copysign heaviside nextafter ldexp logaddexp"""
 ALIASES = {
     **aliases(add, _OPERATIONS, "paddle", "paddle.Tensor"),
-    **aliases(add, "add", "paddle.Tensor"),
     **aliases(add, "atan2 gcd lcm masked_fill", "paddle", "paddle.Tensor", max_rank=8),
     **aliases(where, "lerp", "paddle", "paddle.Tensor", max_rank=6),
-    **aliases(where, "where", "paddle.Tensor"),
-    **aliases(matmul, "matmul mm", "paddle.Tensor"),
-    **aliases(matmul, "matmul", "paddle.linalg"),
-    **aliases(matmul, "mm", "paddle"),
-    **aliases(tile, "tile", "paddle.Tensor"),
+    **aliases(matmul, "mm", "paddle", "paddle.Tensor"),
+    **same_names("paddle.linalg", matmul),
+    **same_names("paddle.Tensor", add, where, matmul, tile),
 }
 
 MESSAGES = """

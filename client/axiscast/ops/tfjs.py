@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool
 from ..plan.alignment import align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
-from .aliases import aliases
+from .aliases import aliases, same_names
 from .base import declare
 from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
@@ -100,10 +100,7 @@ ALIASES = {
         "tfjs",
         "tfjs.Tensor",
     ),
-    **aliases(add, "add", "tfjs.Tensor"),
-    **aliases(where, "where", "tfjs.Tensor"),
-    **aliases(matMul, "matMul", "tfjs.Tensor"),
-    **aliases(broadcastTo, "broadcastTo", "tfjs.Tensor"),
+    **same_names("tfjs.Tensor", add, where, matMul, broadcastTo),
 }
 
 MESSAGES = """

@@ -7,7 +7,7 @@ The input's additional axes must then have size 1, and are kept. On a new axis, 
 from ..plan.alignment import Alignment, Conflict, align_padding, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.shapes import as_list
-from .aliases import BITWISE, aliases
+from .aliases import BITWISE, aliases, same_names
 from .base import declare
 from .families import Choice, Elementwise, LenientUnidirectionalKeeping, MatrixProduct
 from .framework import Framework
@@ -56,12 +56,9 @@ ALIASES = {
         "tinygrad",
         "tinygrad.Tensor",
     ),
-    **aliases(add, "add", "tinygrad.Tensor"),
     **aliases(where, "lerp clamp clip masked_fill", "tinygrad", "tinygrad.Tensor"),
-    **aliases(where, "where", "tinygrad.Tensor"),
-    **aliases(matmul, "matmul", "tinygrad.Tensor"),
     **aliases(matmul, "dot", "tinygrad", "tinygrad.Tensor"),
-    **aliases(expand, "expand", "tinygrad.Tensor"),
+    **same_names("tinygrad.Tensor", add, where, matmul, expand),
 }
 
 MESSAGES = """

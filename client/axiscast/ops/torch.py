@@ -10,7 +10,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Conflict, Input, ShapeMismatch, align_keeping, unchecked_sizes
 from ..plan.plan import Shape
 from ..wire.dimensions import Dimensions
-from .aliases import BITWISE, FLOAT_FUNCTIONS, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases
+from .aliases import BITWISE, FLOAT_FUNCTIONS, LOGICAL, ORDERINGS, SHIFTS, SHORT_COMPARISONS, aliases, same_names
 from .base import Op, declare
 from .einsum import Einsum
 from .equation import Dialect
@@ -120,17 +120,11 @@ _OPERATIONS = f"""sub mul div {SHORT_COMPARISONS} subtract multiply divide maxim
 _TERNARY = "where clamp clip lerp addcmul addcdiv"
 ALIASES = {
     **aliases(add, _OPERATIONS, "torch", "torch.Tensor"),
-    **aliases(add, "add", "torch.Tensor"),
     **aliases(add, "rsub complex polar", "torch"),
     **aliases(add, "xlogy xlog1py zeta gammainc gammaincc", "torch.special"),
     **aliases(broadcast_tensors, _TERNARY, "torch", "torch.Tensor", inputs=3, outputs="1"),
-    **aliases(masked_fill, "masked_fill", "torch.Tensor"),
-    **aliases(matmul, "matmul", "torch.Tensor", "torch.linalg"),
-    **aliases(expand, "expand", "torch.Tensor"),
-    **aliases(expand_as, "expand_as", "torch.Tensor"),
-    **aliases(broadcast_to, "broadcast_to", "torch.Tensor"),
-    **aliases(tile, "tile", "torch.Tensor"),
-    **aliases(repeat, "repeat", "torch.Tensor"),
+    **same_names("torch.linalg", matmul),
+    **same_names("torch.Tensor", add, masked_fill, matmul, expand, expand_as, broadcast_to, tile, repeat),
 }
 
 MESSAGES = """
