@@ -16,12 +16,11 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term, are_integers
+from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term, are_integers, rank_mismatch
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch
 from ..wire.shapes import Integer, limit_names
-from ..wire.wording import axis_count
 from .base import Op
 from .einops_pattern import (
     ELLIPSIS,
@@ -198,12 +197,8 @@ class repeat(Op, name="einops.repeat"):
         named = len(left) - ((ELLIPSIS,) in left)
         rest = len(shape) - named
         if rest < 0 or (rest > 0 and (ELLIPSIS,) not in left):
-            raise ShapeMismatch(
-                "rank-mismatch",
-                Input(0, shape),
-                f" has {axis_count(shape)}, but the left side of {self.pattern!r} names "
-                f"{named}{' or more' if (ELLIPSIS,) in left else ''}.",
-            )
+            counted = f"{named} or more" if (ELLIPSIS,) in left else named
+            raise rank_mismatch(Input(0, shape), f", but the left side of {self.pattern!r} names {counted}.")
         unnamed = tuple(f"...{number}" for number in range(rest))
         return expand_side(left, unnamed), expand_side(right, unnamed)
 

@@ -10,11 +10,11 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Input, Output, ShapeMismatch, SizeReason, Term
+from ..plan.alignment import Alignment, Axis, Input, Output, ShapeMismatch, SizeReason, Term, rank_mismatch
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
-from ..wire.wording import axis_count, count_of
+from ..wire.wording import count_of
 from .base import Op
 from .equation import (
     ELLIPSIS,
@@ -221,13 +221,9 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
     if count == 0 or (count > 0 and ELLIPSIS in labels):
         return count
     term = op.text.partition("->")[0].split(",")[number].strip()
-    at_least = "at least " if ELLIPSIS in labels else ""
-    raise ShapeMismatch(
-        "rank-mismatch",
-        Input(number, shape),
-        f" has {axis_count(shape)}, but its term {quoted(term)} in the {op.text_word} {quoted(op.text)} names "
-        f"{at_least}{named}.",
-    )
+    counted = f"at least {named}" if ELLIPSIS in labels else named
+    fault = f", but its term {quoted(term)} in the {op.text_word} {quoted(op.text)} names {counted}."
+    raise rank_mismatch(Input(number, shape), fault)
 
 
 def without_leading_zeros(sizes: Shape) -> Shape:

@@ -22,6 +22,7 @@ from ..plan.alignment import (
     align_right,
     align_to_checked_target,
     check_rank,
+    rank_mismatch,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -86,11 +87,7 @@ class MatrixProduct(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, shape in enumerate(shapes):
             if len(shape) < self.min_rank:
-                raise ShapeMismatch(
-                    "rank-mismatch",
-                    Input(number, shape),
-                    f" has {axis_count(shape)}, but the op needs at least {self.min_rank}.",
-                )
+                raise rank_mismatch(Input(number, shape), f", but the op needs at least {self.min_rank}.")
         left, right = shapes
         stacked = align_right((left[:-2], right[:-2])).axes
         rank, every = len(stacked), tuple(range(len(stacked) + 2))

@@ -7,12 +7,11 @@ compares sizes.
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, are_integers, check_mapping, check_sizes
+from ..plan.alignment import Alignment, Input, align_mapped, are_integers, check_mapping, check_sizes, rank_mismatch
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import AxisSet, format_shape, shorten
-from ..wire.wording import axis_count
 from .base import Op
 from .framework import CPP, Framework
 
@@ -106,10 +105,7 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...]) -> tup
     check_mapping(broadcast_axes, shape, "the set of broadcast axes")
     kept = tuple(axis for axis in range(len(shape)) if axis not in broadcast_axes)
     if len(kept) != len(arg):
-        raise ShapeMismatch(
-            "rank-mismatch",
-            Input(0, arg),
-            f" has {axis_count(arg)}, but the output {format_shape(shape)} without broadcast axes "
-            f"{shorten(broadcast_axes)} has {len(kept)}: name every axis that the input lacks and no other axis.",
-        )
+        output = f"the output {format_shape(shape)} without broadcast axes {shorten(broadcast_axes)} has {len(kept)}"
+        advice = "name every axis that the input lacks and no other axis."
+        raise rank_mismatch(Input(0, arg), f", but {output}: {advice}")
     return kept

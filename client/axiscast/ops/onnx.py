@@ -22,13 +22,13 @@ from ..plan.alignment import (
     align_second_to_first,
     check_rank,
     check_sizes,
+    rank_mismatch,
 )
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Number
-from ..wire.wording import axis_count
 from . import families
 from .aliases import aliases
 from .base import Op, declare
@@ -170,14 +170,10 @@ class Gemm(Op, name="onnx.Gemm"):
         a, b, *added = shapes
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:
-                raise ShapeMismatch(
-                    "rank-mismatch", Input(number, shape), f" has {axis_count(shape)}: Gemm multiplies matrices."
-                )
+                raise rank_mismatch(Input(number, shape), ": Gemm multiplies matrices.")
         for c in added:
             if len(c) > 2:
-                raise ShapeMismatch(
-                    "rank-mismatch", Input(2, c), f" has {axis_count(c)}, but a matrix product has only 2."
-                )
+                raise rank_mismatch(Input(2, c), ", but a matrix product has only 2.")
         m, k_of_a = (1, 0) if self.transA else (0, 1)
         k_of_b, n = (1, 0) if self.transB else (0, 1)
         product = (Term(0, m, a[m]), Term(1, n, b[n]))

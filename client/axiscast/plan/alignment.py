@@ -265,15 +265,9 @@ def align_keeping(shape: Shape, target: Shape, attribute: str, keep: int = -1) -
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
         if type(size) is int and size == keep:
-            raise ShapeMismatch(
-                "invalid-dimension",
-                f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which ",
-                Input(0, shape),
-                f" lacks: {keep} keeps the size of an existing axis. Write the size of a new axis.",
-                axis=axis,
-                inputs=(None,),
-                sizes=(keep,),
-            )
+            found = f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which "
+            advice = f" lacks: {keep} keeps the size of an existing axis. Write the size of a new axis."
+            raise invalid_size(axis, keep, found, Input(0, shape), advice)
     kept = target[:new] + tuple(_kept(have, want, keep) for have, want in zip(shape, target[new:], strict=True))
     check_sizes(kept, attribute)
     return RightAlignment((shape,), Relation.BROADCAST_TO, target, kept)
@@ -343,37 +337,35 @@ def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
     return replace_fields(placed, outputs=(Output(0, every, every), *placed.outputs))
 
 
+def rank_mismatch(owner: Input, rest: str, *more: str | Input | Target) -> ShapeMismatch:
+    """Return the conflict to report if an op refuses the rank of an input. The sentence continues with `rest`."""
+    return ShapeMismatch("rank-mismatch", owner, f" has {axis_count(owner.shape)}{rest}", *more)
+
+
+def invalid_size(axis: int, size: int, *sentence: str | Input) -> ShapeMismatch:
+    """Return the conflict to report if an op refuses the size on an axis of an attribute."""
+    return ShapeMismatch("invalid-dimension", *sentence, axis=axis, inputs=(None,), sizes=(size,))
+
+
 def check_rank(shape: Shape, target: Shape, number: int = 0) -> None:
     """Raise ShapeMismatch (rank-mismatch) if a target has fewer axes than the input."""
     if len(shape) > len(target):
-        raise ShapeMismatch(
-            "rank-mismatch",
-            Input(number, shape),
-            f" has {axis_count(shape)}, but ",
-            Target(target),
-            f" has only {len(target)}: the op can add axes but not remove them.",
-        )
+        limit = f" has only {len(target)}: the op can add axes but not remove them."
+        raise rank_mismatch(Input(number, shape), ", but ", Target(target), limit)
 
 
 def check_equal_ranks(one: Input, other: Input | Target, advice: str) -> None:
     """Raise ShapeMismatch (rank-mismatch) if two shapes have different ranks. `advice` ends the sentence."""
     if len(one.shape) != len(other.shape or ()):
-        counts = f" has {axis_count(one.shape)} and ", other, f" has {len(other.shape or ())}{advice}"
-        raise ShapeMismatch("rank-mismatch", one, *counts)
+        raise rank_mismatch(one, " and ", other, f" has {len(other.shape or ())}{advice}")
 
 
 def check_sizes(target: Shape, attribute: str) -> None:
     """Raise ShapeMismatch (invalid-dimension) if a shape attribute has a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
-            raise ShapeMismatch(
-                "invalid-dimension",
-                f"{attribute} {format_shape(target)} has {size} on axis {axis}: the op does not accept a negative size "
-                "here.",
-                axis=axis,
-                inputs=(None,),
-                sizes=(size,),
-            )
+            found = f"{attribute} {format_shape(target)} has {size} on axis {axis}"
+            raise invalid_size(axis, size, f"{found}: the op does not accept a negative size here.")
 
 
 def check_entries(entries: Sequence[object], owner: Input, attribute: str, advice: str) -> None:

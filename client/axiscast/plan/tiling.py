@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ..wire.shapes import MAX_SIZE, format_shape
-from .alignment import Alignment, Axis, Output, ShapeMismatch, Term, are_integers
+from .alignment import Alignment, Axis, Output, Term, are_integers, invalid_size
 from .plan import Shape
 from .relations import Relation
 
@@ -51,22 +51,14 @@ def _factors(copies: list[Term], own: list[Term]) -> list[Axis]:
 def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attribute: str) -> None:
     if not copies or not are_integers(count := copies[0].size):
         return
-    fields = {"axis": axis, "inputs": (None,), "sizes": (count,)}
     if count < 0:
-        raise ShapeMismatch(
-            "invalid-dimension",
-            f"{attribute} {format_shape(counts)} has {count} for output axis {axis}: the number of copies must be "
-            "0 or more.",
-            **fields,
-        )
+        found = f"{attribute} {format_shape(counts)} has {count} for output axis {axis}"
+        raise invalid_size(axis, count, f"{found}: the number of copies must be 0 or more.")
     size = prod(term.size for term in own if are_integers(term.size))
     if count * size > MAX_SIZE:
-        raise ShapeMismatch(
-            "invalid-dimension",
-            f"{attribute} {format_shape(counts)} makes {count} copies of size {size} on output axis {axis}: the axis "
-            f"would have size {count * size}, but the largest size is 2^63-1.",
-            **fields,
-        )
+        found = f"{attribute} {format_shape(counts)} makes {count} copies of size {size} on output axis {axis}"
+        limit = f": the axis would have size {count * size}, but the largest size is 2^63-1."
+        raise invalid_size(axis, count, found, limit)
 
 
 def align_tiles(shapes: tuple[Shape, ...], number: int, like: int) -> Alignment:
