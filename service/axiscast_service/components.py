@@ -24,9 +24,9 @@ from .middleware.host_check import parse_hosts
 from .middleware.problems import problem_answer
 from .runtime.budget import MemoryBudget
 from .runtime.drain import Drain
-from .runtime.heap import unmap_freed_blocks
 from .runtime.lag import measure_loop_lag
-from .runtime.threads import WorkerThreads, infrequent_collections, short_switch_interval
+from .runtime.process import tuned_process
+from .runtime.threads import WorkerThreads
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -96,11 +96,10 @@ class Components:
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         """Run what the application needs from its start to its end, and give the connections their hooks."""
-        unmap_freed_blocks()
         LOG_WRITER.waits = False
         sources: list[ReloadableFiles[Any]] = [source for source in (self.keys, self.hooks.certificate) if source]
         lag = measure_loop_lag(self.metrics.lag) if self.metrics else nullcontext()
-        with self.drain.on_sigterm(), short_switch_interval(), infrequent_collections(), lag:
+        with self.drain.on_sigterm(), tuned_process(), lag:
             async with reloading(sources):
                 yield {HOOKS: self.hooks}
         LOG_WRITER.waits = True  # uvicorn logs its last lines and may then end the process by a signal

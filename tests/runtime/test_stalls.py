@@ -40,7 +40,7 @@ from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import api_route
 from axiscast_service.runtime import threads
-from axiscast_service.runtime.threads import infrequent_collections
+from axiscast_service.runtime.process import tuned_process
 from axiscast_service.settings import Settings
 
 
@@ -252,7 +252,7 @@ KEPT: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("call", KEPT.values(), ids=KEPT)
 def test_a_call_that_keeps_the_interpreter_is_short(call: Callable[[], object]) -> None:
-    with infrequent_collections():
+    with tuned_process():
         assert least_seconds(call, CALL_SECONDS) < CALL_SECONDS
 
 
@@ -304,7 +304,7 @@ def longest_wait_beside(work: Callable[[], object]) -> float:
     """
     longest, done, read = 0.0, threading.Event(), threading.Event()
     worker = threading.Thread(target=lambda: (work(), done.set(), read.wait()))
-    with threads.short_switch_interval():
+    with tuned_process():
         worker.start()
         tasks = [Path(f"/proc/self/task/{task}/schedstat") for task in (threading.get_native_id(), worker.native_id)]
         before = time.perf_counter() - queued(tasks)

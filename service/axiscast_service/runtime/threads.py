@@ -9,10 +9,7 @@ calls of a parser, receive their input in small parts (wire/codec.py, wire/json_
 from __future__ import annotations
 
 import asyncio
-import gc
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -32,45 +29,6 @@ LOOP_MILLISECONDS = 1.0
 """The maximum estimated time, in milliseconds, of work that runs on the event loop."""
 NUMPY_THREADS = 2
 """The number of threads for NumPy. More threads would share the same cores and need more memory."""
-SWITCH_SECONDS = 0.0005
-"""The time, in seconds, after which a thread that runs Python lets the event loop run. The loop may wait this long for
-each event. With Python's default of 5 ms, the event loop stalled ten times as often. With a tenth of this value,
-threads are 10 % slower.
-"""
-
-
-COLLECT_OBJECTS = 10_000
-"""The number of new objects that start a garbage collection. Parsing 131,072 empty lists takes 23 ms with Python's
-default of 700, and 6 ms with this value. A full collection takes 12 ms, or 0.1 ms if it skips the modules."""
-
-
-@contextmanager
-def short_switch_interval() -> Iterator[None]:
-    """While the context is open, let Python switch between threads every SWITCH_SECONDS."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
-
-@contextmanager
-def infrequent_collections() -> Iterator[None]:
-    """While the context is open, collect garbage after COLLECT_OBJECTS new objects, and skip all existing objects.
-
-    A full collection stops every thread. By default, Python runs dozens of full collections while one body is parsed,
-    and each of them examines all modules.
-    """
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 class WorkerThreads:
