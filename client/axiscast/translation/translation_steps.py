@@ -107,8 +107,6 @@ def merge_reshapes(shape: Shape, steps: Moves) -> Moves:
     match steps:
         case [Reshape(), Reshape(shape=target)]:
             return reshape_to(shape, target)
-        case [Transpose() as transpose, Reshape(), Reshape() as last]:
-            return [transpose, last]
     return steps
 
 
