@@ -244,6 +244,12 @@ def test_a_channel_or_a_height_that_must_be_a_multiple_is_a_need(check: Check, n
     assert rules(report) == {"y": rule}
 
 
+@cases("target", ["Constant<value_ints = [8, -1]>()", "Constant<value = int64[2] {8, -1}>()"])
+def test_a_constant_node_may_be_the_target_of_a_reshape(check: Check, target: str) -> None:
+    report = check(f"(float[n,4] x) => (float[a,b] y) {{t = {target} y = Reshape(x, t)}}")
+    assert rules(report) == {"y": ["n multiple 2"]}
+
+
 def test_subgraphs_are_tried(check: Check) -> None:
     loop = """(float[batch,8] x, int64 n, bool go) => (float[a,8] y) {y = Loop(n, go, zeros)
         <body = b (int64 i, bool c, float[2,8] s) => (bool k, float[2,8] t) {k = Identity(c) t = Add(s, x)}>}"""

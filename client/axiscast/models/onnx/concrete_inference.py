@@ -26,7 +26,6 @@ from .concrete_values import (
     UNKNOWN_SIZE,
     KnownValue,
     add_first_axis,
-    constant_output,
     constant_value,
     element_count,
     known_shape,
@@ -41,9 +40,9 @@ from .probe_sizes import add_expressions
 from .requirements import requirements
 
 _EXECUTED_OPS = frozenset(
-    """Abs Add And Cast Ceil Concat ConstantOfShape CumSum Div Equal Expand Floor Gather Greater GreaterOrEqual Identity
-    Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterND
-    Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where Xor""".split()  # noqa: SIM905
+    """Abs Add And Cast Ceil Concat Constant ConstantOfShape CumSum Div Equal Expand Floor Gather Greater GreaterOrEqual
+    Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape
+    ScatterND Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where Xor""".split()  # noqa: SIM905
 )
 """The ops that are executed if the values of all inputs are known and the outputs are short."""
 _MAY_BE_EMPTY = ("Slice", "Gather", "NonZero")
@@ -129,7 +128,7 @@ class ConcreteInference:
         values = dict(outer)
         values.update({value.name: KnownValue(self._declared_type(value)) for value in graph.input})
         values.update({value.name: given for value, given in zip(graph.input, inputs, strict=False)})
-        values.update({tensor.name: self._constant(path, tensor) for tensor in graph.initializer})
+        values.update({tensor.name: self._constant(path, tensor.name, tensor) for tensor in graph.initializer})
         results: set[str] = set()
         for node in graph.node:
             self.visited.add(node.name)
@@ -155,20 +154,20 @@ class ConcreteInference:
                 size.dim_value = number
         return type_
 
-    def _constant(self, path: str, owner: TensorProto | NodeProto) -> KnownValue:
-        """Return the value of an initializer or of a Constant node."""
-        key = (path, owner.name)
+    def _constant(self, path: str, name: str, tensor: TensorProto) -> KnownValue:
+        """Return the value of an initializer, or of a Constant node with a tensor."""
+        key = (path, name)
         if key not in self.shared.constants:
-            is_tensor = isinstance(owner, TensorProto)
-            self.shared.constants[key] = constant_value(owner) if is_tensor else constant_output(owner)
+            self.shared.constants[key] = constant_value(tensor)
         return self.shared.constants[key]
 
     def _outputs(self, node: NodeProto, values: Mapping[str, KnownValue], path: str) -> list[KnownValue]:
         """Return the output values of a node, computed from the values that are known."""
         if node.domain == "" and (infer_subgraphs := _WITH_SUBGRAPHS.get(node.op_type)):
             return infer_subgraphs(self, node, values)
-        if (node.domain, node.op_type) == ("", "Constant"):
-            return [self._constant(f"{path}/", node)]
+        tensor = next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
+        if (node.domain, node.op_type) == ("", "Constant") and tensor is not None:
+            return [self._constant(f"{path}/", node.name, tensor)]
         inputs = [values.get(name, unknown_value()) if name else unknown_value() for name in node.input]
         types = self._output_types(node, inputs)
         if types is None:
@@ -232,7 +231,7 @@ class ConcreteInference:
             return unknown
         if node.op_type in ("Shape", "Size"):
             return [shape_output(node, inputs[0].type)]
-        if node.op_type not in _EXECUTED_OPS or not node.input:
+        if node.op_type not in _EXECUTED_OPS:
             return unknown
         arrays = [value.array for value in inputs]
         if any(array is None for name, array in zip(node.input, arrays, strict=True) if name):

@@ -7,8 +7,8 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
-from onnx.numpy_helper import from_array, to_array
+from onnx import NodeProto, TensorProto, TypeProto
+from onnx.numpy_helper import to_array
 
 from .file import MAX_CONSTANT_ELEMENTS
 
@@ -56,20 +56,6 @@ def constant_value(tensor: TensorProto) -> KnownValue:
         return KnownValue(type_, to_array(tensor) if is_short and not is_external else None)
     except (ValueError, TypeError):  # the tensor's data has fewer elements than its shape requires
         return KnownValue(type_)
-
-
-def constant_output(node: NodeProto) -> KnownValue:
-    """Return the output value of a Constant node."""
-    for attribute in node.attribute:
-        if attribute.type == AttributeProto.TENSOR:
-            return constant_value(attribute.t)
-        if attribute.name in ("value_int", "value_ints"):
-            integers = attribute.i if attribute.name == "value_int" else list(attribute.ints)
-            return constant_value(from_array(np.array(integers, np.int64)))
-        if attribute.name in ("value_float", "value_floats"):
-            reals = attribute.f if attribute.name == "value_float" else list(attribute.floats)
-            return constant_value(from_array(np.array(reals, np.float32)))
-    return unknown_value()
 
 
 def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
