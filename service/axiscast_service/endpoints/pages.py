@@ -96,9 +96,8 @@ def _reference() -> StaticContent:
     return StaticContent(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
 
 
-_DESCRIPTION = "See what the broadcast of any framework does with these shapes."
 _TITLES = {
-    "/": ("axiscast", _DESCRIPTION),
+    "/": ("axiscast", "See what the broadcast of any framework does with these shapes."),
     "/docs": ("axiscast API", "The documentation of the HTTP API of axiscast, with forms to send requests."),
 }
 

@@ -158,11 +158,7 @@ class ShortContext(RequestContext):
         return await self.respond(milliseconds, work, *arguments)  # the time for parsing is already counted
 
 
-def _context_of(request: Request) -> RequestContext:
-    return RequestContext(request)
-
-
-Context = Annotated[RequestContext, Depends(_context_of)]
+Context = Annotated[RequestContext, Depends()]
 """The context as a parameter of a handler that streams, or whose work has several steps."""
 
 

@@ -89,11 +89,6 @@ def find_matching_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> list
     return _Trials(lower, meets_equal_sizes).hints(shapes, candidates)
 
 
-def framework_of(op: str) -> str:
-    """Return the framework in the name of an op."""
-    return op.partition(".")[0]
-
-
 class _Trials:
     """Tests of changed requests. Their number is limited."""
 
@@ -188,7 +183,7 @@ def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
 def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[int | str]) -> dict[str, Any]:
     """Return a hint for a request with these shapes as plain values, in the fields of messages.Hint."""
     request = {"op": op_to_dict(found.op, keeps_alias=True), "inputs": [list(shape) for shape in found.inputs]}
-    number, framework = found.facts.get("input"), FRAMEWORKS[framework_of(found.op.name)]
+    number, framework = found.facts.get("input"), FRAMEWORKS[found.op.name.partition(".")[0]]
     suffix = "" if number is None else reshape_code(shapes[number], found.inputs[number], framework)
     code = {"suffix": suffix} if suffix else {}
     hint = {"code": found.code, **found.facts, **code, "output": list(output), "request": request}
@@ -205,7 +200,7 @@ def _likely_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]
         yield from zip(_paired(op, shapes))
     if target is not None and len(shapes) == 1:
         yield from zip(_other_target(op, shapes, target))
-        yield from zip(_other_ops(op, shapes, target))
+        yield from zip(_others(op, shapes, _own_ops(op, shapes[0], target)))
     elif len(shapes) == 2 and op.name == "ngraph.BroadcastLike":
         yield from zip(_other_axes(op, shapes))
 
@@ -332,12 +327,8 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[
         yield from _others(op, shapes, [type(op).model_validate(op.__dict__ | {str(op.target): spelled})])
 
 
-def _other_ops(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[Candidate]:
-    """Yield requests that use a different op to broadcast the same input to the same target."""
-    yield from _others(op, shapes, _own_ops(op, shapes[0], target))
-
-
 def _others(op: Op, shapes: tuple[Shape, ...], ops: Iterable[Op]) -> Iterator[Candidate]:
+    """Yield requests that apply these ops to the same shapes."""
     return (_other_candidate(op, other, shapes) for other in ops if other != op)
 
 
@@ -354,7 +345,7 @@ def _own_ops(op: Op, shape: Shape, target: Shape) -> Iterator[Op]:
     if mode is not None and op.__dict__["mode"] == "explicit":
         for plan in plans:
             yield type(op).model_validate(op.__dict__ | {"axes_mapping": plan.outputs[0].output_axes})
-    kinds = [kind for kind in own_ops(framework_of(op.name)) if kind.target]
+    kinds = [kind for kind in own_ops(op.name.partition(".")[0]) if kind.target]
     for kind in sorted(kinds, key=lambda kind: kind is not type(op)):
         yield from filter(None, [from_plan(kind, plan) for plan in plans])
     if mode is not None and "bidirectional" in get_args(mode.annotation):
