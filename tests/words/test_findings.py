@@ -53,11 +53,11 @@ SQUARES = [
      "of x. "
      "Write Where(mask, x.squeeze(-1), zero). If you want all pairs, write Where(mask[None], x, zero)."),
     ("Mul", [("scale", (4, 4)), ("h", (4, 4, 1))],
-     "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): every index of axis 0 is combined with every index of axis 2. "
-     "Write scale * h.squeeze(-1). If you want all pairs, write scale[None] * h."),
+     "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): every index of output axis 0 is combined with every index of output "
+     "axis 2. Write scale * h.squeeze(-1). If you want all pairs, write scale[None] * h."),
     ("Mul", [("h", (5, 1, 1)), ("w", (5,))],
-     "h (5, 1, 1) * w (5,) gives (5, 1, 5): every index of axis 0 is combined with every index of axis 2. "
-     "Write h * w[:, None, None]. If you want all pairs, write h * w[None, None]."),
+     "h (5, 1, 1) * w (5,) gives (5, 1, 5): every index of output axis 0 is combined with every index of output axis "
+     "2. Write h * w[:, None, None]. If you want all pairs, write h * w[None, None]."),
     ("Sum", [("a", ("n",)), ("b", ("n",)), ("c", ("n", 1)), ("d", ("n", 1))],
      "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every element of a is combined with every element "
      "of c. "
@@ -120,36 +120,36 @@ def test_conditions_name_unknown_sizes_by_their_operands(
 
 
 def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Finding:
-    operands = (Operand("input 0", "x", ("batch", "seq", 8)), Operand("input 1", "to", (3,)))
+    operands = (Operand("input 0", "x", ("batch", "seq", 8)), Operand("input 1", "k", ("K", 1)))
     return Finding("n", op, operands, failure=Failure({"batch": 5, "seq": 7}, requirement, (), rules))
 
 
-PINNED = "although the file declares {} as dynamic. With batch=5, seq=7, {}. Take the size from the input in the "
-PINNED += "exported code, or export it as fixed."
+PINNED = "although the file declares {} as dynamic. With batch=5, seq=7, {}. In the code of the model, read the size "
+PINNED += "from the input, or export a fixed size."
 SEQ, ELEMENTS = Quantity(7, 0, 1), Quantity(280, 0, what="elements")
 FAILURES = [
     (failed("Add", Requirement("broadcast", SEQ, Quantity(12, 1, 0)), SizeRule("seq", "equal", 12, or_one=True)),
-     "x (batch, seq, 8) + to (3,) runs only with seq = 12 or 1, "
-     + PINNED.format("seq", "x.shape[1] is 7, but to.shape[0] is 12")),
+     "x (batch, seq, 8) + k (K, 1) runs only with seq = 12 or 1, "
+     + PINNED.format("seq", "x.shape[1] is 7, but k.shape[0] is 12")),
     (failed("Reshape", Requirement("equal", ELEMENTS, Quantity(192)),
             SizeRule("batch", "equal", 2), SizeRule("seq", "equal", 12)),
-     "Reshape(x (batch, seq, 8), to (3,)) runs only with batch = 2 and seq = 12, "
+     "Reshape(x (batch, seq, 8), k (K, 1)) runs only with batch = 2 and seq = 12, "
      + PINNED.format("batch and seq", "x.size is 280, but must be 192")),
     (failed("Reshape", Requirement("multiple", ELEMENTS, Quantity(32)), SizeRule("seq", "multiple", 4)),
-     "Reshape(x (batch, seq, 8), to (3,)) needs seq to be a multiple of 4. "
+     "Reshape(x (batch, seq, 8), k (K, 1)) needs seq to be a multiple of 4. "
      "With batch=5, seq=7, x.size is 280, but must be a multiple of 32."),
     (failed("TopK", Requirement("at-most", Quantity(10, 1, what="value"), SEQ), SizeRule("seq", "at-least", 10)),
-     "TopK(x (batch, seq, 8), to (3,)) needs seq to be at least 10. "
-     "With batch=5, seq=7, to is 10, but x.shape[1] is 7."),
-    (failed("Add", Requirement("broadcast", SEQ, Quantity(13, 1, 0)),
-            SizeRule("seq", "equal", -1, (("past", 1), ("batch", 2)))),
-     "x (batch, seq, 8) + to (3,) needs seq = past + 2 * batch - 1. "
-     "With batch=5, seq=7, x.shape[1] is 7, but to.shape[0] is 13."),
+     "TopK(x (batch, seq, 8), k (K, 1)) needs seq to be at least 10. "
+     "With batch=5, seq=7, k holds 10, but x.shape[1] is 7."),
+    (failed("Add", Requirement("broadcast", SEQ, Quantity(9, 1, 0)),
+            SizeRule("seq", "equal", -1, (("batch", 2),))),
+     "x (batch, seq, 8) + k (K, 1) needs seq = 2 * batch - 1. "
+     "With batch=5, seq=7, x.shape[1] is 7, but k.shape[0] is 9."),
     (failed("Split", Requirement("equal", SEQ, Quantity(12))),
-     "Split(x (batch, seq, 8), to (3,)) runs at none of the sizes that were tried. "
+     "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
      "With batch=5, seq=7, x.shape[1] is 7, but must be 12."),
     (failed("Custom", None, SizeRule("seq", "equal", 3)),
-     "Custom(x (batch, seq, 8), to (3,)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it")),
+     "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it")),
 ]  # fmt: skip
 
 
@@ -159,12 +159,12 @@ def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, messa
 
 
 UNCHECKED = [
-    (Unchecked("unknown-rank", ("x", "y")), "the rank of x, y is unknown"),
-    (Unchecked("other-opset"), "this function is for another opset than the model"),
+    (Unchecked("unknown-rank", ("x", "y")), "the rank of x and y is unknown"),
+    (Unchecked("other-opset"), "this function and the model use different opsets"),
     (Unchecked("input-count", ("Gemm", "3", "4")), "Gemm takes 3 inputs, but this node has 4"),
-    (Unchecked("undefined", ("6", "Mod")), "opset 6 does not define Mod, or defines it with a different rule"),
+    (Unchecked("undefined", ("6", "Mod")), "in opset 6, Mod does not exist or has another rule"),
     (Unchecked("refused"), "onnx can't infer its output from these inputs"),
-    (Unchecked("unsolved"), "it fails at the tried sizes, and the search for sizes at which it runs reached its limit"),
+    (Unchecked("unsolved"), "it fails at all sizes that were tried, and the search for other sizes reached its limit"),
     (Unchecked("limit", ("this takes 3 s",)), "this takes 3 s"),
 ]  # fmt: skip
 
@@ -185,8 +185,10 @@ def test_a_group_has_the_needs_of_its_findings() -> None:
 
 
 def test_a_contradiction_states_both_shapes() -> None:
-    found = Finding("y", "Relu", contradiction=Contradiction("y", ("N", 9), ("N", None)))
-    assert finding_text(found, "contradicted") == ("The file states shape (N, 9) for y, but its inputs give (N, ?).")
+    found = Finding("y", "Relu", contradiction=Contradiction("y", ("N", 9), ("N", 8, None)))
+    assert finding_text(found, "contradicted") == (
+        "The file states shape (N, 9) for y, but the inputs of this node give (N, 8, ?)."
+    )
 
 
 def test_the_repr_states_the_operation_the_shapes_and_the_kinds() -> None:

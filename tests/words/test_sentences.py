@@ -25,13 +25,12 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "On output axis 0, input 0 of shape (2,) has size 2, input 1 of shape (3,) has size 3, input 2 of shape (4,) has "
      "size 4 but input 3 of shape (5,) has size 5 (and 2 more sizes): the sizes must be equal or 1."),
     ("mxnet.broadcast_axis", [(3, 2)], {"axis": 0, "size": 3},
-     "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: a named axis must have "
-     "size 1 before it expands."),
+     "On output axis 0, input 0 of shape (3, 2) has size 3: an axis must have size 1 to expand to size 3."),
     (ADD, [("N", "N"), (3, 4)], {"assume": {"N": "2.."}},
-     "On output axis 1, input 0 of shape (N, N) has size N but input 1 of shape (3, 4) has size 4, where N is 3: the "
+     "On output axis 1, input 0 of shape (N, N) has size N = 3 but input 1 of shape (3, 4) has size 4: the "
      "sizes must be equal or 1."),
     ("numpy.matmul", [("N", "K"), (3, "M")], {"assume": {"K": "4.."}},
-     "Axis 1 of input 0 of shape (N, K) has size K and axis 0 of input 1 of shape (3, M) has size 3, where K is 4..: "
+     "Axis 1 of input 0 of shape (N, K) has size K >= 4 and axis 0 of input 1 of shape (3, M) has size 3: "
      "the op sums over these axes, so their sizes must be equal."),
     ("torch.matmul", [(2, 3), (4, 5)], {},
      "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: the op sums over "
@@ -39,22 +38,22 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.broadcast_to", [(1, 3)], {"shape": (3,)},
      "Input 0 of shape (1, 3) has 2 axes, but the target (3,) has only 1: the op can add axes but not remove them."),
     ("numpy.broadcast_to", [(3,)], {"shape": (3, -1)},
-     "shape (3, -1) has -1 on axis 1: the op does not accept a negative size here."),
+     "shape=(3, -1) has -1 on axis 1: the op does not accept a negative size here."),
     ("torch.expand", [(3,)], {"size": (-1, 3)},
-     "size (-1, 3) has -1 on axis 0, which input 0 of shape (3,) lacks: -1 keeps the size of an existing axis. Write "
-     "the size of a new axis."),
+     "size=(-1, 3) has -1 on axis 0, a new axis of input 0 of shape (3,): -1 keeps the size of an existing axis. "
+     "Write the size of the new axis."),
     ("jax.lax.add", [(3,), (2, 1)], {},
      "Input 0 of shape (3,) has 1 axis and input 1 of shape (2, 1) has 2, but the op needs equal ranks or a scalar. "
      "Reshape one of them first."),
     ("numpy.einsum", [(2, 3, 4), (3, 4)], {"equation": "ij,jk->ik"},
      "Input 0 of shape (2, 3, 4) has 3 axes, but its term 'ij' in the equation 'ij,jk->ik' names 2."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i->i"},
-     "The equation '...i->i' has no ... in its output, but the op does not sum these axes."),
+     "The equation '...i->i' has no '...' in its output, but the op does not sum the axes of '...'."),
     ("numpy.einsum", [(2, 3), (4, 5)], {"equation": "ij,jk->ik"},
      "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: letter 'j' "
      "names these axes, so their sizes must be equal or 1."),
     ("numpy.einsum", [(2, 3, 4)], {"equation": "iji->j"},
-     "Axis 0 of input 0 of shape (2, 3, 4) has size 2 and axis 2 of input 0 of shape (2, 3, 4) has size 4: letter "
+     "Axes 0 and 2 of input 0 of shape (2, 3, 4) have sizes 2 and 4: letter "
      "'i' names these axes, so their sizes must be equal."),
     ("numpy.einsum", [(5, 2, 3), (6, 3, 4)], {"equation": "...ij,...jk->...ik"},
      "Axis 0 of input 0 of shape (5, 2, 3) has size 5 and axis 0 of input 1 of shape (6, 3, 4) has size 6: the "
@@ -66,16 +65,15 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.einsum", [(2, 3)], {"equation": "ij->ii"},
      "The equation 'ij->ii' has the letter 'i' twice in its output: write each letter once."),
     ("numpy.einsum", [(2,)], {"equation": "i->i->i"},
-     "The equation 'i->i->i' has -> more than once."),
+     "The equation 'i->i->i' has '->' more than once."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i..."},
-     "The equation '...i...' has ... twice in one operand."),
+     "The equation '...i...' has '...' twice in one operand."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i->...i..."},
-     "The equation '...i->...i...' has ... twice in its output."),
+     "The equation '...i->...i...' has '...' twice in its output."),
     ("numpy.einsum", [(2, 3)], {"equation": "i1->i"},
-     "The equation 'i1->i' has '1', but it must consist of letters from a to z and A to Z, commas, ... and one ->."),
+     "The equation 'i1->i' has '1', but may contain only letters (a-z, A-Z), commas, '...' and one '->'."),
     ("numpy.einsum", [(2,)], {"equation": "i\n->i"},
-     "The equation 'i\\n->i' has '\\n', but it must consist of letters from a to z and A to Z, commas, ... and "
-     "one ->."),
+     "The equation 'i\\n->i' has '\\n', but may contain only letters (a-z, A-Z), commas, '...' and one '->'."),
     ("tensorflow.einsum", [(2, 3), (4, 5)], {"equation": "ij,jk->ik"},
      "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: letter 'j' "
      "names these axes, so their sizes must be equal."),
@@ -85,12 +83,12 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("einops.einsum", [(2, 3)], {"pattern": "i j -> i k"},
      "The pattern 'i j -> i k' has the label 'k' in its output, but no operand has this label."),
     ("einops.einsum", [(2, 3)], {"pattern": "i j"},
-     "The pattern 'i j' must have one ->, such as 'b i j, b j k -> b i k'."),
+     "The pattern 'i j' needs one '->', as in 'b i j, b j k -> b i k'."),
     ("einops.einsum", [(2,)], {"pattern": "(i j) -> i"},
-     "The pattern '(i j) -> i' has '(i', but einsum takes only names of letters, digits and inner underscores, and "
-     "...."),
+     "The pattern '(i j) -> i' has '(i', but einsum takes only '...' and names of letters, digits and inner "
+     "underscores."),
     ("einops.einsum", [(2, 1)], {"pattern": "i 1 -> i"},
-     "The pattern 'i 1 -> i' has '1', but einsum takes only names of letters, digits and inner underscores, and ...."),
+     "The pattern 'i 1 -> i' has '1', but einsum takes only '...' and names of letters, digits and inner underscores."),
     ("einops.einsum", [(2,)], {"pattern": "i j -> j"},
      "Input 0 of shape (2,) has 1 axis, but its term 'i j' in the pattern 'i j -> j' names 2."),
     ("einops.rearrange", [(2,)], {"pattern": "h -> h w", "axes_lengths": {"w": 2}},
@@ -98,30 +96,27 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("einops.rearrange", [(2, 2)], {"pattern": "h w -> h", "axes_lengths": {"w": 2}},
      "pattern: 'w' is only on the left, but rearrange can't remove axes: use einops.reduce."),
     ("einops.repeat", [("4..5", 4)], {"pattern": "(a b) c -> a b c", "axes_lengths": {"b": 3}},
-     "Axis 0 of input 0 of shape (4..5, 4) has size 4..5: the pattern splits (a b) by 3, which does not divide it."),
+     "Axis 0 of input 0 of shape (4..5, 4) has size 4..5: to be split into (a b), it must be a multiple of 3."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 3}, "assume": {"N": 7}},
-     "Axis 0 of input 0 of shape (N,) has size N, where N is 7: the pattern splits (a b) by 3, which does not divide "
-     "it."),
+     "Axis 0 of input 0 of shape (N,) has size N = 7: to be split into (a b), it must be a multiple of 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 2, "d": 3},
       "assume": {"N": "1..5"}},
-     "Axis 1 of input 0 of shape (N, N) has size N, where N is 2..4, a multiple of 2: the pattern splits (c d) by 3, "
-     "which does not divide it."),
+     "Axis 1 of input 0 of shape (N, N) has size N (2 to 4, a multiple of 2): to be split into (c d), it must be a "
+     "multiple of 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "d": 2},
       "assume": {"N": "1..5"}},
-     "Axis 1 of input 0 of shape (N, N) has size N, where N is 3: the pattern splits (c d) by 2, which does not "
-     "divide it."),
+     "Axis 1 of input 0 of shape (N, N) has size N = 3: to be split into (c d), it must be a multiple of 2."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "c": 2, "d": 2}},
-     "Axis 1 of input 0 of shape (N, N) has size N, where N is a multiple of 3: the pattern needs c=2 * d=2."),
+     "Axis 1 of input 0 of shape (N, N) has size N (a multiple of 3): the pattern needs c * d = 2 * 2."),
     ("einops.repeat", [("N", "N")], {"pattern": "a (b c) -> a b c", "axes_lengths": {"a": 8, "b": 3}},
-     "Axis 1 of input 0 of shape (N, N) has size N, where N is 8: the pattern splits (b c) by 3, which does not "
-     "divide it."),
+     "Axis 1 of input 0 of shape (N, N) has size N = 8: to be split into (b c), it must be a multiple of 3."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 0}},
-     "Axis 0 of input 0 of shape (N,) has size N: the pattern splits (a b) by 0, which does not divide it."),
+     "Axis 0 of input 0 of shape (N,) has size N: the pattern splits (a b) by 0, which divides no size."),
     ("einops.repeat", [("N",)], {"pattern": "(a b c) -> a b c", "axes_lengths": {"a": 2**62, "b": 2**62, "c": 2**62}},
-     "Axis 0 of input 0 of shape (N,) has size N: the pattern needs a=4611686018427387904 * b=4611686018427387904 * "
-     "c=4611686018427387904."),
+     "Axis 0 of input 0 of shape (N,) has size N: the pattern needs a * b * c = 4611686018427387904 * "
+     "4611686018427387904 * 4611686018427387904."),
     ("einops.repeat", [("N",)], {"pattern": "a -> a b", "axes_lengths": {"a": 6, "b": 2}, "assume": {"N": "7.."}},
-     "Axis 0 of input 0 of shape (N,) has size N, where N is 7..: the pattern needs a=6."),
+     "Axis 0 of input 0 of shape (N,) has size N >= 7: the pattern needs a = 6."),
 ]  # fmt: skip
 CONDITIONS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [("N",), ("M",)], {"assume": {"N": "2.."}}, "N == M or M == 1"),
@@ -156,34 +151,36 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
 WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     (ADD, [(5, 1), (5,)],
      "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine them element by element, write input 0 as `a.squeeze(-1)`. If you want all pairs, write input 1 "
+     "combine the inputs element by element, write input 0 as `a.squeeze(-1)`. If you want all pairs, write input 1 "
      "as `b[None]`."),
     ("numpy.broadcast_arrays", [(5,), (5,), (5, 1)],
      "Input 0 of shape (5,) with input 2 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
-     "every element of the other. To combine them element by element, write input 2 as `c.squeeze(-1)`."),
+     "every element of the other. To combine the inputs element by element, write input 2 as `c.squeeze(-1)`."),
     ("numpy.broadcast_arrays", [(5,), *[(5, 1)] * 8],
      "Input 0 of shape (5,) with input 1 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
-     "every element of the other. To combine them element by element, give all inputs the same axes."),
+     "every element of the other. To combine the inputs element by element, give all inputs the same axes."),
     (ADD, [(4, 4), (4, 4, 1)],
-     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 is combined with every index of axis 2. To "
-     "combine them element by element, write input 1 as `b.squeeze(-1)`. If you want all pairs, write input 0 as "
+     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of output axis 0 is combined with every index of "
+     "output axis 2. To combine the inputs element by element, write input 1 as `b.squeeze(-1)`. If you want all "
+     "pairs, write input 0 as "
      "`a[None]`."),
     ("tensorflow.subtract", [(5, 1), (5,)],
      "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine them element by element, write input 0 as `a[:, 0]`. If you want all pairs, write input 1 as "
+     "combine the inputs element by element, write input 0 as `a[:, 0]`. If you want all pairs, write input 1 as "
      "`b[tf.newaxis]`."),
     ("julia.broadcast", [(1, 5), (5,)],
      "(1, 5) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine them element by element, reshape input 0 to (5,). If you want all pairs, reshape input 1 to (5, 1)."),
+     "combine the inputs element by element, reshape input 0 to (5,). If you want all pairs, reshape input 1 to (5, "
+     "1)."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
-     "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 is combined with every index of "
-     "axis 1. If only one of them should expand, the other input lacks an axis."),
+     "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of output axis 0 is combined with every "
+     "index of output axis 1. If only one input should expand, the other one lacks an axis."),
     (ADD, [(2, 3), (3,)],
-     "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). Write the axes explicitly if "
-     "this is not intended."),
+     "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). If this is not intended, "
+     "write the new axes explicitly."),
     ("julia.broadcast", [(5,), (5, 2)],
-     "Input 0 of shape (5,) gets new axes on the right to match input 1 of shape (5, 2). Write the axes explicitly if "
-     "this is not intended."),
+     "Input 0 of shape (5,) gets new axes on the right to match input 1 of shape (5, 2). If this is not intended, "
+     "write the new axes explicitly."),
 ]  # fmt: skip
 
 
@@ -205,7 +202,7 @@ ERRORS: list[tuple[str, str]] = [
     (errors.failed_text("numpy.add"), "numpy.add failed."),
     (errors.given_shapes_text("(3,) and (4,)"), "The message contains the shapes (3,) and (4,)."),
     (errors.missing_equation_text(), "The message does not contain the equation."),
-    (errors.joined_axis_text(1, "axis=1"), "They differ only on axis 1: to join them on it, write axis=1."),
+    (errors.joined_axis_text(1, "axis=1"), "They differ only on axis 1: to join them along it, write axis=1."),
     (error_advice.mask_text("x", "mask", 2), "The mask fits axis 2: write `x[:, :, mask]`."),
     (errors.fitting_text("numpy.add", "(3,) and (3,)"),
      "numpy.add can broadcast (3,) and (3,). Either the call has an option that the message does not show, or the "
@@ -218,20 +215,20 @@ ERRORS: list[tuple[str, str]] = [
      "`total -= (x - y).sum(dim=1, keepdim=True)`, or write `total = total - (x - y)`, which makes total larger."),
     (errors.in_place_text("rows[0]", "*", "x", (5,), (3, 5), "numpy"),
      "An operation in place can't change the shape of its target. Reduce x first."),
-    (errors.index_pairs_text("a", "i", "j + 1"), "To select all pairs of them, write `a[i[:, None], (j + 1)]`."),
+    (errors.index_pairs_text("a", "i", "j + 1"), "To select all index pairs, write `a[i[:, None], (j + 1)]`."),
     (errors.other_reading_text("bias", "x", 8),
      "Each row of x then gets one value of bias. If bias has one value for each column, its size must be 8."),
     (errors.next_operand_text((5, 1), "y", (5,)),
-     "The result then has shape (5, 1), and broadcasts with y (5,) to all pairs: also write `.squeeze(-1)` after the "
-     "product."),
+     "The product then has shape (5, 1), and forms all pairs with y (5,): also append `.squeeze(-1)` to the product."),
     (errors.class_labels_text("y", 10, "jax"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
     (errors.class_labels_text("y", 10, "mlx"),
      "If y contains class indices, convert it to one-hot vectors of length 10."),
     (errors.features_text(7, 9, "input (2, 9)", 9),
      "The layer was built for in_features=7, but the last axis of its input (2, 9) has size 9: write in_features=9. "
-     "Its two sizes may also be exchanged: its out_features is 9."),
+     "Perhaps the two sizes of the layer are exchanged: its out_features is 9."),
     (errors.missing_shapes_text(["a", "b"], "torch.add"),
-     "The message does not contain the shapes. Print the shapes of `a` and `b`, and check them with torch.add."),
+     "The message does not contain the shapes. Print the shapes of `a` and `b`, and check torch.add with these "
+     "shapes."),
     (errors.missing_shapes_text([], ""),
      "The message does not contain the shapes. Print the shapes of the operands, and check them."),
     (errors.summed_sizes_text(7, 3, "k"),
@@ -241,9 +238,9 @@ ERRORS: list[tuple[str, str]] = [
     (errors.axis_sizes_text([5, 7], 2, ("x", "b")),
      "On axis 2 of the result, which has at least 3 axes, `x` has size 5, but `b` has size 7: the sizes must be equal, "
      "or one of them must be 1."),
-    (errors.one_axis_text("x", "b", 1, 3), "If `b` has one axis, for axis 1 of `x`, write `b[:, None, None]`."),
+    (errors.one_axis_text("x", "b", 1, 3), "If `b` is a vector for axis 1 of `x`, write `b[:, None, None]`."),
     (errors.first_axis_text("m == 0", 2),
-     "If the first axis of `m == 0` is axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
+     "If `m == 0` begins at axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
 ]  # fmt: skip
 
 

@@ -209,7 +209,8 @@ class repeat(Op, name="einops.repeat"):
         product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
         if len(group) == len(rest) == 1:
             return {rest[0]: size}, []
-        requirement = ("split", " ".join(group), product) if rest else ("product", *lengths.items())
+        splits = ("split", " ".join(group), product) if product else ("split by 0", " ".join(group))
+        requirement = splits if rest else ("product", *lengths.items())
         relation = Relation.DIVISIBLE if rest else Relation.EQUAL
         demand = Axis(relation, (Term(0, axis, size), Term(None, None, product)), requirement)
         alone = Alignment((shape,), None, (demand,), ())

@@ -33,7 +33,7 @@ def parse_pattern(pattern: str) -> tuple[Groups, Groups]:
     """Return the left side and the right side of a pattern. Raises ShapeMismatch if einops refuses the pattern."""
     parts = pattern.split("->")
     if len(parts) != 2:
-        raise invalid_pattern("must contain one ->, with names on both sides, such as 'h w -> h w c'")
+        raise invalid_pattern("must contain one '->', with names on both sides, as in 'h w -> h w c'")
     return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
 
 
@@ -68,12 +68,12 @@ def _groups(text: str, is_left: bool) -> Groups:
 def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> str:
     if token in (ELLIPSIS, NAMED_ELLIPSIS):
         if {ELLIPSIS, NAMED_ELLIPSIS} & seen.keys():
-            raise invalid_pattern("has ... twice on one side")
+            raise invalid_pattern("has '...' twice on one side")
         seen[token] = 1
         if token == NAMED_ELLIPSIS:
             return token
         if is_left and is_inside:
-            raise invalid_pattern("has ... inside parentheses on the left, where its axes are ambiguous")
+            raise invalid_pattern("has '...' inside parentheses on the left, where its axes are ambiguous")
         return MERGED_ELLIPSIS if is_inside else ELLIPSIS
     if token.isdecimal():
         if is_left or not 0 < int(token) <= MAX_SIZE:
@@ -122,7 +122,7 @@ def split_einsum(pattern: str) -> ParsedEquation:
     """
     left, *right = pattern.split("->")
     if len(right) != 1:
-        raise invalid_equation(pattern, "must have one ->, such as 'b i j, b j k -> b i k'", "pattern")
+        raise invalid_equation(pattern, "needs one '->', as in 'b i j, b j k -> b i k'", "pattern")
     operands = tuple([_einsum_names(part, pattern) for part in left.split(",")])
     return equation_of(operands, _einsum_names(right[0], pattern))
 
@@ -130,10 +130,10 @@ def split_einsum(pattern: str) -> ParsedEquation:
 def _einsum_names(part: str, pattern: str) -> tuple[str, ...]:
     names = tuple([name for name in part.split(" ") if name])
     if names.count(ELLIPSIS) > 1:
-        raise invalid_equation(pattern, "has ... twice in one operand", "pattern")
+        raise invalid_equation(pattern, "has '...' twice in one operand", "pattern")
     for name in names:
         if name not in (ELLIPSIS, "_") and not is_name(name):
-            fault = f"has {name[:40]!r}, but einsum takes only names of letters, digits and inner underscores, and ..."
+            fault = f"has {name[:40]!r}, but einsum takes only '...' and names of letters, digits and inner underscores"
             raise invalid_equation(pattern, fault, "pattern")
     return names
 

@@ -110,10 +110,10 @@ class LabeledProduct(Op):
         counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
         most = max(counts)
         if ELLIPSIS not in equation.result and self._needs_output_ellipsis(equation, most):
-            fault = "has no ... in its output, but the op does not sum these axes"
+            fault = "has no '...' in its output, but the op does not sum the axes of '...'"
             raise invalid_equation(self.text, fault, self.text_word)
         if most and equation.result.count(ELLIPSIS) > 1 and not self.dialect.repeats_output:
-            raise invalid_equation(self.text, "has ... twice in its output", self.text_word)
+            raise invalid_equation(self.text, "has '...' twice in its output", self.text_word)
         unnamed = tuple(f"{ELLIPSIS}{axis}" for axis in range(most))
         own = [unnamed[most - count :] for count in counts]
         return AxisLabels(

@@ -72,7 +72,7 @@ def split_equation(text: str, dialect: Dialect) -> ParsedEquation:
     folded = text.lower() if dialect.ignores_case else text
     left, *right = (folded.replace(" ", "") if dialect.splits_symbols else folded).split("->")
     if len(right) > 1:
-        raise invalid_equation(text, "has -> more than once")
+        raise invalid_equation(text, "has '->' more than once")
     operands = tuple([_labels(part, text, dialect) for part in left.split(",")])
     if not right:
         return ParsedEquation(operands, _implicit_result(operands, dialect))
@@ -110,13 +110,13 @@ def _labels(part: str, text: str, dialect: Dialect, is_output: bool = False) -> 
     labels = [token for token in _TOKEN.findall(part) if not token.startswith(" ")]
     may_repeat = is_output and (dialect.repeats_output or dialect.repeats_empty_ellipsis)
     if labels.count(ELLIPSIS) > 1 and not may_repeat:
-        raise invalid_equation(text, f"has ... twice in {'its output' if is_output else 'one operand'}")
+        raise invalid_equation(text, f"has '...' twice in {'its output' if is_output else 'one operand'}")
     for label in labels:
         if label == ELLIPSIS or (label.isascii() and label.isalpha()):
             continue
         if dialect.letters_only or label in ".,->":
-            what = "letters from a to z and A to Z" if dialect.letters_only else "characters"
-            raise invalid_equation(text, f"has {label!r}, but it must consist of {what}, commas, ... and one ->")
+            what = "letters (a-z, A-Z)" if dialect.letters_only else "characters"
+            raise invalid_equation(text, f"has {label!r}, but may contain only {what}, commas, '...' and one '->'")
     return tuple(labels)
 
 

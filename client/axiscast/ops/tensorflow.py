@@ -144,7 +144,7 @@ class einsum(Einsum, name="tensorflow.einsum"):
         if self.equation.endswith("\n") or any(term.count(ELLIPSIS) > 1 for term in terms):
             return (
                 "TensorFlow 2.21 may accept this equation, or end the process: it does not check for a line break at "
-                "the end, and a second ... in an operand."
+                "the end, and a second '...' in an operand."
             )
         is_pairwise = len(shapes) > 2  # in an order of its own
         if self.fits_with(shapes, _nonzero if is_pairwise else without_leading_zeros, True):

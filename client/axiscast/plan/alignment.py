@@ -265,8 +265,8 @@ def align_keeping(shape: Shape, target: Shape, attribute: str, keep: int = -1) -
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
         if type(size) is int and size == keep:
-            found = f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which "
-            advice = f" lacks: {keep} keeps the size of an existing axis. Write the size of a new axis."
+            found = f"{attribute}={format_shape(target)} has {keep} on axis {axis}, a new axis of "
+            advice = f": {keep} keeps the size of an existing axis. Write the size of the new axis."
             raise invalid_size(axis, keep, found, Input(0, shape), advice)
     kept = target[:new] + tuple(_kept(have, want, keep) for have, want in zip(shape, target[new:], strict=True))
     check_sizes(kept, attribute)
@@ -364,7 +364,7 @@ def check_sizes(target: Shape, attribute: str) -> None:
     """Raise ShapeMismatch (invalid-dimension) if a shape attribute has a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
-            found = f"{attribute} {format_shape(target)} has {size} on axis {axis}"
+            found = f"{attribute}={format_shape(target)} has {size} on axis {axis}"
             raise invalid_size(axis, size, f"{found}: the op does not accept a negative size here.")
 
 

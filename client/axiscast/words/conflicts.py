@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..plan.alignment import Conflict, SizeOrName, SizeReason
 from ..plan.relations import Relation
-from .names import UNNAMED, Names
+from .names import UNNAMED, Names, capitalized
 
 _MAX_SIZES = 4
 """The maximum number of conflicting sizes that a sentence states."""
@@ -17,26 +17,31 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
         return "".join([part if isinstance(part, str) else names.owner(part, place == 0) for place, part in parts])
     more = f" (and {len(conflict.sizes) - _MAX_SIZES} more sizes)" if len(conflict.sizes) > _MAX_SIZES else ""
     owners = [names.owner(owner) for owner in conflict.owners[:_MAX_SIZES]]
-    pairs = [*zip(owners, conflict.sizes, strict=False)]
-    if conflict.axes:
+    sizes = [_size_text(str(size), conflict.known) for size in conflict.sizes]
+    pairs = [*zip(owners, sizes, strict=False)]
+    if conflict.axes and len(owners) == 2 and owners[0] == owners[1]:
+        text = f"Axes {conflict.axes[0]} and {conflict.axes[1]} of {owners[0]} have sizes {sizes[0]} and {sizes[1]}"
+    elif conflict.axes:
         sides = zip(conflict.axes, pairs, strict=False)
-        text = " and ".join([f"axis {axis} of {owner} has size {size}" for axis, (owner, size) in sides])
-        text = f"A{text[1:]}"
+        text = capitalized(" and ".join([f"axis {axis} of {owner} has size {size}" for axis, (owner, size) in sides]))
+    elif conflict.requirement[0] is Relation.FROM_ONE:
+        text = f"On output axis {conflict.axis}, {owners[0]} has size {sizes[0]}"
+        return f"{text}: an axis must have size 1 to expand to size {sizes[-1]}."
     else:
         *others, last = [f"{owner} has size {size}" for owner, size in pairs]
         text = f"On output axis {conflict.axis}, {', '.join(others)} but {last}"
-    return f"{text}{more}{_known_text(conflict.known)}: {_requirement_text(conflict.requirement)}."
+    return f"{text}{more}: {_requirement_text(conflict.requirement)}."
 
 
 _REQUIREMENTS: dict[str | Relation, str] = {
     Relation.BROADCAST: "the sizes must be equal or 1",
     Relation.BROADCAST_TO: "the size of an input must be 1 or equal to the target's size",
     Relation.EQUAL: "the sizes must be equal, because size 1 does not expand here",
-    Relation.FROM_ONE: "a named axis must have size 1 before it expands",
     Relation.TILES: "the second size must be a multiple of the first",
     "summed": "the op sums over these axes, so their sizes must be equal",
     "ellipsis": "the ellipsis broadcasts these axes, so their sizes must be equal or 1",
-    "split": "the pattern splits ({}) by {}, which does not divide it",
+    "split by 0": "the pattern splits ({}) by 0, which divides no size",
+    "split": "to be split into ({}), it must be a multiple of {}",
 }
 """The sentence for each requirement, with places for its values."""
 
@@ -48,15 +53,22 @@ def _requirement_text(requirement: SizeReason) -> str:
         sizes = "equal" if relation is Relation.EQUAL else "equal or 1"
         return f"{word} {label!r} names these axes, so their sizes must be {sizes}"
     if code == "product":
-        return f"the pattern needs {' * '.join(f'{name}={length}' for name, length in values) or '1'}"
+        names, lengths = [" * ".join([str(value[side]) for value in values]) for side in (0, 1)]
+        return f"the pattern needs {names} = {lengths}" if names else "the pattern needs size 1"
     return _REQUIREMENTS[code].format(*values)
 
 
-def _known_text(known: tuple[tuple[str, SizeOrName, int], ...]) -> str:
-    """Return a clause about the symbolic sizes that cause a conflict, or "" if nothing is known about them."""
+def _size_text(size: str, known: tuple[tuple[str, SizeOrName, int], ...]) -> str:
+    """Return a size with what is known about it, such as "N = 3", "N >= 4" or "N (2 to 8, a multiple of 2)"."""
     facts = []
     for name, value, divisor in known:
-        words = [str(value)] if str(value) not in (name, "?") else []
-        words += [f"a multiple of {divisor}"] if divisor > 1 else []
-        facts.append(f"{name} is {', '.join(words)}")
-    return f", where {' and '.join(facts)}" if facts else ""
+        if name == size:
+            low, dots, high = str(value).partition("..")
+            if high:
+                facts.append(f"{low} to {high}")
+            elif str(value) not in (name, "?"):
+                size = f"{name} >= {low}" if dots else f"{name} = {value}"
+            if divisor > 1:
+                facts.append(f"a multiple of {divisor}")
+            break
+    return f"{size} ({', '.join(facts)})" if facts else size

@@ -61,7 +61,7 @@ def missing_equation_text() -> str:
 
 def joined_axis_text(axis: int, change: str) -> str:
     """Return how to join arrays on the only axis on which they differ."""
-    return f"They differ only on axis {axis}: to join them on it, write {change}."
+    return f"They differ only on axis {axis}: to join them along it, write {change}."
 
 
 def fitting_text(op: str, shapes: str) -> str:
@@ -104,7 +104,7 @@ def _reduction(shape: Sequence[int], value_shape: Sequence[Any], framework: str)
 
 def index_pairs_text(array: str, one: str, other: str) -> str:
     """Return how to select all pairs of two lists of indices."""
-    return f"To select all pairs of them, write `{as_primary(array)}[{as_primary(one)}[:, None], {as_primary(other)}]`."
+    return f"To select all index pairs, write `{as_primary(array)}[{as_primary(one)}[:, None], {as_primary(other)}]`."
 
 
 def other_reading_text(vector: str, matrix: str, columns: int | str) -> str:
@@ -118,8 +118,8 @@ def other_reading_text(vector: str, matrix: str, columns: int | str) -> str:
 def next_operand_text(result: Sequence[int | str], name: str, shape: Sequence[int]) -> str:
     """Return the warning that the result of a fixed matrix product and the next operand make a matrix."""
     return (
-        f"The result then has shape {format_shape(result)}, and broadcasts with {name} {format_shape(shape)} to all "
-        f"pairs: also write `.squeeze(-1)` after the product."
+        f"The product then has shape {format_shape(result)}, and forms all pairs with {name} {format_shape(shape)}: "
+        f"also append `.squeeze(-1)` to the product."
     )
 
 
@@ -131,7 +131,9 @@ def class_labels_text(labels: str, classes: int, framework: str) -> str:
 
 def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> str:
     """Return the fix of a linear layer that was built for other features."""
-    exchanged = f" Its two sizes may also be exchanged: its out_features is {outputs}." if outputs == found else ""
+    exchanged = (
+        f" Perhaps the two sizes of the layer are exchanged: its out_features is {outputs}." if outputs == found else ""
+    )
     return (
         f"The layer was built for in_features={built}, but the last axis of its {owner} has size {found}: write "
         f"in_features={found}.{exchanged}"
@@ -141,8 +143,8 @@ def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> st
 def missing_shapes_text(names: Sequence[str], op: str) -> str:
     """Return which shapes to print if the message contains none."""
     operands = joined([f"`{name}`" for name in names]) or "the operands"
-    rule = op and f" with {op}"
-    return f"The message does not contain the shapes. Print the shapes of {operands}, and check them{rule}."
+    checked = f"{op} with these shapes" if op else "them"
+    return f"The message does not contain the shapes. Print the shapes of {operands}, and check {checked}."
 
 
 def summed_sizes_text(one: int | str, other: int | str, right: str = "") -> str:
@@ -164,13 +166,13 @@ def axis_sizes_text(sizes: Sequence[int | str], axis: int | None, names: Sequenc
 def one_axis_text(left: str, right: str, own: int, axis: int) -> str:
     """Return the fix if `right` is a vector for axis `own` of `left`. The sizes conflict on axis `axis`."""
     index = ", ".join([":", *["None"] * (axis - own)])
-    return f"If `{right}` has one axis, for axis {own} of `{left}`, write `{as_primary(right)}[{index}]`."
+    return f"If `{right}` is a vector for axis {own} of `{left}`, write `{as_primary(right)}[{index}]`."
 
 
 def first_axis_text(mask: str, axis: int) -> str:
     """Return the fix if the first axis of a mask is the first axis of the tensor."""
     code = f"{as_primary(mask)}[:{', None' * axis}]"
-    return f"If the first axis of `{mask}` is axis 0 of the tensor, write `{code}`."
+    return f"If `{mask}` begins at axis 0 of the tensor, write `{code}`."
 
 
 def change_with_code(hint: HintFields, names: Names) -> str:

@@ -25,11 +25,11 @@ from .warnings import all_pairs_text
 
 _UNCHECKED: dict[str, str] = {
     "unknown-rank": "the rank of {} is unknown",
-    "other-opset": "this function is for another opset than the model",
+    "other-opset": "this function and the model use different opsets",
     "input-count": "{} takes {} inputs, but this node has {}",
-    "undefined": "opset {} does not define {}, or defines it with a different rule",
+    "undefined": "in opset {}, {} does not exist or has another rule",
     "refused": "onnx can't infer its output from these inputs",
-    "unsolved": "it fails at the tried sizes, and the search for sizes at which it runs reached its limit",
+    "unsolved": "it fails at all sizes that were tried, and the search for other sizes reached its limit",
     "limit": "{}",
 }
 """The sentence for each reason why an operation is unchecked, with places for its details."""
@@ -63,7 +63,7 @@ def group_text(group: Sequence[Finding]) -> str:
 
 def unchecked_text(reason: Unchecked) -> str:
     """Return the reason why an operation is unchecked."""
-    details = reason.details if reason.code != "unknown-rank" else (", ".join(reason.details),)
+    details = reason.details if reason.code != "unknown-rank" else (" and ".join(reason.details),)
     return printable(_UNCHECKED[reason.code].format(*details))
 
 
@@ -104,7 +104,7 @@ def _incompatible(finding: Finding) -> str:
         hints = [_hint_text(finding, hint) for hint in finding.answer.conflict.hints[:1]]
         return " ".join([_conflict(finding), *hints])
     if finding.failure is not None and finding.failure.sizes:
-        return f"{_code_or_name(finding)} runs at none of the sizes that were tried. {_failure_text(finding)}"
+        return f"{_code_or_name(finding)} fails at all sizes that were tried. {_failure_text(finding)}"
     return f"{_code_or_name(finding)} fails. {_failure_text(finding)}"
 
 
@@ -143,8 +143,9 @@ def _failure_text(finding: Finding) -> str:
     if left.input is None and right.input is not None:
         left, right = right, left
     name = _quantity_name(finding, right)
+    holds = "holds" if left.what == "value" else "is"
     verb = f"but {name} is {right.value}" if name else f"but must be {_MUST.get(kind, '')}{right.value}"
-    return f"{at_sizes}{_quantity_name(finding, left) or 'a number'} is {left.value}, {verb}."
+    return f"{at_sizes}{_quantity_name(finding, left) or 'a number'} {holds} {left.value}, {verb}."
 
 
 def _quantity_name(finding: Finding, quantity: Quantity) -> str:
@@ -162,7 +163,8 @@ def _pinned(finding: Finding) -> str:
     names = printable(" and ".join(rule.name for rule in rules))
     return (
         f"{_code_or_name(finding)} runs only with {needs_text(finding)}, although the file declares {names} as "
-        f"dynamic. {_failure_text(finding)} Take the size from the input in the exported code, or export it as fixed."
+        f"dynamic. {_failure_text(finding)} In the code of the model, read the size from the input, or export a fixed "
+        "size."
     )
 
 
@@ -175,7 +177,7 @@ def _contradicted(finding: Finding) -> str:
     if known is None:
         return ""
     stated, inferred = (f"({', '.join('?' if size is None else str(size) for size in shape)})" for shape in known[1:])
-    return printable(f"The file states shape {stated} for {known.value}, but its inputs give {inferred}.")
+    return printable(f"The file states shape {stated} for {known.value}, but the inputs of this node give {inferred}.")
 
 
 def _unchecked(finding: Finding) -> str:
@@ -213,7 +215,7 @@ def _pairs(finding: Finding, warning: Warned) -> str:
 
 def _mutual_stretch(finding: Finding) -> str:
     pairs = _pairs(finding, _warning(finding, "mutual-stretch"))
-    return f"{_result(finding)}: {pairs}. If only one of them should expand, the other input lacks an axis."
+    return f"{_result(finding)}: {pairs}. If only one operand should expand, the other one lacks an axis."
 
 
 def _warning(finding: Finding, code: str) -> Warned:

@@ -28,7 +28,7 @@ def square_text(meeting: Meeting, fix: HintFields | None, all_pairs: HintFields 
     """Return the warning about an accidental outer product, with the fix and the change that forms all pairs."""
     remedy = "give all inputs the same axes" if fix is None else _change(fix)
     pairs = "" if all_pairs is None else f" If you want all pairs, {_change(all_pairs)}."
-    return f"{_meeting_text(meeting)} To combine them element by element, {remedy}.{pairs}"
+    return f"{_meeting_text(meeting)} To combine the inputs element by element, {remedy}.{pairs}"
 
 
 def fix_text(fix: HintFields) -> str:
@@ -39,7 +39,7 @@ def fix_text(fix: HintFields) -> str:
 
 def mutual_stretch_text(meeting: Meeting) -> str:
     """Return the warning about two inputs that expand each other."""
-    return f"{_meeting_text(meeting)} If only one of them should expand, the other input lacks an axis."
+    return f"{_meeting_text(meeting)} If only one input should expand, the other one lacks an axis."
 
 
 def rank_promotion_text(
@@ -49,7 +49,7 @@ def rank_promotion_text(
     (low, low_shape), (high, high_shape) = lowest, highest
     return (
         f"Input {low} of shape {format_shape(low_shape)} gets new axes{side and f' on the {side}'} to match input "
-        f"{high} of shape {format_shape(high_shape)}. Write the axes explicitly if this is not intended."
+        f"{high} of shape {format_shape(high_shape)}. If this is not intended, write the new axes explicitly."
     )
 
 
@@ -67,7 +67,7 @@ def all_pairs_text(axes: Sequence[int], rank: int, one: str = "one", other: str 
     if rank == 2:
         return f"every element of {one} is combined with every element of {other}"
     first, last = sorted(axes)
-    return f"every index of axis {first} is combined with every index of axis {last}"
+    return f"every index of output axis {first} is combined with every index of output axis {last}"
 
 
 def _meeting_text(meeting: Meeting) -> str:
