@@ -1,6 +1,6 @@
 """The command-line interface, with one file for each command.
 
-A command imports slow libraries (httpx, the service) only if the command needs them. `axiscast check` therefore runs in
+A command imports slow libraries (onnx, the service) only if the command needs them. `axiscast check` therefore runs in
 a fraction of a second. If a request is invalid, the command prints one line on stderr and exits with status 2.
 """
 

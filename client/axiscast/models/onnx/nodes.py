@@ -108,11 +108,7 @@ class _GraphScope:
         self.shapes: Scope = (outer.shapes if outer else ChainMap()).new_child(_shapes(graph, tried))
         self.provenance: GraphProvenance = GraphProvenance(graph, outer.provenance if outer else None)
         known = outer.expansions if outer else None
-        self.expansions: Expansions = Expansions(self.shape, known)
-
-    def shape(self, name: str) -> ValueShape:
-        """Return the shape of a value. If the graph does not contain the value, the shape is unknown."""
-        return self.shapes.get(name)
+        self.expansions: Expansions = Expansions(self.shapes.get, known)
 
 
 def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeCheck]:
@@ -127,7 +123,7 @@ def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeChec
         elif (node.domain, node.op_type) in context.model.prepared.functions:
             yield NodeCheck(replace(finding, unchecked=Unchecked("other-opset")), None, number=node.name)
         elif context.fault(node) or node.name in context.failing:
-            operands = _operands(node.input, [scope.shape(name) for name in node.input], context.sizes)
+            operands = _operands(node.input, [scope.shapes.get(name) for name in node.input], context.sizes)
             yield NodeCheck(replace(finding, operands=operands), None, number=node.name)
         for attribute, inner in subgraphs(node):
             yield from _walk(context, _GraphScope(inner, context.tried, scope), f"{finding.node}/{attribute}/")
@@ -144,7 +140,7 @@ def _has_broadcast(node: NodeProto, scope: _GraphScope) -> bool:
     if node.op_type == "Gemm":
         return len(node.input) > 2 and bool(node.input[2])
     if node.op_type in _MATRIX_PRODUCTS:
-        shapes = [scope.shape(name) for name in node.input]
+        shapes = [scope.shapes.get(name) for name in node.input]
         return any(shape is None or len(shape) > 2 for shape in shapes)
     return node.op_type in BROADCASTING_OPS
 
@@ -215,11 +211,11 @@ class _NodeReader:
         """
         node, scope = self.node, self.scope
         names = list(node.input)
-        shapes = [scope.shape(name) for name in names]
+        shapes = [scope.shapes.get(name) for name in names]
         if unexpanded := self._unexpanded():
             names, shapes = [name for name, _ in unexpanded], [shape for _, shape in unexpanded]
         if node.op_type == "Expand" and len(names) > 1:
-            target = scope.shape(target_name(names[1])) if names[1] else None
+            target = scope.shapes.get(target_name(names[1])) if names[1] else None
             # A size of the output may come from the input, but a target with this size also fits.
             shapes[1] = _completed(target, self.context.tried.get(node.output[0]))
         return names, shapes

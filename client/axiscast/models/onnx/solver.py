@@ -7,6 +7,7 @@ further trials before it is reported.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -186,15 +187,14 @@ class Solver:
         while at_high is not None and sign * at_high < 0 and high < _LARGEST:
             low, high = high, 2 * high
             at_high = difference(high)
-        while low < high:
-            middle = (low + high) // 2
-            found = difference(middle)
-            if found is not None and sign * found >= 0:
-                high = middle
-            else:
-                low = middle + 1
-        if difference(high) == 0:
-            yield high
+
+        def has_crossed(size: int) -> bool:
+            found = difference(size)
+            return found is not None and sign * found >= 0
+
+        root = low + bisect_left(range(low, high), True, key=has_crossed)
+        if difference(root) == 0:
+            yield root
 
     def _constants(self) -> list[int]:
         """Return the integers of the node that do not depend on the sizes, the first ones in the node first."""
@@ -281,7 +281,4 @@ class Solver:
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     """Return the first integer in (low, high] at which a condition holds, if it holds at `high` and from there on."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=holds)
