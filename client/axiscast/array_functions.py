@@ -85,13 +85,7 @@ def broadcast(
 
 @overload
 def broadcast_to(
-    array: Any,
-    shape: ShapeLike,
-    *,
-    layout: TensorLayout | None = None,
-    window: WindowLike | None = None,
-    out: None = None,
-    like: Literal["numpy"] = "numpy",
+    array: Any, shape: ShapeLike, *, layout: TensorLayout | None = None, window: WindowLike | None = None
 ) -> Array: ...
 @overload
 def broadcast_to(

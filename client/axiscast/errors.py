@@ -191,11 +191,7 @@ def typed(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **options)
         except Problem as problem:
-            raise _exception(problem) from None
+            document = problem.document()
+            raise problem_from(document, document["status"]) from None
 
     return typed
-
-
-def _exception(problem: Problem) -> ServiceProblem:
-    document = problem.document()
-    return problem_from(document, document["status"])

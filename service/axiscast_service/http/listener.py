@@ -69,15 +69,10 @@ class Loop(Base):
 
     async def _bind(self, host: str | None, port: int | None, backlog: int) -> list[socket.socket]:
         found = await self.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        sockets: list[socket.socket] = []
-        try:
-            for family, _, _, _, address in dict.fromkeys(found):
-                sockets.append(socket.create_server(address, family=family, backlog=backlog))
-        except OSError:
-            for bound in sockets:
-                bound.close()
-            raise
-        return sockets
+        return [
+            socket.create_server(address, family=family, backlog=backlog)
+            for family, _, _, _, address in dict.fromkeys(found)
+        ]
 
 
 def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:

@@ -23,21 +23,10 @@ _SMALL_CHUNKS = (
 )
 
 Phase = Literal["head", "body", "chunks", "trailer", "complete"]
-"""The type of a phase, which is the part of a request that is parsed next. An Enum would take a microsecond more."""
+"""The type of a phase, which is the part of a request that is parsed next. An Enum would take a microsecond more.
 
-TRANSITIONS: dict[Phase, dict[str, Phase]] = {
-    # In this phase, the parser reads the header block.
-    "head": {"no body": "complete", "a length": "body", "chunks": "chunks"},
-    # In this phase, the parser reads a body of known length.
-    "body": {"its last byte": "complete"},
-    # In this phase, the parser reads a chunked body.
-    "chunks": {"the last chunk": "trailer"},
-    # In this phase, the parser reads the trailer fields after the last chunk.
-    "trailer": {"its empty line": "complete"},
-    # In this phase, the parser reads nothing, because further data is part of the next request.
-    "complete": {"the next request": "head"},
-}
-"""The events that can end each phase, and the phase that follows each event."""
+A header block is followed by a body of known length, by chunks and their trailer fields, or by nothing. In the phase
+"complete", nothing is parsed, because further data is part of the next request."""
 
 
 class RequestHead(NamedTuple):
@@ -122,11 +111,11 @@ class Parser:
         """Skip `nbytes` bytes of a body of known length, because they were received directly into a buffer."""
         self.due -= nbytes
         if not self.due:
-            self.phase = TRANSITIONS["body"]["its last byte"]
+            self.phase = "complete"
 
     def next_request(self) -> None:
         """Start parsing the next request."""
-        self.phase = TRANSITIONS[self.phase]["the next request"]
+        self.phase = "head"
 
     def _read(self, data: bytes, events: list[Event]) -> int:
         """Parse one part of the data. Return the number of bytes used, or 0 if more bytes are needed."""
@@ -140,7 +129,7 @@ class Parser:
             case _:
                 end = read_trailer(data)
                 if end:
-                    self._end("its empty line", events)
+                    self._end(events)
                 return end
 
     def _read_head(self, data: bytes, events: list[Event]) -> int:
@@ -152,13 +141,13 @@ class Parser:
         events.append(self.head)
         self.due = length or 0
         if length is None:
-            self.phase = TRANSITIONS["head"]["chunks"]
+            self.phase = "chunks"
             self._small_chunks = SMALL_CHUNKS
             return end - 2  # the regular expression for a chunk line also matches the line break before the line
         if length:
-            self.phase = TRANSITIONS["head"]["a length"]
+            self.phase = "body"
         else:
-            self._end("no body", events)
+            self._end(events)
         return end
 
     def _read_body(self, data: bytes, events: list[Event]) -> int:
@@ -166,7 +155,7 @@ class Parser:
         self.due -= len(part)
         events.append(BodyData(part))
         if not self.due:
-            self._end("its last byte", events)
+            self._end(events)
         return len(part)
 
     def _read_chunks(self, data: bytes, events: list[Event]) -> int:
@@ -189,7 +178,7 @@ class Parser:
                 if self._small_chunks < 0:
                     raise malformed_request(_SMALL_CHUNKS)
             else:
-                self.phase = TRANSITIONS["chunks"]["the last chunk"]
+                self.phase = "trailer"
                 break
         else:
             self.is_behind = True
@@ -197,6 +186,6 @@ class Parser:
             events.append(BodyData(body))
         return at
 
-    def _end(self, event: str, events: list[Event]) -> None:
-        self.phase = TRANSITIONS[self.phase][event]
+    def _end(self, events: list[Event]) -> None:
+        self.phase = "complete"
         events.append(EndOfRequest())
