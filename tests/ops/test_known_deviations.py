@@ -155,6 +155,10 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "TensorFlow, a line break after the equation": (tensorflow.einsum(equation="ij,jk->ik\n"), [(2, 3), (3, 4)]),
     "TensorFlow, an ellipsis twice": (tensorflow.einsum(equation="......->..."), [(2, 3)]),
     "TensorFlow, a 0 before a 3 on a diagonal": (tensorflow.einsum(equation="BB,->"), [(0, 3), ()]),
+    "TensorFlow, a 0 before a 2 on a diagonal of three operands": (
+        tensorflow.einsum(equation="aa,aa,a->a"),
+        [(0, 2), (0, 0), (1,)],
+    ),
     "TensorFlow, a 0 before a 2 of two operands": (tensorflow.einsum(equation="iIj,jiI->j"), [(0, 0, 2), (2, 2, 0)]),
     "einops, -2 beside a 0": (einops.repeat(pattern="-> n m", axes_lengths={"n": -2, "m": 0}), [()]),
 }
@@ -189,6 +193,10 @@ REFUSES: dict[str, tuple[Op, Shapes]] = {
     "JAX, a 2 on a diagonal of 3": (jax.einsum(equation="ii->i"), [(2, 3)]),
     "Paddle, an unknown letter": (paddle.einsum(equation="i->z"), [(3,)]),
     "TensorFlow, a 2 before a 0": (tensorflow.einsum(equation="i,i->i"), [(2,), (0,)]),
+    "TensorFlow, a 2 before a 0 on a diagonal of three operands": (
+        tensorflow.einsum(equation="aa,aa,a->a"),
+        [(2, 0), (0, 0), (1,)],
+    ),
 }
 
 

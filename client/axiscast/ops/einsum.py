@@ -29,6 +29,9 @@ from .equation import (
     split_equation,
 )
 
+Settle = Callable[[Shape], Shape]
+"""A function that returns the sizes that a release compares instead of sizes that meet."""
+
 
 class LabeledProduct(Op):
     """Operands whose axes have labels. Their product is summed over the labels that are not in the result.
@@ -127,21 +130,24 @@ class LabeledProduct(Op):
             return any(ELLIPSIS in labels for labels in equation.operands)
         return unnamed > 0 and self.output_ellipsis is OutputEllipsis.FOR_AXES
 
-    def fits_with(self, shapes: tuple[Shape, ...], settle: Callable[[Shape], Shape], everywhere: bool = False) -> bool:
+    def fits_with(
+        self, shapes: tuple[Shape, ...], settle: Settle | None = None, settle_all: Settle | None = None
+    ) -> bool:
         """Return whether shapes fit if `settle` replaces the sizes that a label has in one operand.
 
-        If `everywhere` is true, the function gets the sizes that a label has in all operands, in their order.
+        `settle_all` then replaces the sizes that a label has in all operands, in their order.
         """
         try:
             own = self.axis_labels(shapes).own
         except ShapeMismatch:
             return False
-        places = [(label, 0 if everywhere else number) for number, labels in enumerate(own) for label in labels]
-        sizes: dict[tuple[str, int], Shape] = {}
-        for place, size in zip(places, chain.from_iterable(shapes), strict=True):
-            sizes[place] = (*sizes.get(place, ()), size)
-        settled = {place: iter(met if place[0].startswith(ELLIPSIS) else settle(met)) for place, met in sizes.items()}
-        flat = iter([next(settled[place]) for place in places])
+        places = [(label, number) for number, labels in enumerate(own) for label in labels]
+        sizes = [*chain.from_iterable(shapes)]
+        if settle is not None:
+            sizes = _settled(sizes, places, settle)
+        if settle_all is not None:
+            sizes = _settled(sizes, [(label, 0) for label, _ in places], settle_all)
+        flat = iter(sizes)
         return try_resolve(self.align(tuple(tuple(islice(flat, len(shape))) for shape in shapes))) is not None
 
     def sizes_by_label(self, shapes: tuple[Shape, ...]) -> Iterator[tuple[set[int], bool]]:
@@ -226,15 +232,22 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
     raise rank_mismatch(Input(number, shape), fault)
 
 
+def _settled(sizes: list[int], places: list[tuple[str, int]], settle: Settle) -> list[int]:
+    """Return sizes in which `settle` has replaced those with the same place. The axes of an ellipsis keep theirs."""
+    meeting: dict[tuple[str, int], Shape] = {}
+    for place, size in zip(places, sizes, strict=True):
+        meeting[place] = (*meeting.get(place, ()), size)
+    settled = {place: iter(met if place[0].startswith(ELLIPSIS) else settle(met)) for place, met in meeting.items()}
+    return [next(settled[place]) for place in places]
+
+
 def without_leading_zeros(sizes: Shape) -> Shape:
     """Return sizes in which the first size other than 0 replaces the sizes of 0 before it."""
     rest = tuple(dropwhile(lambda size: size == 0, sizes))
     return rest[:1] * (len(sizes) - len(rest)) + rest if rest else sizes
 
 
-def skipped_zeros(
-    op: LabeledProduct, shapes: tuple[Shape, ...], settle: Callable[[Shape], Shape] = without_leading_zeros
-) -> str | None:
+def skipped_zeros(op: LabeledProduct, shapes: tuple[Shape, ...], settle: Settle = without_leading_zeros) -> str | None:
     """Return a warning if NumPy returns a view of a diagonal, although the sizes on this diagonal differ."""
     if len(shapes) > 1 or not op.fits_with(shapes, settle):
         return None

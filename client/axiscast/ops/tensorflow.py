@@ -147,9 +147,14 @@ class einsum(Einsum, name="tensorflow.einsum"):
                 "the end, and a second '...' in an operand."
             )
         is_pairwise = len(shapes) > 2  # in an order of its own
-        if self.fits_with(shapes, _nonzero if is_pairwise else without_leading_zeros, True):
+        if self.fits_with(shapes, *(_skipped, _nonzero) if is_pairwise else (None, without_leading_zeros)):
             return "TensorFlow 2.21 may accept this: it does not compare a size 0 with the other sizes of its letter."
         return None
+
+
+def _skipped(sizes: Shape) -> Shape:
+    """Return the sizes on a diagonal. If the first size is 0, the other sizes are not compared."""
+    return sizes if sizes[0] else (0,) * len(sizes)
 
 
 def _nonzero(sizes: Shape) -> Shape:
