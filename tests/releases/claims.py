@@ -214,6 +214,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "may accept this in shape inference, and fail": _accepts,
     "fails when it runs this: its": _fails,
     "fails when it runs this: a product": _fails,
+    "fails when it runs this: a diagonal": _fails,
     "reads input 1 as a bias, not a vector": _fails,
     "adds input 1 as a bias along": lambda case, result: result.shapes == [case.drawn[1][0]],
     "compares these summed sizes only in": lambda case, result: _accepts(case, result) and result.raised is not None,

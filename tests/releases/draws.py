@@ -215,7 +215,11 @@ def _terms(random: Random) -> tuple[list[list[str]], list[Shape]]:
 
 
 def _diagonals(random: Random) -> tuple[list[list[str]], list[Shape]]:
-    """The labels and the shape of one operand with few letters and sizes, so that many labels are repeated."""
+    """The labels and the shape of one operand: few repeated letters, or five to eight letters with one twice."""
+    if random.random() < 0.1:
+        letters = [*"abcdefgh"[: random.randint(5, 8)]]
+        letters.insert(random.randrange(len(letters)), random.choice(letters))
+        return [letters], [(random.choice((1, 2)),) * len(letters)]
     count = random.randint(2, 4)
     return [random.choices("ij", k=count)], [tuple(random.choices((0, 0, 1, 2), k=count))]
 

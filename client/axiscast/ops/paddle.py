@@ -157,7 +157,7 @@ class einsum(Einsum, name="paddle.einsum"):
         output = self.equation.partition("->")[2].replace(" ", "").replace(ELLIPSIS, "")
         if output and not (output.isascii() and output.isalpha()):
             return "Paddle 3.3 may end the process or return undefined sizes if the output has other characters."
-        if len(shapes) != 2 or not any(0 in shape for shape in shapes):
+        if len(shapes) > 2 or not any(0 in shape for shape in shapes):
             return None
         try:
             operands, result = self.split()

@@ -52,6 +52,7 @@ FRAMEWORK = Framework(
 _MAX_AXES = 5
 _MAX_CHOICE_RANK = 8
 _MAX_PRODUCT_RANK = 12
+_MAX_DIAGONAL_RANK = 6
 
 
 def missing_product(shapes: tuple[Shape, ...]) -> str | None:
@@ -137,6 +138,8 @@ class einsum(Einsum, name="tensorflow.einsum"):
         operands, _, result = self.equation.partition("->")
         if len(shapes) > 2 and ELLIPSIS in result and ELLIPSIS not in operands:
             return "TensorFlow 2.21 fails when it runs this: none of three or more operands has the ... of the output."
+        if any(_MAX_DIAGONAL_RANK < len({*labels}) < len(labels) for labels in self.axis_labels(shapes).own):
+            return f"TensorFlow 2.21 fails when it runs this: a diagonal has at most {_MAX_DIAGONAL_RANK} axes."
         return None
 
     def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
