@@ -17,25 +17,22 @@ ROW = np.array([1.0, 2.0, 3.0])
 OF_CLIENTS: list[tuple[dict[str, Any], str]] = [
     ({"url": 8000}, "url must be the address of a service, such as http://127.0.0.1:8000, not an int"),
     ({"url": None}, "url must be the address of a service, such as http://127.0.0.1:8000, not None"),
-    ({"timeout": "3"}, 'timeout must be a number of seconds or None, not the str "3"'.replace('"', "'")),
-    ({"timeout": True}, "timeout must be a number of seconds or None, not the bool True"),
-    ({"timeout": httpx.Timeout(5)}, "timeout must be a number of seconds or None, not the Timeout"),
-    ({"retries": "3"}, "retries must be an integer such as 2, not the str '3'"),
-    ({"retries": True}, "retries must be an integer such as 2, not the bool True"),
+    ({"timeout": "3"}, "timeout must be a number of seconds or None, not a str"),
+    ({"timeout": True}, "timeout must be a number of seconds or None, not a bool"),
+    ({"timeout": httpx.Timeout(5)}, "timeout must be a number of seconds or None, not a Timeout"),
+    ({"retries": "3"}, "retries must be an integer such as 2, not a str"),
+    ({"retries": True}, "retries must be an integer such as 2, not a bool"),
     ({"retries": None}, "retries must be an integer such as 2, not None"),
-    ({"retries": 2.0}, "retries must be an integer such as 2, not the float 2.0"),
+    ({"retries": 2.0}, "retries must be an integer such as 2, not a float"),
     ({"headers": ["a"]}, 'headers must be a map of strings such as {"X-Team": "blue"}, not a list'),
     ({"headers": "X-Team: blue"}, 'headers must be a map of strings such as {"X-Team": "blue"}, not a str'),
-    (
-        {"headers": {"X-Team": 3}},
-        'headers must be a map of strings such as {"X-Team": "blue"}, not a map that contains an',
-    ),
+    ({"headers": {"X-Team": 3}}, 'headers must be a map of strings such as {"X-Team": "blue"}, not a dict'),
     ({"api_key": 3}, "api_key must be a string, not an int"),
     ({"api_key": b"key"}, "api_key must be a string, not a bytes"),
 ]
 OF_WITH_OPTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"timeout": "3"}, "timeout must be a number of seconds or None, not the str '3'"),
-    ({"progress": True}, "progress must be a function that takes a Transfer, not the bool True"),
+    ({"timeout": "3"}, "timeout must be a number of seconds or None, not a str"),
+    ({"progress": True}, "progress must be a function that takes a Transfer, not a bool"),
 ]
 OF_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"window": True}, "a window must have a slice or a pair (start, stop) for each output axis, not True"),
