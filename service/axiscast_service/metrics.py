@@ -73,9 +73,9 @@ class Metrics:
             "axiscast_connections_refused", "Connections refused or aborted before a request was complete.", "reason"
         )
         self._refused = {reason: refused.labels(reason) for reason in REASONS}
-        self._unfinished = self._counter(
-            "axiscast_unfinished_answers", "Responses that ended before they were complete."
-        )
+        unfinished = self._counter("axiscast_unfinished_answers", "Responses that ended before they were complete.")
+        self.unfinished = unfinished.inc
+        """A function that counts a response that ended before it was complete."""
         dropped = self._counter(
             "axiscast_log_lines_dropped", "Log lines that were dropped because the reader of stderr is too slow."
         )
@@ -135,10 +135,6 @@ class Metrics:
     def output(self, layout: str, nbytes: int) -> None:
         """Count the bytes of a response to a /v1/broadcast request."""
         self._output[layout].inc(nbytes)
-
-    def unfinished(self) -> None:
-        """Count a response that ended before it was complete."""
-        self._unfinished.inc()
 
     def _refresh(self) -> None:
         held = self._held()

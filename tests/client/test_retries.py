@@ -28,7 +28,7 @@ from axiscast.client.attempt import Attempt
 from axiscast.client.call import Call
 from axiscast.client.http_exchange import HttpExchange
 from axiscast.client.response_reading import WholeBodyReader
-from axiscast.client.retries import Deadline, RetryPolicy
+from axiscast.client.retries import RetryPolicy
 
 WAYS: dict[str, Any] = {
     "sync": Client,
@@ -289,7 +289,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_delay_doubles_up_to_five_seconds(clock: Any) -> None:
-    policy = RetryPolicy(Deadline(None), 9)
+    policy = RetryPolicy(None, 9)
     delays = [policy.delay_after(BUSY) for _ in range(9)]
     assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     with pytest.raises(axiscast.ServiceProblem):
@@ -299,13 +299,13 @@ def test_the_delay_doubles_up_to_five_seconds(clock: Any) -> None:
 def test_up_to_half_of_the_delay_is_random(monkeypatch: pytest.MonkeyPatch) -> None:
     spans: list[tuple[float, float]] = []
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda *span: spans.append(span) or span[0]))
-    assert RetryPolicy(Deadline(None), 1).delay_after(BUSY) == 0.05
+    assert RetryPolicy(None, 1).delay_after(BUSY) == 0.05
     assert spans == [(0.5, 1.0)]
 
 
 @pytest.mark.parametrize(("timeout", "waits"), [(2.0, False), (2.001, True), (None, True)])
 def test_no_attempt_begins_after_the_deadline(clock: Any, timeout: float | None, waits: bool) -> None:
-    policy = RetryPolicy(Deadline(timeout), 1)
+    policy = RetryPolicy(timeout, 1)
     if waits:
         assert policy.delay_after(BUSY, "2") == 2.0
     else:
@@ -330,7 +330,7 @@ def test_no_attempt_begins_after_the_deadline(clock: Any, timeout: float | None,
     ],
 )
 def test_retry_after_is_a_number_or_a_date_up_to_an_hour(clock: Any, text: str, seconds: float) -> None:
-    assert RetryPolicy(Deadline(None), 1).delay_after(BUSY, text) == seconds
+    assert RetryPolicy(None, 1).delay_after(BUSY, text) == seconds
 
 
 # --- reused connections -------------------------------------------------------------------------

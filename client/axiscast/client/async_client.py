@@ -20,7 +20,7 @@ from .attempt import Attempt
 from .base_client import BaseClient
 from .call import Call
 from .client import Client
-from .retries import Deadline
+from .retries import Deadline, RetryPolicy
 from .transport_errors import translate_error
 
 __all__ = ["AsyncClient"]
@@ -95,7 +95,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
         return await self._send(request_building.ops())
 
     async def _send(self, call: Call[T]) -> T:
-        policy = self._retry_policy()
+        policy = RetryPolicy(self._timeout, self._retries)
         attempt = Attempt(call, self._progress)
         try:
             with anyio.fail_after(policy.deadline.timeout):

@@ -12,7 +12,6 @@ import httpx
 from ..messages.value_arguments import python_type_name
 from .address import ServiceAddress, Verify
 from .call import ProgressCallback
-from .retries import Deadline, RetryPolicy
 
 AnyTransport = TypeVar("AnyTransport", httpx.BaseTransport, httpx.AsyncBaseTransport)
 _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -76,10 +75,6 @@ class BaseClient(Generic[AnyTransport]):
         changed._timeout = self._timeout if timeout is None else timeout
         changed._progress = self._progress if progress is None else progress
         return changed
-
-    def _retry_policy(self) -> RetryPolicy:
-        """Return the deadline and the retry rules for one call."""
-        return RetryPolicy(Deadline(self._timeout), self._retries)
 
 
 def check_options(**options: Any) -> None:

@@ -19,7 +19,7 @@ from . import request_building
 from .attempt import Attempt
 from .base_client import BaseClient
 from .call import Call
-from .retries import Deadline
+from .retries import Deadline, RetryPolicy
 from .sync_transport import SyncTransport
 from .transport_errors import translate_error
 
@@ -279,7 +279,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(request_building.ops())
 
     def _send(self, call: Call[T]) -> T:
-        policy = self._retry_policy()
+        policy = RetryPolicy(self._timeout, self._retries)
         while True:
             attempt = Attempt(call, self._progress)
             try:

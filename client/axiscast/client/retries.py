@@ -48,8 +48,8 @@ class RetryPolicy:
     LONGEST_DELAY = 5.0
     """The maximum delay before a retry, in seconds, unless the Retry-After header requests a longer delay."""
 
-    def __init__(self, deadline: Deadline, retries: int) -> None:
-        self.deadline = deadline
+    def __init__(self, timeout: float | None, retries: int) -> None:
+        self.deadline = Deadline(timeout)
         self._retries_left = retries
         self._delay = self.FIRST_DELAY
 
