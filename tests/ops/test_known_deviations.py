@@ -149,6 +149,7 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     ),
     "Paddle, an unknown letter beside a 0": (paddle.einsum(equation="a,iBka->Bzk"), [(2,), (4, 1, 0, 2)]),
     "Paddle, an unknown letter for one tensor with a 0": (paddle.einsum(equation="jj->jz"), [(0, 1)]),
+    "Paddle, a 1 that expands in eight axes": (paddle.einsum(equation="abcdefgh,a->a"), [(1,) * 8, (2,)]),
     "Paddle, a digit in the output": (paddle.einsum(equation="I,I->1"), [(3,), (3,)]),
     "MLX, a 1 beside a 0": (mlx.einsum(equation="kj,j->k"), [(4, 0), (1,)]),
     "MLX, a sum over a 0": (mlx.einsum(equation="IjB->B"), [(2, 0, 2)]),
@@ -263,6 +264,9 @@ AGREES: dict[str, tuple[Op, Shapes]] = {
     "MindSpore, an empty tensor and a scalar": (mindspore.maximum(), [(0, 2), ()]),
     "MindSpore, 9 axes and a scalar": (mindspore.maximum(), [(2,) * 9, ()]),
     "MindSpore, a product without elements": (mindspore.matmul(), [(0, 0), (0, 4)]),
+    "Paddle, a 1 that expands in seven axes": (paddle.einsum(equation="abcdefg,a->a"), [(1,) * 7, (2,)]),
+    "Paddle, eight axes of which none expands": (paddle.einsum(equation="abcdefgh,a->a"), [(2,) * 8, (1,)]),
+    "Paddle, a 1 beside a 0 in eight axes": (paddle.einsum(equation="abcdefgh,a->a"), [(1,) * 8, (0,)]),
     "Paddle, stacks that broadcast, of equal ranks": (paddle.matmul(), [(3, 1, 2), (1, 2, 0)]),
 }
 

@@ -218,8 +218,11 @@ def _diagonals(random: Random) -> tuple[list[list[str]], list[Shape]]:
     """The labels and the shape of one operand: few repeated letters, or five to eight letters with one twice."""
     if random.random() < 0.1:
         letters = [*"abcdefgh"[: random.randint(5, 8)]]
-        letters.insert(random.randrange(len(letters)), random.choice(letters))
-        return [letters], [(random.choice((1, 2)),) * len(letters)]
+        repeated = random.choice(letters)
+        letters.insert(random.randrange(len(letters)), repeated)
+        shape = [2] * len(letters)
+        shape[letters.index(repeated)] = random.choice((1, 2))
+        return [letters], [tuple(shape)]
     count = random.randint(2, 4)
     return [random.choices("ij", k=count)], [tuple(random.choices((0, 0, 1, 2), k=count))]
 

@@ -40,6 +40,7 @@ FRAMEWORK = Framework(
     calls={"paddle": "{y} = paddle.{function}({arguments})"},
     executed="PaddlePaddle 3.3.1",
 )
+_MAX_EXPANDED_RANK = 7
 MAX_RANK = 8
 """The maximum number of sizes in `shape` that Paddle accepts."""
 _UNEXPANDED_STACKS = "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it uses the stack with more axes."
@@ -147,10 +148,21 @@ class einsum(Einsum, name="paddle.einsum"):
         if len(shapes) > 2 and any(len(labels) < len(every) for labels, every in zip(own, wanted, strict=True)):
             return "Paddle 3.3 fails when it runs this: with three or more operands, each ... must have as many axes."
         is_empty = any(0 in shape for shape in shapes)  # for a pair of operands, the kernel then returns early
+        if not is_empty and self._expands_many_axes(shapes):
+            fails = f"Paddle 3.3 {'may fail' if len(shapes) > 2 else 'fails'} when it runs this"
+            return f"{fails}: it expands operands of at most {_MAX_EXPANDED_RANK} axes."
         if (len(shapes) < 3 and is_empty) or all(len({*each}) == len({*each[: len({*each})]}) for each in wanted):
             return None
         fails = f"Paddle 3.3 {'may fail' if is_empty else 'fails'} when it runs this"
         return f"{fails}: in a term, each letter must occur once before one occurs twice."
+
+    def _expands_many_axes(self, shapes: tuple[Shape, ...]) -> bool:
+        """Return whether a size 1 expands in an operand with more axes than Paddle's kernel of Tile accepts."""
+        own = self.axis_labels(shapes).own
+        sizes = [set(zip(labels, shape, strict=True)) for labels, shape in zip(own, shapes, strict=True)]
+        expanded = {label for label, size in set().union(*sizes) if size != 1}
+        long = (pairs for pairs, shape in zip(sizes, shapes, strict=True) if len(shape) > _MAX_EXPANDED_RANK)
+        return any(size == 1 and label in expanded for pairs in long for label, size in pairs)
 
     def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         """Return a warning if Paddle does not refuse a wrong letter or another character in the output."""
