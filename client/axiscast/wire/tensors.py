@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .codec import Encoding, encode
+from .codec import PACKER_BUFFER_BYTES, Encoding, encode
 from .dtypes import DTYPE_EXAMPLES, UnknownDtype, dtype_from_name, dtype_name, find_invalid_element, storage_dtype
 from .json_lists import ELEMENT_BYTES, MAX_AXES, InvalidData, list_to_array
 from .json_writing import nested_lists
@@ -318,7 +318,7 @@ def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides |
     if strides is not None:
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
-    head: bytes = msgpack.packb(fields)
+    head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
     return head[:-bins]  # removes the nil values, which the data replaces
 
 

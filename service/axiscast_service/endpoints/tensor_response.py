@@ -33,7 +33,7 @@ from axiscast.engine.dense import (
 from axiscast.engine.gather import Gathered
 from axiscast.plan.plan import Shape
 from axiscast.wire.cancellation import checkpoint
-from axiscast.wire.codec import Encoding, encode
+from axiscast.wire.codec import PACKER_BUFFER_BYTES, Encoding, encode
 from axiscast.wire.dtypes import dtype_name
 from axiscast.wire.tensors import (
     Array,
@@ -230,7 +230,7 @@ def _opening(fields: int, field: str, count: int | None) -> bytes:
     For the first field of a response, `fields` is the total number of fields. For other fields, it is 0. `count` is the
     number of tensors in the field's list, or None if the field is a single tensor.
     """
-    packer = msgpack.Packer(autoreset=False)
+    packer = msgpack.Packer(autoreset=False, buf_size=PACKER_BUFFER_BYTES)
     if fields:
         packer.pack_map_header(fields)
     packer.pack(field)
