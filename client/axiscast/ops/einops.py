@@ -42,8 +42,6 @@ FRAMEWORK = Framework(
     reference=("einops", "0.8.2"),
     link="https://einops.rocks/api/{function}/",
     preamble="import einops\n",
-    transpose="",
-    reshape="",
     calls={"einops": "{y} = einops.{function}({xs}, {pattern})"},
     size=None,
     executed="einops 0.8.2",

@@ -66,11 +66,11 @@ class Framework:
     max_rank: int | None = None
     """The maximum rank of an op that defines no `max_rank`, or None if the framework has no limit."""
     language: Language = PYTHON
-    preamble: str
+    preamble: str = ""
     """The source code before the first step, such as imports."""
-    transpose: str
+    transpose: str = ""
     """The template for a transposition. It is empty if a broadcasting op in the framework can also reorder axes."""
-    reshape: str
+    reshape: str = ""
     new_axis: str = "None"
     """The index that adds an axis to an array in Python, or an empty string if arrays have no indices."""
     has_array_methods: bool = True

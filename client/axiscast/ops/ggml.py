@@ -21,9 +21,6 @@ FRAMEWORK = Framework(
     link="https://github.com/ggml-org/ggml/blob/master/include/ggml.h",
     max_rank=4,
     language=CPP,
-    preamble="",
-    transpose="",
-    reshape="",
 )
 
 

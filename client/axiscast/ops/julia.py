@@ -14,7 +14,6 @@ FRAMEWORK = Framework(
     order=150,
     reference=("julia", "1.12"),
     language=Language("julia", "#", repr),
-    preamble="",
     transpose="{y} = permutedims({x}, {permutation} .+ 1)",
     # Julia's reshape reads elements column by column, but a translation step must read them row by row.
     reshape="{y} = permutedims(reshape(permutedims({x}, ndims({x}):-1:1), reverse({shape})), length({shape}):-1:1)",

@@ -15,7 +15,6 @@ FRAMEWORK = Framework(
     order=83,
     reference=("ai-edge-litert", "2.3.0"),
     language=MLIR,
-    preamble="",
     transpose=(
         "%{y}p = arith.constant dense<{permutation}> : tensor<{x_rank}xi32>\n"
         '%{y} = "tfl.transpose"(%{x}, %{y}p) : ({x_shape}, tensor<{x_rank}xi32>) -> {y_shape}'

@@ -23,7 +23,6 @@ FRAMEWORK = Framework(
     order=155,
     reference=("octave", "7.3.0"),
     language=Language("octave", "%", json.dumps),
-    preamble="",
     transpose="{y} = permute({x}, {permutation} + 1);",
     # Octave's reshape reads elements column by column, but a translation step must read them row by row.
     reshape=(

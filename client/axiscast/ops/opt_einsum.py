@@ -10,8 +10,6 @@ FRAMEWORK = Framework(
     order=145,
     reference=("opt_einsum", "3.4.0"),
     preamble="import opt_einsum\n",
-    transpose="",
-    reshape="",
     calls={"opt_einsum": "{y} = opt_einsum.{function}({arguments})"},
 )
 

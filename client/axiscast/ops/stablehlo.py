@@ -59,7 +59,6 @@ FRAMEWORK = Framework(
     reference=("jaxlib", "0.10.2"),
     language=MLIR,
     preamble="// f32 stands for the type of your elements\n",
-    transpose="",
     reshape="%{y} = stablehlo.reshape %{x} : ({x_shape}) -> {y_shape}",
     size=_sized,
     executed="jaxlib 0.10.2",

@@ -23,9 +23,8 @@ from .aliases import aliases
 from .families import Elementwise
 from .framework import CPP, Framework
 
-FRAMEWORK = Framework(
-    order=105, reference=("jaxlib", "0.4.38"), language=CPP, preamble="", transpose="", reshape=""
-)  # no request can be translated to these operations, because they compute new values
+# No request can be translated to these operations, because they compute new values.
+FRAMEWORK = Framework(order=105, reference=("jaxlib", "0.4.38"), language=CPP)
 
 
 class Add(Elementwise, name="xla.Add"):
