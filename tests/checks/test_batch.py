@@ -68,9 +68,25 @@ def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
 
 
 def test_a_row_with_too_many_copies_is_refused() -> None:
-    with pytest.raises(Problem, match=r"a merged axis has more than 2\^63-1 elements: check this row alone"):
+    with pytest.raises(Problem, match=r"row 1 has a merged axis with more than 2\^63-1 elements: check this row"):
         columns_of({"name": "numpy.tile"}, [[(2,), (3,)]], [(2,), (2**62,)])
     assert axiscast.check("numpy.tile", (3,), reps=2**62).compatible is False
+
+
+@cases(("size", "copies", "fits"), [
+    (89547301328687144, 103, False),  # 2^63 + 24, which is less than 2^63 when it is rounded
+    (454279, 20303320287433, True),  # 2^63 - 1, which is 2^63 when it is rounded
+    (2**31, 2**32 - 1, True),
+    (2**31, 2**32, False),
+])  # fmt: skip
+def test_a_row_at_the_limit_of_a_size_has_the_verdict_of_a_check(size: int, copies: int, fits: bool) -> None:
+    assert axiscast.check("numpy.tile", (size,), reps=copies).compatible is fits
+    if fits:
+        answer = axiscast.check_columns("numpy.tile", np.array([[1], [size]]), reps=[copies])
+        assert answer.shape.tolist() == [[copies], [size * copies]]
+    else:
+        with pytest.raises(axiscast.InvalidRequest, match="row 1 has a merged axis"):
+            axiscast.check_columns("numpy.tile", np.array([[1], [size]]), reps=[copies])
 
 
 def test_columns_agree_with_the_frameworks_row_by_row() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import ssl
 import threading
@@ -20,6 +21,7 @@ from peer import CHECKED, CHUNKED, FRAMINGS, GOOD, MSGPACK, REFUSED, answering, 
 
 import axiscast
 from axiscast import AsyncClient, Client
+from axiscast.client.connection import HttpConnection
 
 
 def test_many_calls_reuse_one_connection(make: Any) -> None:
@@ -206,6 +208,35 @@ def test_a_forked_process_does_not_use_the_connections_of_its_parent() -> None:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0
     kept[0].close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_that_is_forked_while_a_thread_takes_a_connection_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    taking, forked = threading.Event(), threading.Event()
+
+    def slowly(connection: HttpConnection) -> bool:
+        taking.set()
+        forked.wait(PATIENCE)
+        return False
+
+    with peer(answering(GOOD), answering(GOOD), answering(GOOD)) as url, Client(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        monkeypatch.setattr(HttpConnection, "is_open_and_silent", slowly)
+        other = threading.Thread(target=client.can_broadcast, args=[(3,)])
+        other.start()
+        assert taking.wait(PATIENCE)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                signal.alarm(60)  # ends a process that hangs
+                status = 0 if client.can_broadcast((3,)) else 1
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        forked.set()
+        other.join()
 
 
 def test_an_async_client_works_in_a_second_event_loop() -> None:

@@ -6,6 +6,7 @@ Row `r` of this array is the input's shape in check `r`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def _resolve(
         broken = bad.any()
         for merged, rows in found.items():
             for place, group in enumerate(merged):
-                rows[block, place] = _merged_size([sizes[axis] for axis in group], bad)
+                rows[block, place] = _merged_size([sizes[axis] for axis in group], bad, start)
             if broken:
                 rows[block][bad] = -1
         np.logical_not(bad, out=bad)
@@ -206,13 +207,20 @@ def _with_negative(negative: Flags, values: Any) -> Flags:
     return negative | (below if below.ndim == 1 else below.any(axis=1))
 
 
-def _merged_size(sizes: Sequence[Any], bad: Flags) -> Any:
-    """Return the size of an axis that merges axes of these sizes. Raises Problem if the merged size exceeds int64."""
+def _merged_size(sizes: Sequence[Any], bad: Flags, start: int) -> Any:
+    """Return the size of an axis that merges axes of these sizes, in the rows from `start` on.
+
+    Raises Problem if the merged size exceeds int64 in a row that is not `bad`.
+    """
     if len(sizes) == 1:
         return sizes[0]
     columns = np.broadcast_arrays(*sizes, bad)[:-1]  # integers become columns with as many rows as `bad`
     product = np.prod(columns, axis=0, dtype=np.int64)
     estimate = np.prod(columns, axis=0, dtype=np.float64)
-    if (estimate >= 2.0**63)[~bad].any():
-        raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: check this row alone")
+    exceeds = estimate >= 2.0**63
+    for row in np.flatnonzero(np.abs(estimate - 2.0**63) < 2.0**30):  # the rounded estimate may be on the wrong side
+        exceeds[row] = prod(int(column[row]) for column in columns) > MAX_SIZE
+    if (exceeds & ~bad).any():
+        limit = f"row {start + (exceeds & ~bad).argmax()} has a merged axis with more than 2^63-1 elements"
+        raise Problem("invalid-request", f"inputs: {limit}: check this row alone")
     return product

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from collections import defaultdict
-from threading import Lock
+from contextlib import suppress
 
 import httpx
 
@@ -31,9 +30,12 @@ class ConnectionPool:
     def __init__(self, context: ssl.SSLContext | None) -> None:
         """Create an empty pool. `context` contains the TLS settings, or is None if the URL begins with `http:`."""
         self._context = context
-        self._idle: dict[int, list[tuple[float, HttpConnection]]] = defaultdict(list)
-        """The idle connections, keyed by process id, because two processes must not share a connection after a fork."""
-        self._lock = Lock()
+        self._idle: dict[int, list[tuple[float, HttpConnection]]] = {}
+        """The idle connections, keyed by process id, because two processes must not share a connection after a fork.
+
+        No lock protects them, because a forked process could inherit a locked lock. Each call that changes them is
+        atomic.
+        """
         self._closed = False
 
     def handle(self, request: httpx.Request) -> IoSteps[httpx.Response]:
@@ -52,11 +54,9 @@ class ConnectionPool:
 
     def close(self) -> None:
         """Close the idle connections now, and each active connection when its exchange is complete."""
-        with self._lock:
-            self._closed = True
-            for idle in self._idle.values():
-                while idle:
-                    idle.pop()[1].close()
+        self._closed = True
+        for idle in [*self._idle.values()]:
+            _close_all(idle)
 
     def _run(self, connection: HttpConnection, exchange: HttpExchange) -> IoSteps[httpx.Response]:
         try:
@@ -69,11 +69,11 @@ class ConnectionPool:
 
     def _take_idle(self) -> HttpConnection | None:
         """Return the most recently used idle connection that is still usable, or None if no connection is usable."""
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the client is closed")
-            idle = self._idle[os.getpid()]
-            while idle:
+        if self._closed:
+            raise RuntimeError("the client is closed")
+        idle = self._idle.get(os.getpid(), [])
+        with suppress(IndexError):  # no connection is left
+            while True:
                 idle_since, connection = idle.pop()
                 if time.monotonic() - idle_since < MAX_IDLE_SECONDS and connection.is_open_and_silent():
                     return connection
@@ -81,12 +81,13 @@ class ConnectionPool:
         return None
 
     def _release(self, connection: HttpConnection, is_reusable: bool) -> None:
-        with self._lock:
-            idle = self._idle[os.getpid()]
-            if is_reusable and not self._closed and len(idle) < MAX_IDLE_CONNECTIONS:
-                idle.append((time.monotonic(), connection))
-                return
-        connection.close()
+        idle = self._idle.setdefault(os.getpid(), [])
+        if not is_reusable or len(idle) >= MAX_IDLE_CONNECTIONS:
+            connection.close()
+            return
+        idle.append((time.monotonic(), connection))
+        if self._closed:
+            _close_all(idle)
 
     def _connect(self, url: httpx.URL) -> IoSteps[HttpConnection]:
         """Return a connection to the first address of the host that accepts connections."""
@@ -104,3 +105,10 @@ class ConnectionPool:
             except OSError as error:
                 failure = error
         raise httpx.ConnectError(str(failure)) from failure
+
+
+def _close_all(idle: list[tuple[float, HttpConnection]]) -> None:
+    """Close and remove all connections, among which another thread may be taking one."""
+    with suppress(IndexError):
+        while True:
+            idle.pop()[1].close()
