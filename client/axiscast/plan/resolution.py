@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .alignment import Alignment, Axis, Input, ShapeMismatch, SizeOrName, Target, Term, are_integers, replace_fields
 from .plan import Placement, Plan
@@ -22,13 +23,11 @@ def resolve(alignment: Alignment) -> Plan:
 
 def try_resolve(alignment: Alignment) -> Plan | None:
     """Return the plan for an alignment, or None if `resolve` would raise an exception."""
-    try:
-        return resolve(alignment)
-    except ShapeMismatch:
-        return None
+    sizes = [_common_size(axis) for axis in alignment.axes]
+    return None if None in sizes or alignment.refusal is not None else _plan(alignment, sizes)
 
 
-def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
+def _plan(alignment: Alignment, sizes: Sequence[Any]) -> Plan:
     """Return the plan for an alignment, given the size of each axis."""
     whole, every, placements = tuple(sizes), range(len(sizes)), []
     for number, output_axes, axes, split_shape, merges in alignment.outputs:
