@@ -78,3 +78,15 @@ def test_the_ways_to_find_the_common_size_agree_on_random_sizes(relation):
         plan = try_resolve(Alignment(((),) * 3, None, (axis,), (), result=(0,)))
         assert (None if plan is None else plan.result) == ((size,) if is_fit else None)
         assert relation.common_size(row) == (size, is_fit)
+
+
+def test_the_fast_path_of_right_aligned_shapes_agrees_with_the_table_on_random_shapes():
+    draw, fitting = np.random.default_rng(8), 0
+    for _ in range(2000):
+        shapes = [tuple(draw.choice([0, 1, 1, 2, 3], size=rank).tolist()) for rank in draw.integers(0, 5, size=3)]
+        right = align_right(tuple(shapes[:2]), shapes[2] if draw.random() < 0.5 else None)
+        columns = [axis.relation.common_size([term.size for term in axis.terms]) for axis in right.axes]
+        expected = tuple(size for size, _ in columns) if all(fits for _, fits in columns) else None
+        assert right.broadcast_shape() == expected
+        fitting += expected is not None
+    assert 200 < fitting < 1800
