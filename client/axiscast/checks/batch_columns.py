@@ -60,6 +60,7 @@ def checked(
     count = _row_count([*inputs, *targets.values()])
     ranks = [values.shape[1] for values in (*inputs, *targets.values())]
     placed = op.broadcast_input_count(len(inputs))
+    # A row has the sizes of its inputs, of the broadcast inputs and the output, and its conflict axis.
     MAX_COLUMN_SIZES.check(count * (sum(ranks) + (placed + 1) * op.highest_rank(shapes) + 1))
     conflict = None
     try:
@@ -74,9 +75,9 @@ def checked(
     compatible, shapes_of, conflict_axis = _resolve(alignment, groups, inputs, count)
     if conflict is not None:
         axis = conflict.axis
-        conflict_axis[compatible] = -1 if axis is None else axis
+        conflict_axis[compatible] = -1 if axis is None else axis  # all rows except those with a negative size
         compatible[:] = False
-    if not shapes_of and not compatible.any():
+    if not shapes_of:  # the shapes conflict in each row
         rank = op.highest_rank(shapes) if op.target is None else len(getattr(op, op.target) or ())
         reserve(8 * count * rank)
         shapes_of = [np.full((count, rank), -1)] * (placed + 1)

@@ -75,6 +75,6 @@ class Call(Generic[T]):
             found = f"the content type is {media[:60] or 'missing'} instead of {MSGPACK}"
             raise InvalidAnswer(f"{found}: is this the URL of an axiscast service?")
         try:
-            return self._make_reader(length)
+            return self._make_reader(length)  # computes the expected tensors of the request, which may be invalid
         except (ShapeMismatch, ValueError, TypeError, LookupError, ArithmeticError):
             raise InvalidAnswer("the service accepted a request that has no valid response") from None

@@ -46,7 +46,7 @@ class ConnectionPool:
             try:
                 return (yield from self._run(connection, exchange))
             except (httpx.NetworkError, httpx.RemoteProtocolError):
-                if exchange.has_started:
+                if exchange.response_has_started:
                     raise
                 # The service has closed the idle connection, so the request is sent again on a new connection.
         connection = yield from self._connect(request.url)

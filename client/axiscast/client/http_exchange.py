@@ -68,7 +68,7 @@ class HttpExchange:
         """Whether the service keeps the connection open, and has not sent any bytes after the response."""
         self.status: int | None = None
         """The HTTP status of the response. None until the header block has arrived completely."""
-        self.has_started = False
+        self.response_has_started = False
         """Whether any byte of the response has been received."""
         self.is_complete = False
         """Whether the response has arrived completely."""
@@ -102,7 +102,7 @@ class HttpExchange:
 
         If `count` is 0, the service has closed the connection.
         """
-        self.has_started = self.has_started or count > 0
+        self.response_has_started = self.response_has_started or count > 0
         if self.status is None and not count:
             raise httpx.ReadError("the service closed the connection without a response")
         if self._body_bytes_left is None:

@@ -88,7 +88,10 @@ class OutgoingArray:
 
     @property
     def copied(self) -> int:
-        """The number of bytes that must be copied before the first byte of the MessagePack response is sent."""
+        """The number of bytes that must be copied before the first byte of the MessagePack response is sent.
+
+        The copy of a small dense tensor is the part itself, and not counted here.
+        """
         if not self.strided:
             return reordered_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
         elements, _ = distinct_elements(self.array)
@@ -101,7 +104,10 @@ class OutgoingArray:
 
     @property
     def elements(self) -> tuple[int, int, int]:
-        """The number of distinct elements, the number of elements that are sent in JSON, and their size in bytes."""
+        """The number of distinct elements, the number of elements that are sent in JSON, and their size in bytes.
+
+        The time to write JSON depends on the distinct elements, because each of them is converted only once.
+        """
         sent = distinct_elements(self.array)[0] if self.strided else self.array
         if not self.strided and self.shape != self.array.shape:
             return sent.size, sent.size, sent.nbytes  # after a merge of axes, each element is written separately

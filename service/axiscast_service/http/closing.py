@@ -47,7 +47,7 @@ class Closing:
         self.has_begun = True
         self._place.forget()
         if not self._flow.unsent():
-            # With TLS, closing waits for the client's close_notify message.
+            # With TLS, closing waits for the client's close_notify message. Until then, the connection is lingering.
             self._place.wait(self._hooks.connections.lingering)
         self._flow.transport.close()
 

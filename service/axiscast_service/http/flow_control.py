@@ -41,15 +41,15 @@ class FlowControl:
         self._parser = parser
         self._written = 0
         self._resumed: asyncio.Future[None] | None = None  # done when the client has read most unsent data
-        # No new response starts while more data than this is unsent. The defaults are 512 KiB with TLS and 64 KiB
-        # without TLS.
+        # No new response starts while more data than this is unsent. Without this call, the limit of asyncio is 64 KiB,
+        # or 512 KiB with TLS.
         transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted else FREE_BYTES // 4)
         if self.is_encrypted and hasattr(transport, "set_read_buffer_limits"):
             # By default, the TLS layer reads and stores another 256 KiB of encrypted data while reading is paused.
             transport.set_read_buffer_limits(READ_BYTES)
         if self.socket is not None:
             limit_send_buffer(self.socket)
-            if CAN_UNLOCK:  # otherwise only after a long body
+            if CAN_UNLOCK:  # otherwise the buffer could not grow again for a long body, and is limited after it
                 limit_receive_buffer(self.socket)
 
     def pause_reading(self) -> None:
