@@ -30,8 +30,20 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from axiscast import __version__
 from axiscast.wire.problems import PROBLEM_KINDS
 
-REASONS = (*PROBLEM_KINDS, "silent", "stalled-reader", "no-room", "handshake")
-"""The reasons why a connection may be refused or aborted: codes of problems, and four reasons without a response."""
+REASONS = (
+    "malformed-request",
+    "head-too-large",
+    "misdirected-request",
+    "request-timeout",
+    "overloaded",
+    "shutting-down",
+    "internal",
+    "silent",
+    "stalled-reader",
+    "no-room",
+    "handshake",
+)
+"""The reasons why a connection may be refused or aborted. The last four are not codes of problems."""
 VERSIONS = {"version": __version__, "python": python_version(), "numpy": distribution_version("numpy")}
 """The labels of the metric that shows which version runs."""
 BUCKETS = (0.00005, 0.0001, 0.00025, 0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 10.0, 60.0)

@@ -1,4 +1,4 @@
-"""States of a connection between events, and the counts of scheduler and budget."""
+"""States of a connection between events, and the counts of scheduler, budget and heap."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from axiscast_service.http.hooks import READ_BYTES
 from axiscast_service.http.listener import Handshake
 from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.runtime.budget import MemoryBudget
+from axiscast_service.runtime.heap import HeapTrimmer
 
 POST = b"POST /x?0 HTTP/1.1\r\nHost: x\r\n"
 LONG = POST + b"Content-Length: 100000\r\n\r\n"
@@ -330,6 +331,30 @@ def test_nothing_is_written_to_a_half_closed_client_after_the_close(caplog: pyte
 
 
 # --- memory
+
+
+def test_free_memory_is_returned_after_fifty_closed_connections_or_one_with_grown_buffers() -> None:
+    class Loop:
+        def __init__(self) -> None:
+            self.later = self.given = 0
+
+        def call_later(self, seconds: float, callback: Callable[..., None], loop: Any) -> None:
+            self.later += 1
+
+        def run_in_executor(self, executor: None, function: Callable[[], None]) -> None:
+            self.given += 1
+
+    for large, before in ((False, 49), (True, 0)):
+        loop: Any = Loop()
+        heap = HeapTrimmer()
+        for _ in range(before):
+            heap.connection_closed(loop, False)
+        assert loop.later == 0
+        heap.connection_closed(loop, large)
+        assert loop.later == 1
+        heap._trim(loop)
+        heap.connection_closed(loop, False)
+        assert (loop.later, loop.given) == (1, 1)
 
 
 def test_a_cached_buffer_is_for_a_body_of_at_least_half_its_size() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import MemoryBudget
+from ..runtime.heap import HeapTrimmer
 from .limits import Connections
 from .scheduler import RequestScheduler
 from .tls import Certificate
@@ -49,5 +50,6 @@ class Hooks:
     """The TLS certificate for new connections, or None if the service does not use TLS."""
     connections: Connections = field(default_factory=Connections)
     turns: RequestScheduler = field(default_factory=RequestScheduler)
+    heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))
     """The read buffer that all connections share. Received data is copied from this buffer before the next read."""

@@ -78,6 +78,11 @@ class Place:
         """Return whether the system has received data that the event loop has not read yet."""
         return self._socket is not None and unread_bytes(self._socket) > 0
 
+    @property
+    def has_grown_tls(self) -> bool:
+        """Whether the TLS buffers of the connection have grown."""
+        return self in self._connections.grown_tls
+
     def grow_tls(self) -> None:
         """Record the end of a long body over TLS. Above MAX_GROWN_TLS, close another such connection that waits."""
         if self.rates.of_request <= GROWN_TLS_BYTES:

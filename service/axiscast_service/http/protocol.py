@@ -44,6 +44,7 @@ class HTTPProtocol(Connection):
             self.refuse(Problem("overloaded", "all connections of this worker are in use: try again shortly"))
 
     def connection_lost(self, exc: Exception | None) -> None:
+        has_grown_tls = self.place.has_grown_tls
         self.place.give_back()
         self.server_state.connections.discard(self)
         self.closing.has_begun = True
@@ -56,6 +57,7 @@ class HTTPProtocol(Connection):
         if cycle is not None:
             cycle.disconnect()
         self.flow.end()
+        self.hooks.heap.connection_closed(self.loop, has_grown_tls)
 
     def shutdown(self) -> None:
         """Respond to requests that have arrived or are in transit, and then close. uvicorn calls this on shutdown."""
