@@ -158,7 +158,11 @@ class ShortContext(RequestContext):
         return await self.respond(milliseconds, work, *arguments)  # the time for parsing is already counted
 
 
-Context = Annotated[RequestContext, Depends()]
+def _context_of(request: Request) -> RequestContext:
+    return RequestContext(request)  # FastAPI 0.118 can't read the annotations of a dataclass
+
+
+Context = Annotated[RequestContext, Depends(_context_of)]
 """The context as a parameter of a handler that streams, or whose work has several steps."""
 
 
