@@ -69,7 +69,6 @@ def test_each_request_is_counted_by_method_status_and_route(watched: Served) -> 
     httpx.post(f"{watched.url}/v1/check", json={"inputs": "3"})
     for name in ("numpy.broadcast_to", "torch.expand", "nothing"):
         httpx.get(f"{watched.url}/v1/ops/{name}")
-    elapsed = time.monotonic() - start
     assert told(watched.url, COUNT) == {
         ("GET", "200", "/v1/check"): 3,
         ("POST", "200", "/v1/check"): 1,
@@ -79,7 +78,8 @@ def test_each_request_is_counted_by_method_status_and_route(watched: Served) -> 
     }
     assert told(watched.url, PROBLEMS) == {("invalid-request",): 1, ("not-found",): 1}
     assert told(watched.url, ACTIVE) == {("GET",): 1}  # the one that asks
-    assert 0 < sum(told(watched.url, "http_server_request_duration_seconds_sum").values()) < elapsed
+    total = sum(told(watched.url, "http_server_request_duration_seconds_sum").values())
+    assert 0 < total < time.monotonic() - start  # a duration may end after the client has the response
 
 
 def test_unknown_paths_and_unknown_methods_have_one_label_value_each(watched: Served) -> None:
