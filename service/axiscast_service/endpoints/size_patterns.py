@@ -77,6 +77,7 @@ def answer_by_pattern(op: dict[Any, Any], inputs: list[list[Any]]) -> bytes | No
 
 @lru_cache(_MAX_PATTERNS)
 def _occurrences(pattern: object) -> Iterator[int]:
+    """Return the counter of a pattern, whose next number is 0 when the pattern occurs for the first time."""
     return count()
 
 
