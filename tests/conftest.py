@@ -207,7 +207,7 @@ def _ports() -> Iterator[int]:
 
 
 def free_port() -> int:
-    """Return a port that nothing uses. Nothing else takes this port until the caller listens on it."""
+    """Return an unused port. No other process takes this port before the caller listens on it."""
     for port in _ports():
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))

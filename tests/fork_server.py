@@ -112,7 +112,7 @@ def main() -> None:
     connection = socket.socket(fileno=int(sys.argv[1]))
     sys.modules |= dict.fromkeys(sys.argv[2].split())  # type: ignore[arg-type]
     for name in MODULES:
-        if not (name.endswith(".listener") and "uvloop" in sys.argv[2]):  # without uvloop, nothing imports the listener
+        if not (name.endswith(".listener") and "uvloop" in sys.argv[2]):  # the listener needs uvloop
             import_module(name)
     gc.collect()
     gc.freeze()  # else the first collection in each child copies every page

@@ -31,7 +31,7 @@ class Framework:
     """A framework's operations, `runs`, by their names without the framework's."""
 
     isolated = False
-    """Whether each request runs in a process of its own, since the framework may end it."""
+    """Whether each request runs in its own process, because the framework may end it."""
     runs: dict[str, Run]
 
     def to_numpy(self, tensor: Any) -> Array:

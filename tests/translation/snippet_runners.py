@@ -92,7 +92,7 @@ def run_openvino(text: str, inputs: dict[str, Array], outputs: list[str]) -> lis
 
     parameters = {name: openvino.opset1.parameter(array.shape, np.float32) for name, array in inputs.items()}
     nodes = executed(text, dict(parameters), outputs)
-    # Several outputs may be one input, unchanged: each gets a result of its own.
+    # Several outputs may be one input, unchanged: each gets its own result.
     results = [openvino.opset1.result(node) for node in nodes]
     model = openvino.Model(results, list(parameters.values()))
     given = openvino.compile_model(model, "CPU")(list(inputs.values()))

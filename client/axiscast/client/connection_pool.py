@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from contextlib import suppress
 
 import httpx
 
@@ -72,12 +71,11 @@ class ConnectionPool:
         if self._closed:
             raise RuntimeError("the client is closed")
         idle = self._idle.get(os.getpid(), [])
-        with suppress(IndexError):  # no connection is left
-            while True:
-                idle_since, connection = idle.pop()
-                if time.monotonic() - idle_since < MAX_IDLE_SECONDS and connection.is_open_and_silent():
-                    return connection
-                connection.close()
+        while (taken := _pop(idle)) is not None:
+            idle_since, connection = taken
+            if time.monotonic() - idle_since < MAX_IDLE_SECONDS and connection.is_open_and_silent():
+                return connection
+            connection.close()
         return None
 
     def _release(self, connection: HttpConnection, is_reusable: bool) -> None:
@@ -107,8 +105,15 @@ class ConnectionPool:
         raise httpx.ConnectError(str(failure)) from failure
 
 
+def _pop(idle: list[tuple[float, HttpConnection]]) -> tuple[float, HttpConnection] | None:
+    """Remove and return the last entry, or return None if there is none. Other threads may remove entries as well."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return None
+
+
 def _close_all(idle: list[tuple[float, HttpConnection]]) -> None:
-    """Close and remove all connections, among which another thread may be taking one."""
-    with suppress(IndexError):
-        while True:
-            idle.pop()[1].close()
+    """Remove and close all connections."""
+    while (taken := _pop(idle)) is not None:
+        taken[1].close()

@@ -151,7 +151,7 @@ class _Trials:
 
 
 def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None) -> Sequence[int]:
-    """Return the inputs of which one must change if integer sizes conflict: at most two if all are right-aligned.
+    """Return the inputs that may have to change if integer sizes conflict: at most two if all are right-aligned.
 
     Right-aligned inputs meet on the same axes, whatever the shapes of the other inputs are.
     """
