@@ -1,4 +1,4 @@
-"""Finding: the check result for one operation of a model or program, as facts. `formats` writes them as sentences."""
+"""Finding: the check result for one operation of a model or program, as facts. words/findings.py has its sentences."""
 
 from __future__ import annotations
 
