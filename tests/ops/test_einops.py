@@ -134,7 +134,7 @@ CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
     ("(a b) -> a b", {"a": 2, "b": 2}, (6,), "size-mismatch", "has size 6: the pattern needs a * b = 2 * 2."),
     ("1 w -> w", {}, (2, 3), "size-mismatch", "has size 2: the pattern needs size 1."),
     ("h w -> h w", {}, (2,), "rank-mismatch", "names 2"),
-    ("h ... -> h ...", {}, (), "rank-mismatch", "names 1 or more"),
+    ("h ... -> h ...", {}, (), "rank-mismatch", "names at least 1"),
     ("w -> w c", {"c": -1}, (2,), "invalid-dimension", "'c' the length -1"),
 ]
 

@@ -23,7 +23,7 @@ from axiscast.comparison import compare as comparison
 from axiscast.messages import CheckRequest, CompareRequest
 from axiscast.ops import OPS, Op, lower
 from axiscast.ops.families import Unidirectional
-from axiscast.plan.alignment import Alignment, ShapeMismatch, align_mapped, are_integers
+from axiscast.plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, are_integers, wrong_rank
 from axiscast.plan.plan import Shape
 from axiscast.plan.relations import Relation
 from axiscast.wire.dimensions import Symbol
@@ -212,11 +212,11 @@ class Compared(Unidirectional):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target = shapes, tuple(self.shape)
         if len(shape) != len(target):
-            raise ShapeMismatch("rank-mismatch", "The ranks differ.")
+            raise wrong_rank(0, shape, len(target), len(target))
         if all(self.fits(have, want) for have, want in zip(shape, target, strict=True)):
             ones = (1,) * len(shape)
             return align_mapped((ones,), target, tuple(range(len(target))), Relation.BROADCAST_TO)
-        raise ShapeMismatch("size-mismatch", "A size does not divide the target's.")
+        raise ShapeMismatch("size-mismatch", Relation.FROM_ONE, sizes=(2, 3), owners=(Input(0, shape),))
 
     def fits(self, have: int, want: int) -> bool:
         return have == want or (have > 0 and want % have == 0)

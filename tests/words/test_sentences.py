@@ -43,8 +43,8 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "size=(-1, 3) has -1 on axis 0, a new axis of input 0 of shape (3,): -1 keeps the size of an existing axis. "
      "Write the size of the new axis."),
     ("jax.lax.add", [(3,), (2, 1)], {},
-     "Input 0 of shape (3,) has 1 axis and input 1 of shape (2, 1) has 2, but the op needs equal ranks or a scalar. "
-     "Reshape one of them first."),
+     "Input 0 of shape (3,) has 1 axis and input 1 of shape (2, 1) has 2, but the op does not align ranks. Reshape "
+     "one of them first."),
     ("numpy.einsum", [(2, 3, 4), (3, 4)], {"equation": "ij,jk->ik"},
      "Input 0 of shape (2, 3, 4) has 3 axes, but its term 'ij' in the equation 'ij,jk->ik' names 2."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i->i"},

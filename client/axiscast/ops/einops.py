@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMismatch, Term, are_integers, rank_mismatch
+from ..plan.alignment import Alignment, Axis, Conflict, Count, Input, Output, ShapeMismatch, Term, are_integers
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch
@@ -28,13 +28,12 @@ from .einops_pattern import (
     Groups,
     expand_side,
     fixed_length,
-    invalid_pattern,
     is_name,
     parse_pattern,
     split_einsum,
 )
 from .einsum import LabeledProduct, skipped_zeros
-from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result
+from .equation import MAX_EQUATION_CHARACTERS, OutputEllipsis, ParsedEquation, check_result, invalid_equation
 from .framework import Framework
 
 FRAMEWORK = Framework(
@@ -85,9 +84,7 @@ class repeat(Op, name="einops.repeat"):
         self._check_names()
         for name, length in self.axes_lengths.items():
             if length < 0:
-                raise ShapeMismatch(
-                    "invalid-dimension", f"axes_lengths gives {name!r} the length {length}: a length must be 0 or more."
-                )
+                raise ShapeMismatch("invalid-dimension", "negative-length", "axes_lengths", name, length)
         left, right = self._expanded(shape)
         sizes: dict[str, int] = {}
         requirements: list[Axis] = []  # conditions on symbolic sizes, not output axes
@@ -175,19 +172,18 @@ class repeat(Op, name="einops.repeat"):
         own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
         for name in sorted(own - wanted):
-            raise invalid_pattern(f"{name!r} is only on the left, but {self.verb} can't remove axes: use einops.reduce")
+            raise invalid_equation("left-only-name", name, self.verb)
         new = [name for name in wanted - own if fixed_length(name) is None]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
-                raise invalid_pattern("... is only on the right: write it on the left too")
-            raise invalid_pattern(f"{name!r} is new, but its length is missing", "axes_lengths")
+                raise invalid_equation("right-only-ellipsis")
+            raise invalid_equation("missing-length", name)
         for name in sorted(name for name in self.axes_lengths if not is_name(name) or name not in own | wanted):
-            raise invalid_pattern(f"{name!r} is not in the pattern", "axes_lengths")
+            raise invalid_equation("unknown-name", name)
         for group in left:
             unknown = [name for name in group if name not in self.axes_lengths]
             if len(unknown) > 1:
-                fault = f"({' '.join(group)}) needs the lengths of all names except one"
-                raise invalid_pattern(fault, "axes_lengths")
+                raise invalid_equation("missing-lengths", " ".join(group))
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:
         """Return both sides of the pattern, with a name for each axis that `...` stands for."""
@@ -195,8 +191,8 @@ class repeat(Op, name="einops.repeat"):
         named = len(left) - ((ELLIPSIS,) in left)
         rest = len(shape) - named
         if rest < 0 or (rest > 0 and (ELLIPSIS,) not in left):
-            counted = f"{named} or more" if (ELLIPSIS,) in left else named
-            raise rank_mismatch(Input(0, shape), f", but the left side of {self.pattern!r} names {counted}.")
+            counted = Count(named, None if (ELLIPSIS,) in left else named)
+            raise ShapeMismatch("rank-mismatch", "left-rank", Input(0, shape), self.pattern, counted)
         unnamed = tuple(f"...{number}" for number in range(rest))
         return expand_side(left, unnamed), expand_side(right, unnamed)
 
@@ -242,7 +238,7 @@ class rearrange(repeat, name="einops.rearrange"):
         own = {ELLIPSIS, MERGED_ELLIPSIS}.union(*left)
         for name in (name for group in right for name in group):
             if name not in own and fixed_length(name) != 1:
-                raise invalid_pattern(f"{name!r} is only on the right, but rearrange can't add axes: use einops.repeat")
+                raise invalid_equation("right-only-name", name)
         super()._check_names()
 
 

@@ -3,7 +3,6 @@
 import re
 from functools import lru_cache
 
-from ..plan.alignment import ShapeMismatch
 from ..wire.shapes import MAX_SIZE
 from .equation import ParsedEquation, equation_of, invalid_equation
 
@@ -33,7 +32,7 @@ def parse_pattern(pattern: str) -> tuple[Groups, Groups]:
     """Return the left side and the right side of a pattern. Raises ShapeMismatch if einops refuses the pattern."""
     parts = pattern.split("->")
     if len(parts) != 2:
-        raise invalid_pattern("must contain one '->', with names on both sides, as in 'h w -> h w c'")
+        raise invalid_equation("pattern-arrows")
     return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
 
 
@@ -44,11 +43,11 @@ def _groups(text: str, is_left: bool) -> Groups:
     for token in _TOKEN.findall(text):
         if token == "(":
             if inside is not None:
-                raise invalid_pattern("has parentheses inside parentheses")
+                raise invalid_equation("nested-parentheses")
             inside = []
         elif token == ")":
             if inside is None:
-                raise invalid_pattern("has a ) without its (")
+                raise invalid_equation("unopened-parenthesis")
             groups.append(tuple(inside) if inside or is_left else (_unique("1", seen),))
             inside = None
         elif token.isdecimal() and int(token) == 1:
@@ -61,30 +60,28 @@ def _groups(text: str, is_left: bool) -> Groups:
             else:
                 inside.append(name)
     if inside is not None:
-        raise invalid_pattern("has a ( without its )")
+        raise invalid_equation("unclosed-parenthesis")
     return tuple(groups)
 
 
 def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> str:
     if token in (ELLIPSIS, NAMED_ELLIPSIS):
         if {ELLIPSIS, NAMED_ELLIPSIS} & seen.keys():
-            raise invalid_pattern("has '...' twice on one side")
+            raise invalid_equation("side-ellipses")
         seen[token] = 1
         if token == NAMED_ELLIPSIS:
             return token
         if is_left and is_inside:
-            raise invalid_pattern("has '...' inside parentheses on the left, where its axes are ambiguous")
+            raise invalid_equation("merged-ellipsis")
         return MERGED_ELLIPSIS if is_inside else ELLIPSIS
     if token.isdecimal():
         if is_left or not 0 < int(token) <= MAX_SIZE:
-            raise invalid_pattern(
-                f"has the number {token[:20]} as an axis: use a name, or a positive number on the right side"
-            )
+            raise invalid_equation("number-as-axis", token)
         return _unique(str(int(token)), seen)
     if not is_name(token):
-        raise invalid_pattern(f"has {token[:40]!r}, but a name consists of letters, digits and inner underscores")
+        raise invalid_equation("not-name", token)
     if token in seen:
-        raise invalid_pattern(f"names {token[:40]!r} twice on one side")
+        raise invalid_equation("side-name-twice", token)
     seen[token] = 1
     return token
 
@@ -109,11 +106,6 @@ def _unique(number: str, seen: dict[str, int]) -> str:
     return f"{number}'{times}" if times else number
 
 
-def invalid_pattern(fault: str, attribute: str = "pattern") -> ShapeMismatch:
-    """Return the conflict to report if einops refuses a pattern or another attribute."""
-    return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
-
-
 @lru_cache(256)
 def split_einsum(pattern: str) -> ParsedEquation:
     """Return the names in a pattern for einops.einsum, such as "b i j, b j k -> b i k".
@@ -122,7 +114,7 @@ def split_einsum(pattern: str) -> ParsedEquation:
     """
     left, *right = pattern.split("->")
     if len(right) != 1:
-        raise invalid_equation(pattern, "needs one '->', as in 'b i j, b j k -> b i k'", "pattern")
+        raise invalid_equation("einsum-arrows", "pattern", pattern)
     operands = tuple([_einsum_names(part, pattern) for part in left.split(",")])
     return equation_of(operands, _einsum_names(right[0], pattern))
 
@@ -130,11 +122,10 @@ def split_einsum(pattern: str) -> ParsedEquation:
 def _einsum_names(part: str, pattern: str) -> tuple[str, ...]:
     names = tuple([name for name in part.split(" ") if name])
     if names.count(ELLIPSIS) > 1:
-        raise invalid_equation(pattern, "has '...' twice in one operand", "pattern")
+        raise invalid_equation("operand-ellipses", "pattern", pattern)
     for name in names:
         if name not in (ELLIPSIS, "_") and not is_name(name):
-            fault = f"has {name[:40]!r}, but einsum takes only '...' and names of letters, digits and inner underscores"
-            raise invalid_equation(pattern, fault, "pattern")
+            raise invalid_equation("not-names", "pattern", pattern, name)
     return names
 
 

@@ -10,11 +10,11 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Input, Output, ShapeMismatch, SizeReason, Term, rank_mismatch
+from ..plan.alignment import Alignment, Axis, Count, Input, Output, Reason, ShapeMismatch, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
-from ..wire.wording import count_of
+from ..wire.wording import count_of, quoted
 from .base import Op
 from .equation import (
     ELLIPSIS,
@@ -25,7 +25,6 @@ from .equation import (
     ParsedEquation,
     invalid_equation,
     parse_equation,
-    quoted,
     split_equation,
 )
 
@@ -99,7 +98,7 @@ class LabeledProduct(Op):
         relation = Relation.BROADCAST if label.startswith(ELLIPSIS) else self.relation
         return Axis(relation, terms, self._requirement(label, relation))
 
-    def _requirement(self, label: str, relation: Relation) -> SizeReason:
+    def _requirement(self, label: str, relation: Relation) -> Reason:
         if label.startswith(ELLIPSIS):
             return ("ellipsis",)
         return "label", self.label_word, label, relation
@@ -113,10 +112,9 @@ class LabeledProduct(Op):
         counts = [_unnamed_count(self, number, equation, shape) for number, shape in enumerate(shapes)]
         most = max(counts)
         if ELLIPSIS not in equation.result and self._needs_output_ellipsis(equation, most):
-            fault = "has no '...' in its output, but the op does not sum the axes of '...'"
-            raise invalid_equation(self.text, fault, self.text_word)
+            raise invalid_equation("summed-ellipsis", self.text_word, self.text)
         if most and equation.result.count(ELLIPSIS) > 1 and not self.dialect.repeats_output:
-            raise invalid_equation(self.text, "has '...' twice in its output", self.text_word)
+            raise invalid_equation("output-ellipses", self.text_word, self.text)
         unnamed = tuple(f"{ELLIPSIS}{axis}" for axis in range(most))
         own = [unnamed[most - count :] for count in counts]
         return AxisLabels(
@@ -227,9 +225,8 @@ def _unnamed_count(op: LabeledProduct, number: int, equation: ParsedEquation, sh
     if count == 0 or (count > 0 and ELLIPSIS in labels):
         return count
     term = op.text.partition("->")[0].split(",")[number].strip()
-    counted = f"at least {named}" if ELLIPSIS in labels else named
-    fault = f", but its term {quoted(term)} in the {op.text_word} {quoted(op.text)} names {counted}."
-    raise rank_mismatch(Input(number, shape), fault)
+    counted = Count(named, None if ELLIPSIS in labels else named)
+    raise ShapeMismatch("rank-mismatch", "term-rank", Input(number, shape), term, op.text_word, op.text, counted)
 
 
 def _settled(sizes: list[int], places: list[tuple[str, int]], settle: Settle) -> list[int]:

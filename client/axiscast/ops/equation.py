@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..plan.alignment import ShapeMismatch
 
@@ -16,8 +16,6 @@ MAX_EQUATION_CHARACTERS = 2**13
 """The maximum length of an equation, which is enough for 1,000 operands of rank 7."""
 Labels = tuple[str, ...]
 
-_SHOWN_CHARACTERS = 60
-"""The maximum number of characters of an equation that a message shows."""
 _TOKEN = re.compile(r"\.\.\.| +|.", re.DOTALL)
 
 
@@ -72,7 +70,7 @@ def split_equation(text: str, dialect: Dialect) -> ParsedEquation:
     folded = text.lower() if dialect.ignores_case else text
     left, *right = (folded.replace(" ", "") if dialect.splits_symbols else folded).split("->")
     if len(right) > 1:
-        raise invalid_equation(text, "has '->' more than once")
+        raise invalid_equation("second-arrow", "equation", text)
     operands = tuple([_labels(part, text, dialect) for part in left.split(",")])
     if not right:
         return ParsedEquation(operands, _implicit_result(operands, dialect))
@@ -96,11 +94,10 @@ def check_result(
     known = set(chain.from_iterable(equation.operands))
     for label in equation.result:
         if label not in known:
-            fault = f"has the {word} {label!r} in its output, but no operand has this {word}"
-            raise invalid_equation(text, fault, what)
+            raise invalid_equation("unknown-label", what, text, word, label)
     named = (label for label in equation.result if label != ELLIPSIS)
     if not may_repeat and (repeated := _first_repeated(named)) is not None:
-        raise invalid_equation(text, f"has the {word} {repeated!r} twice in its output: write each {word} once", what)
+        raise invalid_equation("repeated-label", what, text, word, repeated)
 
 
 def _labels(part: str, text: str, dialect: Dialect, is_output: bool = False) -> Labels:
@@ -110,13 +107,13 @@ def _labels(part: str, text: str, dialect: Dialect, is_output: bool = False) -> 
     labels = [token for token in _TOKEN.findall(part) if not token.startswith(" ")]
     may_repeat = is_output and (dialect.repeats_output or dialect.repeats_empty_ellipsis)
     if labels.count(ELLIPSIS) > 1 and not may_repeat:
-        raise invalid_equation(text, f"has '...' twice in {'its output' if is_output else 'one operand'}")
+        raise invalid_equation("output-ellipses" if is_output else "operand-ellipses", "equation", text)
     for label in labels:
         if label == ELLIPSIS or (label.isascii() and label.isalpha()):
             continue
         if dialect.letters_only or label in ".,->":
-            what = "letters (a-z, A-Z)" if dialect.letters_only else "characters"
-            raise invalid_equation(text, f"has {label!r}, but may contain only {what}, commas, '...' and one '->'")
+            allowed = "letters" if dialect.letters_only else "characters"
+            raise invalid_equation(f"not-{allowed}", "equation", text, label)
     return tuple(labels)
 
 
@@ -138,12 +135,6 @@ def _first_repeated(labels: Iterable[str]) -> str | None:
     return None
 
 
-def invalid_equation(text: str, fault: str, what: str = "equation") -> ShapeMismatch:
-    """Return the conflict for an equation that a framework refuses. `what` is the framework's word for the equation."""
-    return ShapeMismatch("invalid-attribute", f"The {what} {quoted(text)} {fault}.")
-
-
-def quoted(text: str) -> str:
-    """Return an equation in quotes. If the equation is long, return only its first characters."""
-    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}\u2026"
-    return f"'{shown}'" if shown.isprintable() else repr(shown)
+def invalid_equation(reason: str, *facts: Any) -> ShapeMismatch:
+    """Return the conflict for an equation, a pattern or another attribute that a framework refuses."""
+    return ShapeMismatch("invalid-attribute", reason, *facts)

@@ -13,6 +13,7 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
+    Count,
     Input,
     Output,
     ShapeMismatch,
@@ -22,14 +23,12 @@ from ..plan.alignment import (
     align_right,
     align_to_checked_target,
     check_rank,
-    rank_mismatch,
+    wrong_rank,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.tiling import align_copies
 from ..wire.dimensions import DimensionOrDimensions, Dimensions
-from ..wire.shapes import format_shape
-from ..wire.wording import axis_count, count_of
 from .base import Op
 
 
@@ -87,7 +86,7 @@ class MatrixProduct(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, shape in enumerate(shapes):
             if len(shape) < self.min_rank:
-                raise rank_mismatch(Input(number, shape), f", but the op needs at least {self.min_rank}.")
+                raise wrong_rank(number, shape, self.min_rank)
         left, right = shapes
         stacked = align_right((left[:-2], right[:-2])).axes
         rank, every = len(stacked), tuple(range(len(stacked) + 2))
@@ -198,13 +197,8 @@ class Tile(Op):
         (shape,), counts = shapes, getattr(self, self.counts)
         is_short, is_long = len(counts) < len(shape), len(counts) > len(shape)
         if (is_short and not self.takes_fewer_counts) or (is_long and not self.adds_axes):
-            needed = f"{len(shape)} entries" if self.adds_axes is False else f"at least {len(shape)} entries"
-            raise ShapeMismatch(
-                "rank-mismatch",
-                f"{self.counts} {format_shape(counts)} has {count_of(len(counts), 'entry', 'entries')}, but ",
-                Input(0, shape),
-                f" has {axis_count(shape)}: the op needs {needed}.",
-            )
+            needed = Count(len(shape), None if self.adds_axes else len(shape))
+            raise ShapeMismatch("rank-mismatch", "entries", self.counts, counts, Input(0, shape), needed)
         return align_copies(shape, counts, self.counts)
 
     @classmethod

@@ -69,8 +69,7 @@ class lax_add(Elementwise, name="jax.lax.add"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if all(shapes):
-            advice = ", but the op needs equal ranks or a scalar. Reshape one of them first."
-            check_equal_ranks(Input(0, shapes[0]), Input(1, shapes[1]), advice)
+            check_equal_ranks(Input(0, shapes[0]), Input(1, shapes[1]), "Reshape one of them first.")
         return super().align(shapes)
 
 

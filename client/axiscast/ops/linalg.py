@@ -2,12 +2,11 @@
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Input, ShapeMismatch, align_mapped, check_mapping, check_sizes
+from ..plan.alignment import Alignment, Input, ShapeMismatch, Target, align_mapped, check_mapping, check_sizes
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integers, format_shape, shorten
-from ..wire.wording import axis_count
+from ..wire.shapes import Integers
 from .base import Op
 from .framework import MLIR, Framework
 
@@ -45,12 +44,8 @@ class broadcast(Op, name="linalg.broadcast"):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target, added = shapes, tuple(self.shape), tuple(self.dimensions)
         if len(shape) + len(added) != len(target):
-            raise ShapeMismatch(
-                "axes-count",
-                f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} axes of ",
-                Input(0, shape),
-                f", but the output {format_shape(target)} has {axis_count(target)}.",
-            )
+            facts = Input(0, shape), "dimensions", added, Target(target)
+            raise ShapeMismatch("axes-count", "added-axes", *facts)
         check_mapping(added, target, "dimensions")
         check_sizes(target, "shape")
         own = tuple(axis for axis in range(len(target)) if axis not in added)

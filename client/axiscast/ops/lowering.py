@@ -29,9 +29,7 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     Raises ShapeMismatch if the request does not broadcast, whatever its sizes are.
     """
     if exceeds_rank(op, shapes):
-        rank = op.limited_rank(shapes)
-        limit = f"The op takes at most {op.max_rank} axes"
-        raise ShapeMismatch("rank-too-large", f"{limit}, but this request has {rank}.")
+        raise ShapeMismatch("rank-too-large", "max-rank", op.max_rank, op.limited_rank(shapes))
     return op.align(shapes)
 
 

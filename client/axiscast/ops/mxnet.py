@@ -6,6 +6,7 @@ adds an axis. `broadcast_to` does not add an axis either, and a 0 in its shape k
 `mx.np.broadcast_to` follows NumPy's rule, and -2 keeps the input's size. Binary operations follow NumPy's rule.
 """
 
+from collections.abc import Sequence
 from itertools import chain, groupby, zip_longest
 from typing import Any, ClassVar, Self
 
@@ -28,7 +29,7 @@ from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
 from ..wire.dimensions import DimensionOrDimensions
-from ..wire.shapes import IntegerOrIntegers, as_list, shorten
+from ..wire.shapes import IntegerOrIntegers, as_list
 from .aliases import BITWISE, LOGICAL, aliases, same_names
 from .base import Op, declare
 from .families import Choice, Elementwise, LenientUnidirectional, TileOfReps, takes_negative_copies
@@ -85,17 +86,11 @@ def _expanded(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
 def _check_counts(one: object, other: object, name: str, other_name: str) -> None:
     first, second = as_list(one), as_list(other)
     if len(first) != len(second):
-        raise ShapeMismatch(
-            "axes-count",
-            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)} "
-            f"entries, but both must have the same number of entries.",
-        )
+        raise ShapeMismatch("axes-count", "unequal-counts", name, first, other_name, second)
 
 
-def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
-    return ShapeMismatch(
-        "axis-out-of-range", f"{attribute} names axis {axis}, which ", Input(number, shape), " does not have."
-    )
+def _outside(attribute: str, axes: Sequence[int], axis: int, number: int, shape: Shape) -> ShapeMismatch:
+    return ShapeMismatch("axis-out-of-range", "outside", attribute, axes, axis, Input(number, shape))
 
 
 class broadcast_axis(Op, name="mxnet.broadcast_axis"):
@@ -121,7 +116,7 @@ class broadcast_axis(Op, name="mxnet.broadcast_axis"):
         _check_counts(axes, sizes, "axis", "size")
         for axis in axes:
             if not 0 <= axis < len(shape):
-                raise _outside(axis, "axis", 0, shape)
+                raise _outside("axis", axes, axis, 0, shape)
         check_sizes(sizes, "size")
         terms = [[Term(0, axis, size)] for axis, size in enumerate(shape)]
         for position, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
@@ -167,19 +162,18 @@ class broadcast_like(Op, name="mxnet.broadcast_like"):
         """
         lhs, rhs = shapes
         if self.lhs_axes is None or self.rhs_axes is None:
-            advice = ", but the op does not align ranks. Set lhs_axes and rhs_axes, or reshape."
-            check_equal_ranks(Input(0, lhs), Input(1, rhs), advice)
+            check_equal_ranks(Input(0, lhs), Input(1, rhs), "Set lhs_axes and rhs_axes, or reshape one of them first.")
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         lhs_axes, rhs_axes = as_list(self.lhs_axes), as_list(self.rhs_axes)
         _check_counts(lhs_axes, rhs_axes, "lhs_axes", "rhs_axes")
         if not lhs_axes:
-            raise ShapeMismatch("axes-count", "lhs_axes and rhs_axes are empty. Name an axis in each, or omit both.")
+            raise ShapeMismatch("axes-count", "no-axes", "lhs_axes", "rhs_axes")
         terms = [[Term(0, axis, size)] for axis, size in enumerate(lhs)]
         for one, other in zip(lhs_axes, rhs_axes, strict=True):
             if not -len(lhs) <= one < len(lhs):
-                raise _outside(one, "lhs_axes", 0, lhs)
+                raise _outside("lhs_axes", lhs_axes, one, 0, lhs)
             if not -len(rhs) <= other < len(rhs):
-                raise _outside(other, "rhs_axes", 1, rhs)
+                raise _outside("rhs_axes", rhs_axes, other, 1, rhs)
             axis = other % len(rhs)
             terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # the last entry for an axis is used
         return _expanded(shapes, terms)
@@ -214,7 +208,7 @@ class broadcast_to(Op, name="mxnet.broadcast_to"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target = shapes, tuple(as_list(self.shape))
-        check_equal_ranks(Input(0, shape), Target(target), ", but the op does not align ranks. Reshape first.")
+        check_equal_ranks(Input(0, shape), Target(target), "Reshape the input first.")
         return align_keeping(shape, target, "shape", keep=0)
 
     accepted_deviation: ClassVar[Any] = _expansion_deviation

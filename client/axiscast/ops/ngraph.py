@@ -7,11 +7,20 @@ compares sizes.
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Input, align_mapped, are_integers, check_mapping, check_sizes, rank_mismatch
+from ..plan.alignment import (
+    Alignment,
+    Input,
+    ShapeMismatch,
+    Target,
+    align_mapped,
+    are_integers,
+    check_mapping,
+    check_sizes,
+)
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import AxisSet, format_shape, shorten
+from ..wire.shapes import AxisSet
 from .base import Op
 from .framework import CPP, Framework
 
@@ -105,7 +114,6 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...]) -> tup
     check_mapping(broadcast_axes, shape, "the set of broadcast axes")
     kept = tuple(axis for axis in range(len(shape)) if axis not in broadcast_axes)
     if len(kept) != len(arg):
-        output = f"the output {format_shape(shape)} without broadcast axes {shorten(broadcast_axes)} has {len(kept)}"
-        advice = "name every axis that the input lacks and no other axis."
-        raise rank_mismatch(Input(0, arg), f", but {output}: {advice}")
+        facts = "the set of broadcast axes", broadcast_axes, Target(shape)
+        raise ShapeMismatch("rank-mismatch", "added-axes", Input(0, arg), *facts)
     return kept

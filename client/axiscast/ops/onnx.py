@@ -14,7 +14,6 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
-    Input,
     Output,
     ShapeMismatch,
     Term,
@@ -22,7 +21,7 @@ from ..plan.alignment import (
     align_second_to_first,
     check_rank,
     check_sizes,
-    rank_mismatch,
+    wrong_rank,
 )
 from ..plan.plan import Shape
 from ..plan.relations import Relation
@@ -170,10 +169,10 @@ class Gemm(Op, name="onnx.Gemm"):
         a, b, *added = shapes
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:
-                raise rank_mismatch(Input(number, shape), ": Gemm multiplies matrices.")
+                raise wrong_rank(number, shape, 2, 2)
         for c in added:
             if len(c) > 2:
-                raise rank_mismatch(Input(2, c), ", but a matrix product has only 2.")
+                raise wrong_rank(2, c, 0, 2)
         m, k_of_a = (1, 0) if self.transA else (0, 1)
         k_of_b, n = (1, 0) if self.transB else (0, 1)
         product = (Term(0, m, a[m]), Term(1, n, b[n]))

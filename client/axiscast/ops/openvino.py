@@ -239,19 +239,13 @@ class Add1(Elementwise, name="openvino.Add-1"):
         if self.auto_broadcast == "numpy":
             return align_right(shapes)
         if self.auto_broadcast == "none":
-            check_equal_ranks(Input(0, one), Input(1, other), ": auto_broadcast none requires equal shapes.")
+            check_equal_ranks(Input(0, one), Input(1, other), "auto_broadcast none requires equal shapes.")
             every = range(len(one))
             return align_axes(shapes, Relation.EQUAL, (every, every), len(one))
         _check_axis(self.axis or 0)
         start = self._start(shapes)
         if start < 0 or start + len(other) > len(one):
-            raise ShapeMismatch(
-                "rank-mismatch",
-                Input(1, other),
-                f", placed from axis {start}, does not fit inside ",
-                Input(0, one),
-                ". Mode pdpd expands only the second input, and adds axes only to it.",
-            )
+            raise ShapeMismatch("rank-mismatch", "not-inside", Input(1, other), start, Input(0, one))
         return align_second_to_first(shapes, start)
 
     def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
@@ -284,9 +278,9 @@ class Add1(Elementwise, name="openvino.Add-1"):
 def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:
     """Align input axis `i` with output axis `mapping[i]`, in ascending order. A scalar may name one axis of size 1."""
     if shape or len(mapping) != 1:
-        check_entries(mapping, Input(0, shape), "axes_mapping", "explicit mode maps each input axis to one output axis")
+        check_entries(mapping, Input(0, shape), "axes_mapping")
     check_mapping(mapping, target, "axes_mapping")
-    check_ascending(mapping, "axes_mapping", ", but explicit mode does not transpose. Transpose the input first.")
+    check_ascending(mapping, "axes_mapping")
     check_sizes(target, "target_shape")
     if shape == () and mapping:
         # The release requires the mapped axis of a scalar to have size 1, and then ignores this axis.
@@ -299,8 +293,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
 
 def _check_axis(axis: int) -> None:
     if axis < -1:
-        fault = f"axis {axis} is less than -1: pdpd counts axes from 0, and -1 means right-aligned."
-        raise ShapeMismatch("axis-out-of-range", fault)
+        raise ShapeMismatch("axis-out-of-range", "below-right-aligned", "axis", axis)
 
 
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
@@ -311,13 +304,8 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     axes = tuple(range(max(start, 0), min(start + len(shape), rank)))
     placed = align_mapped((shape,), target, axes, Relation.BROADCAST)
     if start < 0 or start + len(shape) != rank:
-        refusal = ShapeMismatch(
-            "rank-mismatch",
-            Input(0, shape),
-            f", placed from axis {start}, does not end with the last axis of ",
-            Target(target),
-            f". Mode pdpd needs {max(rank - max(start, 0), 0)} input axes there, or axis=-1 to align right.",
-        )
+        needed = max(rank - max(start, 0), 0)
+        refusal = ShapeMismatch("rank-mismatch", "not-at-end", Input(0, shape), start, Target(target), needed, "axis")
         # The release compares the sizes on shared axes before it reports the missing axes.
         return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
     check_sizes(target, "target_shape")

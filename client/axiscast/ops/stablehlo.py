@@ -81,8 +81,7 @@ class broadcast_in_dim(Op, name="stablehlo.broadcast_in_dim"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target, mapping = shapes, tuple(self.shape), tuple(self.broadcast_dimensions)
-        advice = "each operand axis needs an output axis"
-        check_entries(mapping, Input(0, shape), "broadcast_dimensions", advice)
+        check_entries(mapping, Input(0, shape), "broadcast_dimensions")
         check_mapping(mapping, target, "broadcast_dimensions")
         check_sizes(target, "shape")
         return align_mapped(shapes, target, mapping, Relation.BROADCAST_TO)

@@ -80,13 +80,9 @@ class masked_fill(Elementwise, name="torch.masked_fill"):
     link = f"{_LINK}.masked_fill.html"
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        if any(shapes[2:]):
-            raise ShapeMismatch(
-                "rank-mismatch",
-                Input(2, shapes[2]),
-                " is the value that torch.masked_fill writes, which must be a scalar. Use torch.where to choose from a "
-                "tensor.",
-            )
+        for value in shapes[2:]:
+            if value:
+                raise ShapeMismatch("rank-mismatch", "not-scalar", Input(2, value), "torch.where")
         return super().align(shapes)
 
 

@@ -16,7 +16,7 @@ from ..plan.alignment import Alignment, Axis, Conflict, Input, Output, ShapeMism
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import try_resolve
-from ..wire.shapes import StopAtFirstError, in_order, shorten
+from ..wire.shapes import StopAtFirstError, in_order
 from .aliases import aliases
 from .base import Op
 from .framework import Framework
@@ -68,11 +68,10 @@ class broadcast(Op, name="xarray.broadcast"):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, (names, shape) in enumerate(zip(self.dims, shapes, strict=True)):
-            check_entries(names, Input(number, shape), "dims", "name each axis")
+            check_entries(names, Input(number, shape), "dims")
         for number, (names, shape) in enumerate(zip(self.dims, shapes, strict=True)):
             if len(set(names)) < len(names):
-                repeated = f": {shorten(names)}. Rename one of these dimensions."
-                raise ShapeMismatch("axis-repeated", "dims repeats a name for ", Input(number, shape), repeated)
+                raise ShapeMismatch("axis-repeated", "repeated-name", "dims", names, Input(number, shape))
         shared = len(self._shared())
         terms: list[list[Term]] = [[] for _ in range(shared)]
         outputs: list[Output] = []

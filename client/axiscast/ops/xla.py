@@ -50,13 +50,11 @@ class Add(Elementwise, name="xla.Add"):
         """Return the axis of the larger operand for each axis of the smaller operand."""
         mapping = tuple(self.broadcast_dimensions)
         if not mapping and smaller.shape:
-            advice = ", but the op does not align ranks. Name the axes in broadcast_dimensions."
-            check_equal_ranks(smaller, larger, advice)
+            check_equal_ranks(smaller, larger, "Name the axes in broadcast_dimensions.")
             return tuple(range(len(larger.shape)))
-        advice = "each axis needs a matching axis of the larger operand"
-        check_entries(mapping, smaller, "broadcast_dimensions", advice)
+        check_entries(mapping, smaller, "broadcast_dimensions")
         check_mapping(mapping, larger.shape, "broadcast_dimensions")
-        check_ascending(mapping, "broadcast_dimensions", ": the op does not transpose.")
+        check_ascending(mapping, "broadcast_dimensions")
         return mapping
 
 

@@ -13,28 +13,33 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ..wire.shapes import format_shape, shorten
-from ..wire.wording import axis_count
 from .column import Column
 from .plan import Shape
 from .relations import Relation
 
 SizeOrName = int | str
-SizeReason = tuple[Any, ...]
-"""A key of the sentences in words/conflicts.py, which can be a Relation, and the values in the sentence."""
+Reason = tuple[Any, ...]
+"""A key of the sentences in words/conflicts.py or words/refusals.py, and the values in the sentence."""
 
 
 class Input(NamedTuple):
-    """An input in a sentence. The package `words` writes its name in the reader's code."""
+    """An input in a reason. The package `words` writes its name in the reader's code."""
 
     number: int
     shape: Shape
 
 
 class Target(NamedTuple):
-    """The target shape in a sentence, or None for another attribute of the op."""
+    """The target shape in a reason, or None for another attribute of the op."""
 
     shape: Shape | None
+
+
+class Count(NamedTuple):
+    """The number of axes or entries that an op needs: from `low` to `high`, or without a limit if `high` is None."""
+
+    low: int
+    high: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +51,14 @@ class Conflict:
     """
 
     code: str
-    sentence: tuple[str | Input | Target, ...] = ()
-    """The parts of the sentence with which an op refuses the shapes. It is empty for a size-mismatch."""
+    reason: Reason = ()
+    """Why the op refuses the shapes. For a size-mismatch, the condition that the sizes do not meet."""
     axis: int | None = None
     inputs: tuple[int | None, ...] = ()
     sizes: tuple[int | str, ...] = ()
     axes: tuple[int | None, ...] = ()
     owners: tuple[Input | Target, ...] = ()
     """For a size-mismatch, the input or target of each of `sizes`."""
-    requirement: SizeReason = ()
-    """For a size-mismatch, the condition that the sizes do not meet."""
     known: tuple[tuple[str, SizeOrName, int], ...] = ()
     """For a size-mismatch, what is known about symbolic sizes: a name, its value or range, and its divisor."""
 
@@ -63,9 +66,9 @@ class Conflict:
 class ShapeMismatch(Exception):
     """The shapes do not broadcast under this op. A check reports this exception as its result, not as an error."""
 
-    def __init__(self, code: str, *sentence: str | Input | Target, **fields: Any) -> None:
+    def __init__(self, code: str, *reason: Any, **fields: Any) -> None:
         super().__init__(code)
-        self.conflict = Conflict(code, sentence, **fields)
+        self.conflict = Conflict(code, reason, **fields)
 
 
 class Term(NamedTuple):
@@ -84,7 +87,7 @@ class Axis(NamedTuple):
 
     relation: Relation
     terms: tuple[Term, ...]
-    requirement: SizeReason | None = None
+    requirement: Reason | None = None
     """The reason why the sizes must fit, for a condition on input axes. None if this object is an output axis."""
 
 
@@ -265,9 +268,7 @@ def align_keeping(shape: Shape, target: Shape, attribute: str, keep: int = -1) -
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
         if type(size) is int and size == keep:
-            found = f"{attribute}={format_shape(target)} has {keep} on axis {axis}, a new axis of "
-            advice = f": {keep} keeps the size of an existing axis. Write the size of the new axis."
-            raise invalid_size(axis, keep, found, Input(0, shape), advice)
+            raise invalid_size("kept-new-axis", attribute, target, keep, axis, Input(0, shape))
     kept = target[:new] + tuple(_kept(have, want, keep) for have, want in zip(shape, target[new:], strict=True))
     check_sizes(kept, attribute)
     return RightAlignment((shape,), Relation.BROADCAST_TO, target, kept)
@@ -337,61 +338,54 @@ def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
     return replace_fields(placed, outputs=(Output(0, every, every), *placed.outputs))
 
 
-def rank_mismatch(owner: Input, rest: str, *more: str | Input | Target) -> ShapeMismatch:
-    """Return the conflict to report if an op refuses the rank of an input. The sentence continues with `rest`."""
-    return ShapeMismatch("rank-mismatch", owner, f" has {axis_count(owner.shape)}{rest}", *more)
-
-
-def invalid_size(axis: int, size: int, *sentence: str | Input) -> ShapeMismatch:
+def invalid_size(reason: str, attribute: str, sizes: Shape, size: int, axis: int, *facts: Any) -> ShapeMismatch:
     """Return the conflict to report if an op refuses the size on an axis of an attribute."""
-    return ShapeMismatch("invalid-dimension", *sentence, axis=axis, inputs=(None,), sizes=(size,))
+    place: dict[str, Any] = {"axis": axis, "inputs": (None,), "sizes": (size,)}
+    return ShapeMismatch("invalid-dimension", reason, attribute, sizes, size, axis, *facts, **place)
 
 
 def check_rank(shape: Shape, target: Shape, number: int = 0) -> None:
     """Raise ShapeMismatch (rank-mismatch) if a target has fewer axes than the input."""
     if len(shape) > len(target):
-        limit = f" has only {len(target)}: the op can add axes but not remove them."
-        raise rank_mismatch(Input(number, shape), ", but ", Target(target), limit)
+        raise ShapeMismatch("rank-mismatch", "removed-axes", Input(number, shape), Target(target))
+
+
+def wrong_rank(number: int, shape: Shape, low: int, high: int | None = None) -> ShapeMismatch:
+    """Return the conflict to report if an input does not have the number of axes that the op needs."""
+    return ShapeMismatch("rank-mismatch", "own-rank", Input(number, shape), Count(low, high))
 
 
 def check_equal_ranks(one: Input, other: Input | Target, advice: str) -> None:
-    """Raise ShapeMismatch (rank-mismatch) if two shapes have different ranks. `advice` ends the sentence."""
+    """Raise ShapeMismatch (rank-mismatch) if two shapes have different ranks. `advice` says how to change them."""
     if len(one.shape) != len(other.shape or ()):
-        raise rank_mismatch(one, " and ", other, f" has {len(other.shape or ())}{advice}")
+        raise ShapeMismatch("rank-mismatch", "unequal-ranks", one, other, advice)
 
 
 def check_sizes(target: Shape, attribute: str) -> None:
     """Raise ShapeMismatch (invalid-dimension) if a shape attribute has a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
-            found = f"{attribute}={format_shape(target)} has {size} on axis {axis}"
-            raise invalid_size(axis, size, f"{found}: the op does not accept a negative size here.")
+            raise invalid_size("negative-size", attribute, target, size, axis)
 
 
-def check_entries(entries: Sequence[object], owner: Input, attribute: str, advice: str) -> None:
+def check_entries(entries: Sequence[object], owner: Input, attribute: str) -> None:
     """Raise ShapeMismatch (axes-count) if an attribute does not have an entry for each axis of an input."""
     if len(entries) != len(owner.shape):
-        counts = f"has {len(entries)} entries for the {len(owner.shape)} axes of "
-        raise ShapeMismatch("axes-count", f"{attribute} {shorten(entries)} {counts}", owner, f": {advice}.")
+        needed = Count(len(owner.shape), len(owner.shape))
+        raise ShapeMismatch("axes-count", "entries", attribute, entries, owner, needed)
 
 
-def check_ascending(mapping: Sequence[int], attribute: str, advice: str) -> None:
+def check_ascending(mapping: Sequence[int], attribute: str) -> None:
     """Raise ShapeMismatch (axes-not-sorted) if the axes in a mapping are not in ascending order."""
     if list(mapping) != sorted(mapping):
-        raise ShapeMismatch("axes-not-sorted", f"{attribute} {shorten(mapping)} is not ascending{advice}")
+        raise ShapeMismatch("axes-not-sorted", "unsorted", attribute, mapping)
 
 
 def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None:
     """Raise ShapeMismatch (axis-out-of-range, axis-repeated) if a mapping has an invalid axis or repeats an axis."""
     for axis in mapping:
         if not 0 <= axis < len(target):
-            raise ShapeMismatch(
-                "axis-out-of-range",
-                f"{attribute} {shorten(mapping)} names axis {axis}, outside ",
-                Target(target),
-                f": its axes are 0 to {len(target) - 1}." if target else ": a scalar has no axes.",
-            )
+            raise ShapeMismatch("axis-out-of-range", "outside", attribute, mapping, axis, Target(target))
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:
-            fault = f"{attribute} {shorten(mapping)} names axis {axis} twice"
-            raise ShapeMismatch("axis-repeated", f"{fault}. Name each axis once.")
+            raise ShapeMismatch("axis-repeated", "repeated-axis", attribute, mapping, axis)

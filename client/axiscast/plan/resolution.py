@@ -111,10 +111,10 @@ def mismatch(
         place = {"axes": tuple([term.axis for term in terms])}
     return ShapeMismatch(
         "size-mismatch",
+        *(axis.requirement or (axis.relation,)),
         inputs=tuple([term.input for term in terms]),
         sizes=tuple([term.size for term in terms]),
         owners=tuple([_owner(alignment, term) for term in terms]),
-        requirement=axis.requirement or (axis.relation,),
         known=tuple(known),
         **place,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..wire.shapes import MAX_SIZE, format_shape
+from ..wire.shapes import MAX_SIZE
 from .alignment import Alignment, Axis, Output, Term, are_integers, invalid_size
 from .plan import Shape
 from .relations import Relation
@@ -52,13 +52,10 @@ def _check(copies: list[Term], own: list[Term], axis: int, counts: Shape, attrib
     if not copies or not are_integers(count := copies[0].size):
         return
     if count < 0:
-        found = f"{attribute}={format_shape(counts)} has {count} for output axis {axis}"
-        raise invalid_size(axis, count, f"{found}: the number of copies must be 0 or more.")
+        raise invalid_size("negative-count", attribute, counts, count, axis)
     size = prod(term.size for term in own if are_integers(term.size))
     if count * size > MAX_SIZE:
-        found = f"{attribute}={format_shape(counts)} makes {count} copies of size {size} on output axis {axis}"
-        limit = f": the axis would have size {count * size}, but the largest size is 2^63-1."
-        raise invalid_size(axis, count, found, limit)
+        raise invalid_size("too-many-copies", attribute, counts, count, axis, size, count * size)
 
 
 def align_tiles(shapes: tuple[Shape, ...], number: int, like: int) -> Alignment:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence, Sized
 from difflib import get_close_matches
 
 MAX_NAME_CHARACTERS = 60
-"""The number of leading characters of a name that difflib compares. The limit keeps difflib fast.
+"""The number of leading characters of a name that difflib compares, and of a text that a message shows.
 
-All known names are shorter.
+The limit keeps difflib fast. All known names are shorter.
 """
 
 
@@ -22,6 +22,12 @@ def close_matches(name: str, names: Iterable[str], count: int = 3, cutoff: float
     if shown in lowered:
         return [lowered[shown]]
     return [lowered[close] for close in get_close_matches(shown, lowered, count, cutoff)]
+
+
+def quoted(text: str) -> str:
+    """Return a text of the request in quotes. If the text is long, return only its first characters."""
+    shown = text if len(text) <= MAX_NAME_CHARACTERS else f"{text[:MAX_NAME_CHARACTERS]}\u2026"
+    return f"'{shown}'" if shown.isprintable() else repr(shown)
 
 
 def count_of(number: int, noun: str, nouns: str = "") -> str:

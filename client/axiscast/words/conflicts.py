@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..plan.alignment import Conflict, SizeOrName, SizeReason
+from ..plan.alignment import Conflict, Reason, SizeOrName
 from ..plan.relations import Relation
 from .names import UNNAMED, Names, capitalized
+from .refusals import refusal_text
 
 _MAX_SIZES = 4
 """The maximum number of conflicting sizes that a sentence states."""
@@ -12,9 +13,8 @@ _MAX_SIZES = 4
 
 def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     """Return what is wrong, and what is expected."""
-    if conflict.sentence:
-        parts = enumerate(conflict.sentence)
-        return "".join([part if isinstance(part, str) else names.owner(part, place == 0) for place, part in parts])
+    if conflict.code != "size-mismatch":
+        return refusal_text(conflict.reason, names)
     more = f" (and {len(conflict.sizes) - _MAX_SIZES} more sizes)" if len(conflict.sizes) > _MAX_SIZES else ""
     owners = [names.owner(owner) for owner in conflict.owners[:_MAX_SIZES]]
     sizes = [_size_text(str(size), conflict.known) for size in conflict.sizes]
@@ -24,13 +24,13 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     elif conflict.axes:
         sides = zip(conflict.axes, pairs, strict=False)
         text = capitalized(" and ".join([f"axis {axis} of {owner} has size {size}" for axis, (owner, size) in sides]))
-    elif conflict.requirement[0] is Relation.FROM_ONE:
+    elif conflict.reason[0] is Relation.FROM_ONE:
         text = f"On output axis {conflict.axis}, {owners[0]} has size {sizes[0]}"
         return f"{text}: an axis must have size 1 to expand to size {sizes[-1]}."
     else:
         *others, last = [f"{owner} has size {size}" for owner, size in pairs]
         text = f"On output axis {conflict.axis}, {', '.join(others)} but {last}"
-    return f"{text}{more}: {_requirement_text(conflict.requirement)}."
+    return f"{text}{more}: {_requirement_text(conflict.reason)}."
 
 
 _REQUIREMENTS: dict[str | Relation, str] = {
@@ -46,7 +46,7 @@ _REQUIREMENTS: dict[str | Relation, str] = {
 """The sentence for each requirement, with places for its values."""
 
 
-def _requirement_text(requirement: SizeReason) -> str:
+def _requirement_text(requirement: Reason) -> str:
     code, *values = requirement
     if code == "label":
         word, label, relation = values

@@ -1,0 +1,134 @@
+"""The table of sentences about conflicts that are not conflicts of sizes: ranks, axes, entries, equations, patterns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cases import cases
+
+import axiscast
+
+REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
+    ("paddle.broadcast_tensors", [(1, 1, 1, 1, 1, 1, 1)], {},
+     "The op takes at most 6 axes, but this request has 7."),
+    ("tensorflow.matmul", [(2,), (2, 3)], {},
+     "Input 0 of shape (2,) has 1 axis, but the op takes at least 2."),
+    ("onnx.Gemm", [(2, 3, 4), (3, 4)], {},
+     "Input 0 of shape (2, 3, 4) has 3 axes, but the op takes 2."),
+    ("onnx.Gemm", [(2, 3), (3, 4), (1, 2, 4)], {},
+     "Input 2 of shape (1, 2, 4) has 3 axes, but the op takes at most 2."),
+    ("torch.masked_fill", [(2, 3), (3,), (3,)], {},
+     "Input 2 of shape (3,) must be a scalar. To choose from a tensor, use torch.where."),
+    ("ngraph.Broadcast", [(3,)], {"shape": (2, 3, 4), "broadcast_axes": (0,)},
+     "Input 0 of shape (3,) has 1 axis and the set of broadcast axes [0] adds 1, but the target (2, 3, 4) has 3: "
+     "name every axis that the input lacks and no other axis."),
+    ("linalg.broadcast", [(3,)], {"shape": (2, 3, 4), "dimensions": (0,)},
+     "Input 0 of shape (3,) has 1 axis and dimensions [0] adds 1, but the target (2, 3, 4) has 3: name every axis "
+     "that the input lacks and no other axis."),
+    ("openvino.Add-1", [(2, 3), (3, 4)], {"auto_broadcast": "pdpd", "axis": 1},
+     "Input 1 of shape (3, 4), placed from axis 1, does not fit inside input 0 of shape (2, 3): the op adds axes "
+     "only to the second input."),
+    ("openvino.Add-1", [(2, 3), (3,)], {"auto_broadcast": "none"},
+     "Input 0 of shape (2, 3) has 2 axes and input 1 of shape (3,) has 1, but the op does not align ranks. "
+     "auto_broadcast none requires equal shapes."),
+    ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": 1},
+     "Input 0 of shape (3,), placed from axis 1, does not end with the last axis of the target (2, 3, 4). The op "
+     "needs 2 input axes there, or axis=-1 to align right."),
+    ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": -2},
+     "axis -2 is less than -1: axes are counted from 0, and -1 means right-aligned."),
+    ("xla.Add", [(2, 3), (3,)], {},
+     "Input 1 of shape (3,) has 1 axis and input 0 of shape (2, 3) has 2, but the op does not align ranks. Name the "
+     "axes in broadcast_dimensions."),
+    ("mxnet.broadcast_like", [(2, 3), (3,)], {},
+     "Input 0 of shape (2, 3) has 2 axes and input 1 of shape (3,) has 1, but the op does not align ranks. Set "
+     "lhs_axes and rhs_axes, or reshape one of them first."),
+    ("mxnet.broadcast_to", [(3,)], {"shape": (2, 3)},
+     "Input 0 of shape (3,) has 1 axis and the target (2, 3) has 2, but the op does not align ranks. Reshape the "
+     "input first."),
+    ("einops.repeat", [(2,)], {"pattern": "h w -> h w"},
+     "Input 0 of shape (2,) has 1 axis, but the left side of 'h w -> h w' names 2."),
+    ("einops.repeat", [()], {"pattern": "h ... -> h ..."},
+     "Input 0 of shape () has 0 axes, but the left side of 'h ... -> h ...' names at least 1."),
+    ("onnx.Tile", [(2, 3)], {"repeats": (2,)},
+     "repeats [2] has 1 entry, but input 0 of shape (2, 3) has 2 axes: the op needs 2 entries."),
+    ("torch.repeat", [(2, 3)], {"repeats": (2,)},
+     "repeats [2] has 1 entry, but input 0 of shape (2, 3) has 2 axes: the op needs at least 2 entries."),
+    ("torch.repeat", [(2,)], {"repeats": ()},
+     "repeats [] has 0 entries, but input 0 of shape (2,) has 1 axis: the op needs at least 1 entry."),
+    ("stablehlo.broadcast_in_dim", [(2, 3)], {"shape": (2, 3), "broadcast_dimensions": (0,)},
+     "broadcast_dimensions [0] has 1 entry, but input 0 of shape (2, 3) has 2 axes: the op needs 2 entries."),
+    ("mxnet.broadcast_axis", [(1, 3)], {"axis": (0, 1), "size": (2,)},
+     "axis [0, 1] has 2 entries and size [2] has 1 entry, but both must have the same number of entries."),
+    ("mxnet.broadcast_like", [(1, 3), (2, 3)], {"lhs_axes": (), "rhs_axes": ()},
+     "lhs_axes and rhs_axes are empty. Name an axis in each, or omit both."),
+    ("mxnet.broadcast_like", [(1, 3), (2, 3)], {"lhs_axes": (2,), "rhs_axes": (0,)},
+     "lhs_axes [2] names axis 2, outside input 0 of shape (1, 3): its axes are 0 to 1."),
+    ("stablehlo.broadcast_in_dim", [(2, 3)], {"shape": (2, 3), "broadcast_dimensions": (0, 2)},
+     "broadcast_dimensions [0, 2] names axis 2, outside the target (2, 3): its axes are 0 to 1."),
+    ("stablehlo.broadcast_in_dim", [(2,)], {"shape": (), "broadcast_dimensions": (0,)},
+     "broadcast_dimensions [0] names axis 0, outside the target (): a scalar has no axes."),
+    ("stablehlo.broadcast_in_dim", [(2, 3)], {"shape": (2, 3), "broadcast_dimensions": (1, 1)},
+     "broadcast_dimensions [1, 1] names axis 1 twice. Name each axis once."),
+    ("xarray.broadcast", [(2, 2)], {"dims": [["x", "x"]]},
+     "dims repeats a name for input 0 of shape (2, 2): ['x', 'x']. Rename one of these dimensions."),
+    ("xla.Add", [(2, 3, 4), (2, 3)], {"broadcast_dimensions": (1, 0)},
+     "broadcast_dimensions [1, 0] is not ascending: the op does not transpose. Transpose the input first."),
+    ("numpy.tile", [(2, 3)], {"reps": (2, -1)},
+     "reps=(2, -1) has -1 for output axis 1: the number of copies must be 0 or more."),
+    ("numpy.tile", [(2, 3)], {"reps": (4611686018427387904,)},
+     "reps=(4611686018427387904,) makes 4611686018427387904 copies of size 3 on output axis 1: the axis would have "
+     "size 13835058055282163712, but the largest size is 2^63-1."),
+    ("einops.repeat", [(2,)], {"pattern": "w -> w c", "axes_lengths": {"c": -1}},
+     "axes_lengths gives 'c' the length -1: a length must be 0 or more."),
+    ("numpy.einsum", [(2,)], {"equation": "i->i->i"},
+     "The equation 'i->i->i' has '->' more than once."),
+    ("numpy.einsum", [(2, 3)], {"equation": "ij->ii"},
+     "The equation 'ij->ii' has the letter 'i' twice in its output: write each letter once."),
+    ("numpy.einsum", [(2, 3)], {"equation": "......ij->ij"},
+     "The equation '......ij->ij' has '...' twice in one operand."),
+    ("opt_einsum.contract", [(2, 3)], {"equation": "i.->i"},
+     "The equation 'i.->i' has '.', but may contain only characters, commas, '...' and one '->'."),
+    ("einops.repeat", [(2,)], {"pattern": "w"},
+     "pattern: must contain one '->', with names on both sides, as in 'h w -> h w c'."),
+    ("einops.repeat", [(2,)], {"pattern": "((w)) -> w"},
+     "pattern: has parentheses inside parentheses."),
+    ("einops.repeat", [(2,)], {"pattern": "w) -> w"},
+     "pattern: has a ) without its (."),
+    ("einops.repeat", [(2,)], {"pattern": "(w -> w"},
+     "pattern: has a ( without its )."),
+    ("einops.repeat", [(2,)], {"pattern": "... ... -> ..."},
+     "pattern: has '...' twice on one side."),
+    ("einops.repeat", [(2,)], {"pattern": "(...) -> ..."},
+     "pattern: has '...' inside parentheses on the left, where its axes are ambiguous."),
+    ("einops.repeat", [(2,)], {"pattern": "2 w -> w"},
+     "pattern: has the number 2 as an axis: use a name, or a positive number on the right side."),
+    ("einops.repeat", [(2,)], {"pattern": "w_ -> w_"},
+     "pattern: has 'w_', but a name consists of letters, digits and inner underscores."),
+    ("einops.repeat", [(2,)], {"pattern": "w w -> w"},
+     "pattern: names 'w' twice on one side."),
+    ("einops.repeat", [(2,)], {"pattern": "w h -> w"},
+     "pattern: 'h' is only on the left, but repeat can't remove axes: use einops.reduce."),
+    ("einops.rearrange", [(2,)], {"pattern": "w -> w h"},
+     "pattern: 'h' is only on the right, but rearrange can't add axes: use einops.repeat."),
+    ("einops.repeat", [(2,)], {"pattern": "w -> w ..."},
+     "pattern: ... is only on the right: write it on the left too."),
+    ("einops.repeat", [(2,)], {"pattern": "w -> w h"},
+     "axes_lengths: 'h' is new, but its length is missing."),
+    ("einops.repeat", [(2,)], {"pattern": "(w h) -> w h"},
+     "axes_lengths: (w h) needs the lengths of all names except one."),
+    ("einops.repeat", [(2,)], {"pattern": "w -> w", "axes_lengths": {"h": 2}},
+     "axes_lengths: 'h' is not in the pattern."),
+    ("einops.einsum", [(2,)], {"pattern": "i j"},
+     "The pattern 'i j' needs one '->', as in 'b i j, b j k -> b i k'."),
+    ("einops.einsum", [(2,)], {"pattern": "... ... -> i"},
+     "The pattern '... ... -> i' has '...' twice in one operand."),
+]  # fmt: skip
+
+
+@cases(("op", "shapes", "attributes", "sentence"), REFUSALS, ids=str)
+def test_a_refusal_has_its_sentence(
+    op: str, shapes: list[tuple[Any, ...]], attributes: dict[str, Any], sentence: str
+) -> None:
+    conflict = axiscast.check(op, *shapes, **attributes).conflict
+    assert conflict is not None
+    assert conflict.message == sentence
