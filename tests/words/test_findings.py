@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -14,9 +14,10 @@ from axiscast.words.findings import finding_text, group_text, unchecked_text
 Shape = tuple[int | str, ...]
 
 
-def finding(op: str, *operands: tuple[str, Shape], **fields: Any) -> Finding:
+def finding(op: str, *operands: tuple[str, Shape], checked: str = "onnx.Max", **fields: Any) -> Finding:
     values = tuple(Operand(f"input {number}", name, shape) for number, (name, shape) in enumerate(operands))
-    answer = axiscast.check("onnx.Max", *(shape for _, shape in operands))
+    warn = [fields.pop("warn")] if "warn" in fields else []
+    answer = axiscast.check(checked, *(shape for _, shape in operands), warn=warn)
     return Finding("node_1", op, values, answer, **fields)
 
 
@@ -86,6 +87,10 @@ CONFLICTS = [
      "a (3, 4) / b (4, 3) does not broadcast: axis -2 is 3 in a and 4 in b. Write a.swapaxes(0, 1) / b."),
     ("Max", [("a", (2,)), ("b", (3,)), ("c", (4,))],
      "Max(a (2,), b (3,), c (4,)) does not broadcast: axis -1 is 2 in a, 3 in b and 4 in c."),
+    ("PRelu", [("x", (3,)), ("slope", (2, 3))], "PRelu(x (3,), slope (2, 3)) does not broadcast."),
+    ("MatMul", [("x", (3, 2)), ("y", (4, 3))],
+     "x (3, 2) @ y (4, 3) does not broadcast: the sizes are 2 on axis 1 of x and 4 on axis 0 of y. Transpose x to "
+     "(2, 3) and y to (3, 4): the result is (2, 4)."),
 ]  # fmt: skip
 
 
@@ -93,7 +98,7 @@ CONFLICTS = [
 def test_a_conflict_names_the_operands_and_their_common_axis(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert finding_text(finding(op, *operands)) == message
+    assert finding_text(finding(op, *operands, checked=f"onnx.{op}")) == message
 
 
 def test_a_conflict_with_a_target_names_the_input() -> None:
@@ -102,6 +107,27 @@ def test_a_conflict_with_a_target_names_the_input() -> None:
     assert finding_text(Finding("e", "Expand", operands, answer)) == (
         "Expand(x (3, 1), shape=(5, 4)) does not broadcast: axis -2 is 3 in x and 5 in the target."
     )
+    answer = axiscast.check({"name": "torch.expand", "size": (2, 4)}, (3,))
+    operands = (Operand("input 0", "x", (3,)), Operand("target", "y", (2, 4)))
+    assert finding_text(Finding("e", "torch.add_", operands, answer)) == (
+        "y (2, 4) + x (3,) does not broadcast: axis -1 is 3 in x and 4 in the target."
+    )
+
+
+WARNINGS = [
+    ([("x", (8, 1, 6, 1)), ("y", (7, 1, 5))], "mutual-stretch",
+     "x (8, 1, 6, 1) + y (7, 1, 5) gives (8, 7, 6, 5): every index of output axis 0 is combined with every index of "
+     "output axis 1. If only one operand should expand, the other one lacks an axis."),
+    ([("x", (2, 3)), ("y", (3,))], "rank-promotion",
+     "y (3,) gets new axes on the left to match x (2, 3)."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operands", "kind", "message"), WARNINGS)
+def test_a_warning_names_the_operands(
+    operands: list[tuple[str, Shape]], kind: Literal["mutual-stretch", "rank-promotion"], message: str
+) -> None:
+    assert finding_text(finding("Add", *operands, warn=kind), kind) == message
 
 
 NEEDS = [
@@ -117,6 +143,12 @@ def test_conditions_name_unknown_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
     assert finding_text(finding(op, *operands)) == message
+
+
+def test_an_operation_without_shapes_has_only_its_name() -> None:
+    assert finding_text(Finding("n", "Relu")) == "Relu runs."
+    found = Finding("n", "Add", (Operand("input 0", "x", (2, 3)),), failure=Failure({}, None))
+    assert finding_text(found) == "Add(x (2, 3)) fails. onnx refuses it."
 
 
 def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Finding:
@@ -148,6 +180,12 @@ FAILURES = [
     (failed("Split", Requirement("equal", SEQ, Quantity(12))),
      "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
      "With batch=5, seq=7, x.shape[1] is 7, but must be 12."),
+    (failed("Split", Requirement("equal", Quantity(12), SEQ)),
+     "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
+     "With batch=5, seq=7, x.shape[1] is 7, but must be 12."),
+    (failed("Gather", Requirement("at-most", SEQ, Quantity(4))),
+     "Gather(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
+     "With batch=5, seq=7, x.shape[1] is 7, but must be at most 4."),
     (failed("Custom", None, SizeRule("seq", "equal", 3)),
      "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it")),
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from axiscast.messages import CheckAnswer
 from axiscast.ops import FRAMEWORKS
 from axiscast.words import error_advice, errors
 from axiscast.words.hints import reshape_code
+from axiscast.words.names import Names
 
 ADD = "numpy.add"
 CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
@@ -32,6 +33,12 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.matmul", [("N", "K"), (3, "M")], {"assume": {"K": "4.."}},
      "Axis 1 of input 0 of shape (N, K) has size K >= 4 and axis 0 of input 1 of shape (3, M) has size 3: "
      "the op sums over these axes, so their sizes must be equal."),
+    ("xarray.broadcast", [(2,), (3,)], {"dims": [["x"], ["x"]]},
+     "On output axis 0, input 0 of shape (2,) has size 2 but input 1 of shape (3,) has size 3: the sizes must be "
+     "equal, because size 1 does not expand here."),
+    ("ggml.repeat", [(2,), (3,)], {},
+     "On output axis 0, input 0 of shape (2,) has size 2 but input 1 of shape (3,) has size 3: the second size must "
+     "be a multiple of the first."),
     ("torch.matmul", [(2, 3), (4, 5)], {},
      "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: the op sums over "
      "these axes, so their sizes must be equal."),
@@ -215,12 +222,20 @@ ERRORS: list[tuple[str, str]] = [
      "`total -= (x - y).sum(dim=1, keepdim=True)`, or write `total = total - (x - y)`, which makes total larger."),
     (errors.in_place_text("rows[0]", "*", "x", (5,), (3, 5), "numpy"),
      "An operation in place can't change the shape of its target. Reduce x first."),
+    (errors.in_place_text("total", "+", "x", (3,), (4,), "numpy"),
+     "An operation in place can't change the shape of its target. Reduce x first, or write `total = total + x`, which "
+     "makes total larger."),
     (errors.index_pairs_text("a", "i", "j + 1"), "To select all index pairs, write `a[i[:, None], (j + 1)]`."),
     (errors.other_reading_text("bias", "x", 8),
      "Each row of x then gets one value of bias. If bias has one value for each column, its size must be 8."),
     (errors.next_operand_text((5, 1), "y", (5,)),
      "The product then has shape (5, 1), and forms all pairs with y (5,): also append `.squeeze(-1)` to the product."),
     (errors.class_labels_text("y", 10, "jax"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
+    (errors.class_labels_text("y", 10, "jaxlib"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
+    (errors.class_labels_text("y", 10, "numpy"), "If y contains class indices, use numpy.eye(10)[y]."),
+    (errors.class_labels_text("y", 10, "tensorflow"), "If y contains class indices, use tf.one_hot(y, 10)."),
+    (errors.class_labels_text("y", 10, "torch"),
+     "If y contains class indices, use torch.nn.functional.one_hot(y, 10), or torch.nn.functional.cross_entropy."),
     (errors.class_labels_text("y", 10, "mlx"),
      "If y contains class indices, convert it to one-hot vectors of length 10."),
     (errors.features_text(7, 9, "input (2, 9)", 9),
@@ -242,6 +257,23 @@ ERRORS: list[tuple[str, str]] = [
     (errors.first_axis_text("m == 0", 2),
      "If `m == 0` begins at axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
 ]  # fmt: skip
+
+
+CHANGES: list[tuple[str, str, str, tuple[int, ...], str]] = [
+    ("reshape", "numpy.add", "x", (4, 1), "reshape x to (4, 1), x[:, None]"),
+    ("transpose", "torch.matmul", "weight.T", (3, 4), "transpose weight, weight.T"),
+    ("transpose", "numpy.matmul", "x", (3, 4), "transpose x to (3, 4), x.T"),
+    ("transpose", "tensorflow.matmul", "x", (3, 4), "transpose x to (3, 4), tf.linalg.matrix_transpose(x)"),
+    ("transpose", "jax.numpy.matmul", "x", (5, 3, 4), "transpose x to (5, 3, 4), x.swapaxes(-1, -2)"),
+    ("swap-axes", "numpy.add", "x", (5, 3, 4), "swap axes 0 and 1 of x"),
+]
+
+
+@cases(("code", "op", "name", "shape", "sentence"), CHANGES)
+def test_a_change_shows_its_code(code: str, op: str, name: str, shape: tuple[int, ...], sentence: str) -> None:
+    request = {"op": {"name": op}, "inputs": [list(shape)]}
+    hint = {"code": code, "input": 0, "axes": [0, 1], "shape": shape, "suffix": "[:, None]", "request": request}
+    assert errors.change_with_code(hint, Names([name])) == sentence
 
 
 @cases(("text", "sentence"), ERRORS, ids=str)

@@ -138,7 +138,7 @@ def _failure_text(finding: Finding) -> str:
     sizes = printable(", ".join(f"{name}={size}" for name, size in failure.sizes.items()))
     at_sizes = f"With {sizes}, " if sizes else ""
     if failure.requirement is None:
-        return f"{at_sizes}onnx refuses it." if at_sizes else "onnx refuses it."
+        return f"{at_sizes}onnx refuses it."
     kind, left, right = failure.requirement
     if left.input is None and right.input is not None:
         left, right = right, left
@@ -174,8 +174,7 @@ def _needs(finding: Finding) -> str:
 
 def _contradicted(finding: Finding) -> str:
     known = finding.contradiction
-    if known is None:
-        return ""
+    assert known is not None
     stated, inferred = (f"({', '.join('?' if size is None else str(size) for size in shape)})" for shape in known[1:])
     return printable(f"The file states shape {stated} for {known.value}, but the inputs of this node give {inferred}.")
 
