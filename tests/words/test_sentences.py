@@ -256,6 +256,7 @@ ERRORS: list[tuple[str, str]] = [
     (errors.one_axis_text("x", "b", 1, 3), "If `b` is a vector for axis 1 of `x`, write `b[:, None, None]`."),
     (errors.first_axis_text("m == 0", 2),
      "If `m == 0` begins at axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
+    (errors.first_axis_text("m ==\n0", 1), "If `m ==\n0` begins at axis 0 of the tensor, write `(m ==\n0)[:, None]`."),
 ]  # fmt: skip
 
 

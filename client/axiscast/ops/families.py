@@ -95,14 +95,15 @@ class MatrixProduct(Op):
         for number, attribute in enumerate(self.transposes):
             if getattr(self, attribute):
                 placed[number] = (*placed[number][:-2], *placed[number][:-3:-1])
-        terms = [
-            {place: Term(number, axis, shape[axis]) for axis, place in enumerate(own)}
-            for number, (shape, own) in enumerate(zip(shapes, placed, strict=True))
-        ]
+
+        def term(number: int, place: int) -> Term:
+            axis = placed[number].index(place)
+            return Term(number, axis, shapes[number][axis])
+
         # These are the axes M and N. If an operand is a vector, its axis M or N does not exist and has no term.
-        rows = tuple(term for place, term in terms[0].items() if place == rank)
-        columns = tuple(term for place, term in terms[1].items() if place == rank + 1)
-        inner = summed(terms[0][rank + 1], terms[1][rank])
+        rows = (term(0, rank),) if len(left) > 1 else ()
+        columns = (term(1, rank + 1),) if len(right) > 1 else ()
+        inner = summed(term(0, rank + 1), term(1, rank))
         axes = (*stacked, Axis(Relation.BROADCAST, rows), inner, Axis(Relation.BROADCAST, columns))
         outputs = Output(0, placed[0], every), Output(1, placed[1], (*every[:rank], rank + 1, rank + 2))
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))

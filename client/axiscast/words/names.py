@@ -33,7 +33,8 @@ class Names(NamedTuple):
         >>> Names(["a + b"]).code(0), Names().code(0)
         ('(a + b)', 'x')
         """
-        return as_primary(self._given(number)) or unknown
+        code = self._given(number)
+        return as_primary(code) if code else unknown
 
     def owner(self, owner: Input | Target, begins_sentence: bool = False) -> str:
         """Return the name and the shape of an input or a target."""

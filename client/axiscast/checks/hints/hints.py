@@ -57,7 +57,7 @@ def find_hints(
         found = trials.hints(shapes, zip(equation_candidates(op, shapes, conflict)))
     else:
         numbers = _opposed_inputs(op, shapes, conflict) if trials.of_integers else range(len(shapes))
-        found = trials.hints(shapes, _likely_candidates(op, shapes, numbers))
+        found = trials.hints(shapes, _likely_candidates(op, shapes, numbers, conflict))
         found = found or trials.hints(shapes, [swapped_candidates(op, shapes, numbers, exact=False)])
     return found
 
@@ -157,7 +157,12 @@ def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None
     """
     inputs = [] if conflict is None else [number for number in conflict.inputs[:2] if number is not None]
     try:
-        if len(inputs) == 2 and op.target is None and isinstance(op.align(shapes), RightAlignment):
+        if (
+            len(inputs) == 2
+            and op.has_common_output_axes
+            and op.target is None
+            and isinstance(op.align(shapes), RightAlignment)
+        ):
             return [number for number in inputs if _can_fit(shapes[number], shapes[:number] + shapes[number + 1 :])]
     except ShapeMismatch:  # the op's rule refuses the shapes before it aligns them
         pass
@@ -190,10 +195,12 @@ def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[i
     return {**hint, "message": hint_text(hint)}
 
 
-def _likely_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
+def _likely_candidates(
+    op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int], conflict: Conflict | None
+) -> Alternatives:
     target: Shape | None = getattr(op, op.target) if op.target else None
     if not op.has_common_output_axes:
-        yield from zip(_multiplied_candidates(op, shapes))
+        yield from zip(_multiplied_candidates(op, shapes, conflict))
     yield swapped_candidates(op, shapes, numbers)
     yield from _reshaped_candidates(op, shapes, numbers)
     if target is None and op.has_common_output_axes:
@@ -205,9 +212,10 @@ def _likely_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]
         yield from zip(_other_axes(op, shapes))
 
 
-def _multiplied_candidates(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
+def _multiplied_candidates(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None = None) -> Iterator[Candidate]:
     """Yield matrix products with transposed or exchanged operands, or with a new axis in a vector."""
-    if _sums_agree(op, shapes):
+    is_about_sums = conflict is not None and bool(conflict.axes)
+    if not is_about_sums and _sums_agree(op, shapes):
         return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
     for numbers in ((1,), (0,), (0, 1)):
         if all(len(shapes[number]) > 1 and shapes[number][-1] != shapes[number][-2] for number in numbers):
@@ -290,8 +298,8 @@ def _reshaped_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[in
         shape = shapes[number]
         for rank in range(len(shape) + 1, room + 1 if shape else 0):
             yield _widened(op, shapes, number, rank)
-        ones = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
-        if not op.names_axis(number, range(len(shape)), len(shape)):
+        if shape[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
+            ones = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
             yield (reshape_candidate(op, shapes, number, shape[count:]) for count in range(1, ones + 1))
 
 
@@ -302,9 +310,13 @@ def _widened(op: Op, shapes: tuple[Shape, ...], number: int, rank: int) -> Itera
     """
     shape = shapes[number]
     for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):
-        size_of = dict(zip((0, *own), shape, strict=True))
-        if not op.names_axis(number, [axis for axis, new in enumerate(size_of) if axis != new], len(shape)):
-            yield reshape_candidate(op, shapes, number, tuple(size_of.get(axis, 1) for axis in range(rank)))
+        sizes, moved = [1] * rank, []
+        for axis, new in enumerate((0, *own)):
+            sizes[new] = shape[axis]
+            if new != axis:
+                moved.append(axis)
+        if not op.names_axis(number, moved, len(shape)):
+            yield reshape_candidate(op, shapes, number, tuple(sizes))
 
 
 def _paired(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
