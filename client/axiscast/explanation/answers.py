@@ -8,6 +8,7 @@ from ..checks.check import check_to_dict
 from ..messages.why import WhyAnswer
 from ..ops import op_to_dict
 from ..wire.problems import Problem
+from ..words.errors import invalid_shapes_text
 from .diagnosis import Diagnosis, diagnose, is_einsum
 from .sentences import sentence_of
 
@@ -27,8 +28,7 @@ def why_to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
         request = diagnosis.request
         check = None if request is None else check_to_dict(request)
     except Problem as problem:
-        detail = f"{problem.detail[:1].upper()}{problem.detail[1:]}"
-        return {**answer, "message": f"The shapes in this message can't be checked. {detail}."}
+        return {**answer, "message": invalid_shapes_text(problem.detail)}
     if check is None:
         return {**answer, "message": sentence_of(diagnosis, None)}
     if check["compatible"] and is_einsum(answer["op"]["name"]):  # another equation has failed

@@ -14,19 +14,13 @@ from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..ops import Op, op_class, read_op
 from ..wire.problems import Problem
-from ..wire.shapes import format_shape
-from ..words.error_topics import Topic
-from ..words.errors import joined
+from ..words.error_topics import UNREAD
+from ..words.errors import unknown_text
 from .failing_expression import Expression, expressions_in
 from .static_shapes import MATRIX_PRODUCTS, operation
 from .topic_search import topic_of
 from .wordings import Reading, Sizes, printed_shapes, readings, shape_pairs_in, single_blanks
 
-UNKNOWN = (
-    "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
-    "check the shapes directly."
-)
-_UNREAD = Topic("unread", "This error seems to be about sizes or axes, but axiscast does not know its wording.")
 _SIZES = re.compile(
     r"(?:Error|Exception): (?!.{0,99}(?:attribute|argument)).{0,300}?\b(?:same|equal|match|mismatch|different|expected|"
     r"inconsistent)\b.{0,99}?\b(?:shapes?|n?dims?|dimensions?|axes|axis|columns|rows|sizes?|lengths?|\d-?[dD])\b"
@@ -84,7 +78,7 @@ class Diagnosis(NamedTuple):
     def is_explained(self) -> bool:
         """Whether the error is known, and about shapes if no operand is known to be an array."""
         has_arrays = self.expression is not None and bool(self.expression.known)
-        return self.is_known and (self.topic not in (_UNREAD.code, "data-types") or has_arrays)
+        return self.is_known and (self.topic not in (UNREAD.code, "data-types") or has_arrays)
 
     @property
     def request(self) -> CheckRequest | None:
@@ -125,7 +119,7 @@ def diagnose_message(text: str) -> Diagnosis:
         last = found[-1]
         before, after = blanks[: last.start][-_BESIDE:], blanks[last.end :][:_BESIDE]
         return _with_printed_shapes(_diagnosis(last), f"{before} {after}")
-    topic = topic_of(blanks) or (_UNREAD if _SIZES.search(blanks[-_BESIDE:]) else None)
+    topic = topic_of(blanks) or (UNREAD if _SIZES.search(blanks[-_BESIDE:]) else None)
     if topic is None:
         return Diagnosis(about=_unknown(blanks), is_known=False)
     return Diagnosis(about=topic.text, topic=topic.code)
@@ -133,9 +127,8 @@ def diagnose_message(text: str) -> Diagnosis:
 
 def _unknown(text: str) -> str:
     """Return the explanation of an unknown error, with the shapes at the end of the text."""
-    shapes = [*dict.fromkeys(map(tuple, printed_shapes(text[text.rfind("Error") :][-_BESIDE:])))]
-    read = f" The end of the text has the shapes {joined([*map(format_shape, shapes)])}." if shapes else ""
-    return f"{UNKNOWN}{read}"
+    shapes = dict.fromkeys(map(tuple, printed_shapes(text[text.rfind("Error") :][-_BESIDE:])))
+    return unknown_text([*shapes])
 
 
 def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:

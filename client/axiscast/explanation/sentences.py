@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..checks.check import plan_or_conflict
@@ -44,13 +44,13 @@ def _listed(diagnosis: Diagnosis) -> str:
     if expression is None:
         return ""
     shapes = dict(zip(diagnosis.names, diagnosis.inputs or [], strict=False))
-    listed = []
+    listed: list[tuple[str, Sequence[Any], str]] = []
     for name, array in [*dict.fromkeys(expression.operands)][:_MAX_LISTED]:
         if array is not None:
-            listed.append(f"{name} {format_shape(array.shape)} {array.dtype}".rstrip())
+            listed.append((name, array.shape, array.dtype))
         elif name in shapes:
-            listed.append(f"{name} {format_shape(shapes[name])}")
-    return f"{expression.text}: {', '.join(listed)}." if listed else ""
+            listed.append((name, shapes[name], ""))
+    return errors.operand_list(expression.text, listed)
 
 
 def _of_check(diagnosis: Diagnosis, check: Fields) -> list[str]:

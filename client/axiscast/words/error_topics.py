@@ -23,6 +23,9 @@ class Topic(NamedTuple):
     text: str
 
 
+UNREAD = Topic("unread", "This error seems to be about sizes or axes, but axiscast does not know its wording.")
+
+
 def topic_wordings() -> Iterator[tuple[str, Topic, str]]:
     """Yield each wording in TABLE, with its topic and its explanation."""
     topic = Topic("", "")

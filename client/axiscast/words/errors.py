@@ -7,7 +7,7 @@ from typing import Any
 
 from ..wire.shapes import format_shape
 from .hints import HintFields, change_text
-from .names import Names, as_primary
+from .names import Names, as_primary, capitalized
 
 _ONE_HOT = {
     "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
@@ -32,6 +32,26 @@ def shapes_text(inputs: Sequence[Any], target: Any = None) -> str:
     """Return the shapes of the inputs, and the shape to which they broadcast."""
     shapes = joined([format_shape(shape) for shape in inputs])
     return shapes if target is None else f"{shapes} to {format_shape(target)}"
+
+
+def operand_list(expression: str, operands: Sequence[tuple[str, Sequence[Any], str]]) -> str:
+    """Return the expression that failed, with the name, the shape and the dtype of each operand that is known."""
+    listed = [f"{name} {format_shape(shape)} {dtype}".rstrip() for name, shape, dtype in operands]
+    return f"{expression}: {', '.join(listed)}." if listed else ""
+
+
+def unknown_text(shapes: Sequence[Any]) -> str:
+    """Return that an error is unknown, with the shapes in its message."""
+    read = f" The end of the text has the shapes {shapes_text(shapes)}." if shapes else ""
+    return (
+        f"axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, "
+        f"or check the shapes directly.{read}"
+    )
+
+
+def invalid_shapes_text(detail: str) -> str:
+    """Return why the shapes in a message can't be checked."""
+    return f"The shapes in this message can't be checked. {capitalized(detail)}."
 
 
 def refused_text(op: str, shapes: str) -> str:
