@@ -150,6 +150,12 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "Paddle, an unknown letter beside a 0": (paddle.einsum(equation="a,iBka->Bzk"), [(2,), (4, 1, 0, 2)]),
     "Paddle, an unknown letter for one tensor with a 0": (paddle.einsum(equation="jj->jz"), [(0, 1)]),
     "Paddle, a 1 that expands in eight axes": (paddle.einsum(equation="abcdefgh,a->a"), [(1,) * 8, (2,)]),
+    "Paddle, a new axis that expands among eight": (
+        paddle.einsum(equation="...abcde,...->...abcde"),
+        [(2,) * 6, (2, 2, 2)],
+    ),
+    "Paddle, an ellipsis in an operand of nine axes": (paddle.einsum(equation="...a->...a"), [(1,) * 9]),
+    "Paddle, an unknown letter beside an ellipsis": (paddle.einsum(equation="ab...->...wa"), [(2, 4, 4, 3)]),
     "Paddle, a digit in the output": (paddle.einsum(equation="I,I->1"), [(3,), (3,)]),
     "MLX, a 1 beside a 0": (mlx.einsum(equation="kj,j->k"), [(4, 0), (1,)]),
     "MLX, a sum over a 0": (mlx.einsum(equation="IjB->B"), [(2, 0, 2)]),
@@ -163,6 +169,21 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
         [(0, 2), (0, 0), (1,)],
     ),
     "TensorFlow, a 0 before a 2 of two operands": (tensorflow.einsum(equation="iIj,jiI->j"), [(0, 0, 2), (2, 2, 0)]),
+    "TensorFlow, a stack of (3, 1) and a matrix": (tensorflow.matmul(), [(3, 1, 8, 5), (5, 4)]),
+    "TensorFlow, a stack of (3, 1) beside a transposed matrix": (
+        tensorflow.matmul(transpose_b=True),
+        [(3, 1, 8, 5), (4, 5)],
+    ),
+    "Keras, stacks of (3, 1) and 1": (keras.matmul(), [(3, 1, 8, 5), (1, 5, 4)]),
+    "TensorFlow, an ellipsis of (3, 1) and a scalar": (tensorflow.einsum(equation="ja...,->ja..."), [(2, 3, 3, 1), ()]),
+    "TensorFlow, an ellipsis of 3 and a letter of 1": (
+        tensorflow.einsum(equation="b...jk,bkl->...bjl"),
+        [(1, 3, 8, 5), (1, 5, 4)],
+    ),
+    "TensorFlow, an ellipsis of (3, 1) in the last of three operands": (
+        tensorflow.einsum(equation="kl,lm,...jk->...jm"),
+        [(5, 4), (4, 2), (3, 1, 8, 5)],
+    ),
     "einops, -2 beside a 0": (einops.repeat(pattern="-> n m", axes_lengths={"n": -2, "m": 0}), [()]),
 }
 
@@ -236,6 +257,22 @@ AGREES: dict[str, tuple[Op, Shapes]] = {
     "TensorFlow, an axis of size 1 between": (tensorflow.broadcast_to(shape=(2, 1, 2, 2, 2, 2)), [(2, 1, 2, 1, 2, 1)]),
     "TensorFlow, no elements": (tensorflow.broadcast_to(shape=(2, 2, 2, 2, 2, 0)), [(2, 1, 2, 1, 2, 1)]),
     "TensorFlow, a choice of rank 8": (tensorflow.where(), [(2,), (2,) * 8, ()]),
+    "TensorFlow, a stack of (4, 1) whose matrices have 4 rows": (tensorflow.matmul(), [(4, 1, 4, 5), (5, 4)]),
+    "TensorFlow, a stack of (20, 1) whose matrices have one row": (tensorflow.matmul(), [(20, 1, 1, 5), (5, 4)]),
+    "TensorFlow, a stack of (3, 2)": (tensorflow.matmul(), [(3, 2, 8, 5), (5, 4)]),
+    "TensorFlow, a stack of (1, 3)": (tensorflow.matmul(), [(1, 3, 8, 5), (5, 4)]),
+    "TensorFlow, a stack of (3, 1, 1)": (tensorflow.matmul(), [(3, 1, 1, 8, 5), (5, 4)]),
+    "TensorFlow, two stacks of (3, 1)": (tensorflow.matmul(), [(3, 1, 8, 5), (3, 1, 5, 4)]),
+    "TensorFlow, a stack of (3, 1) of transposed matrices": (
+        tensorflow.matmul(transpose_a=True),
+        [(3, 1, 5, 8), (5, 4)],
+    ),
+    "TensorFlow, an ellipsis of (3, 1) in the second operand": (
+        tensorflow.einsum(equation="kl,...jk->...jl"),
+        [(5, 4), (3, 1, 8, 5)],
+    ),
+    "Keras, a stack of (3, 1) and a matrix": (keras.matmul(), [(3, 1, 8, 5), (5, 4)]),
+    "Paddle, nine letters beside another operand": (paddle.einsum(equation="abcdefghi,k->"), [(1,) * 9, (4,)]),
     "TensorFlow, a product of rank 12": (tensorflow.matmul(), [(1,) * 10 + (2, 3), (3, 2)]),
     "TensorFlow.js, a 0 beside an axis that expands to 2": (tfjs.broadcastTo(shape=(2, 0)), [(1,)]),
     "TensorFlow.js, a 0 that is in the input": (tfjs.broadcastTo(shape=(1, 0)), [(0,)]),

@@ -60,6 +60,7 @@ def _target(random: Random, attribute: str) -> Drawn:
 def _product(random: Random) -> Drawn:
     stacks = _pair(random)
     rows, inner, columns = (_size(random) for _ in range(3))
+    rows = 17 if rows == 4 else rows  # some kernels compute 16 rows at a time
     other = inner if random.random() < 0.85 else _size(random)
     left, right = (*stacks[0], rows, inner), (*stacks[1], other, columns)
     return {}, (left if random.random() < 0.8 else (inner,), right if random.random() < 0.8 else (other,))
@@ -215,13 +216,18 @@ def _terms(random: Random) -> tuple[list[list[str]], list[Shape]]:
 
 
 def _diagonals(random: Random) -> tuple[list[list[str]], list[Shape]]:
-    """The labels and the shape of one operand: few repeated letters, or five to eight letters with one twice."""
+    """The labels and the shape of one operand: few repeated letters, or five to eight letters with one twice.
+
+    The long operand may end in an ellipsis.
+    """
     if random.random() < 0.1:
         letters = [*"abcdefgh"[: random.randint(5, 8)]]
         repeated = random.choice(letters)
         letters.insert(random.randrange(len(letters)), repeated)
         shape = [2] * len(letters)
         shape[letters.index(repeated)] = random.choice((1, 2))
+        if random.random() < 0.5:
+            letters, shape = [*letters, "..."], [*shape, 1]
         return [letters], [tuple(shape)]
     count = random.randint(2, 4)
     return [random.choices("ij", k=count)], [tuple(random.choices((0, 0, 1, 2), k=count))]

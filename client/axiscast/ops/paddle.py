@@ -145,6 +145,9 @@ class einsum(Einsum, name="paddle.einsum"):
 
     def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
         own, wanted = self.axis_labels(shapes)[:2]
+        operands = self.parsed().operands
+        if any(ELLIPSIS in term and len(labels) > MAX_RANK for term, labels in zip(operands, wanted, strict=True)):
+            return f"Paddle 3.3 fails when it runs this: an operand with ... has at most {MAX_RANK} axes."
         if len(shapes) > 2 and any(len(labels) < len(every) for labels, every in zip(own, wanted, strict=True)):
             return "Paddle 3.3 fails when it runs this: with three or more operands, each ... must have as many axes."
         is_empty = any(0 in shape for shape in shapes)  # for a pair of operands, the kernel then returns early
@@ -158,18 +161,32 @@ class einsum(Einsum, name="paddle.einsum"):
 
     def _expands_many_axes(self, shapes: tuple[Shape, ...]) -> bool:
         """Return whether a size 1 expands in an operand with more axes than Paddle's kernel of Tile accepts."""
-        own = self.axis_labels(shapes).own
-        sizes = [set(zip(labels, shape, strict=True)) for labels, shape in zip(own, shapes, strict=True)]
+        names = self.axis_labels(shapes)
+        sizes = [{*zip(labels, shape, strict=True)} for labels, shape in zip(names.own, shapes, strict=True)]
         expanded = {label for label, size in set().union(*sizes) if size != 1}
-        long = (pairs for pairs, shape in zip(sizes, shapes, strict=True) if len(shape) > _MAX_EXPANDED_RANK)
-        return any(size == 1 and label in expanded for pairs in long for label, size in pairs)
+        for pairs, own, wanted in zip(sizes, names.own, names.wanted, strict=True):
+            ones = {label for label, size in pairs if size == 1}.union({*wanted}.difference(own))
+            if len(wanted) > _MAX_EXPANDED_RANK and ones & expanded:
+                return True
+        return False
+
+    def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
+        """Return the highest rank of an operand or of the result. Each of two operands is summed before the product."""
+        if len(shapes) > 2:
+            return self.highest_rank(shapes)
+        try:
+            names = self.axis_labels(shapes)
+        except ShapeMismatch:  # `align` raises the same error
+            return max(map(len, shapes))
+        return max(map(len, (*names.wanted, names.result)))
 
     def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
         """Return a warning if Paddle does not refuse a wrong letter or another character in the output."""
         output = self.equation.partition("->")[2].replace(" ", "").replace(ELLIPSIS, "")
         if output and not (output.isascii() and output.isalpha()):
             return "Paddle 3.3 may end the process or return undefined sizes if the output has other characters."
-        if len(shapes) > 2 or not any(0 in shape for shape in shapes):
+        is_empty = len(shapes) < 3 and any(0 in shape for shape in shapes)
+        if not is_empty and ELLIPSIS not in self.equation:
             return None
         try:
             operands, result = self.split()
@@ -179,6 +196,8 @@ class einsum(Einsum, name="paddle.einsum"):
             return None
         if len(known) == len(result) or known_plan is None:
             return None
+        if not is_empty:  # the letter can be one that Paddle has chosen for an axis
+            return "Paddle 3.3 may accept an unknown letter in the output: it names the axes of ... by random letters."
         return "Paddle 3.3 may accept an unknown letter in the output if a tensor is empty, and return a negative size."
 
 

@@ -6,8 +6,9 @@ merged.
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any, ClassVar
+from itertools import groupby, permutations
+from math import prod
+from typing import ClassVar
 
 from pydantic import Field, StrictBool
 
@@ -53,6 +54,7 @@ _MAX_AXES = 5
 _MAX_CHOICE_RANK = 8
 _MAX_PRODUCT_RANK = 12
 _MAX_DIAGONAL_RANK = 6
+_BLOCK_ROWS = 16
 
 
 def missing_product(shapes: tuple[Shape, ...]) -> str | None:
@@ -60,6 +62,17 @@ def missing_product(shapes: tuple[Shape, ...]) -> str | None:
     if max(map(len, shapes)) <= _MAX_PRODUCT_RANK:
         return None
     return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
+
+
+def misread_stack(left: Shape, right: Shape, rows: int) -> str | None:
+    """Return a sentence if TensorFlow's CPU kernel may read beyond the left stack of matrices. Otherwise, return None.
+
+    `left` and `right` are the shapes of the stacks, and `rows` is the number of rows of each matrix on the left. The
+    kernel for CPUs with AVX-512 has this error, in blocks of 16 rows.
+    """
+    if len(left) != 2 or not left[0] > left[1] == 1 or {*right} > {1} or rows < 2 or left[0] * rows <= _BLOCK_ROWS:
+        return None
+    return "TensorFlow 2.21 may crash or return wrong elements here: its CPU kernel misreads a stack of shape (n, 1)."
 
 
 def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
@@ -114,7 +127,6 @@ class matmul(MatrixProduct, name="tensorflow.matmul"):
 
     min_rank: ClassVar[int] = 2
     transposes = ("transpose_a", "transpose_b")
-    accepted_deviation: ClassVar[Any] = staticmethod(missing_product)
     link = f"{_LINK}/linalg/matmul"
     transpose_a: StrictBool = Field(
         default=False, description="Whether input 0 is transposed: its shape is then (..., K, M)."
@@ -122,6 +134,11 @@ class matmul(MatrixProduct, name="tensorflow.matmul"):
     transpose_b: StrictBool = Field(
         default=False, description="Whether input 1 is transposed: its shape is then (..., N, K)."
     )
+
+    def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
+        left, right = shapes
+        misread = None if self.transpose_a else misread_stack(left[:-2], right[:-2], left[-2])
+        return misread or missing_product(shapes)
 
 
 class einsum(Einsum, name="tensorflow.einsum"):
@@ -140,6 +157,20 @@ class einsum(Einsum, name="tensorflow.einsum"):
             return "TensorFlow 2.21 fails when it runs this: none of three or more operands has the ... of the output."
         if any(_MAX_DIAGONAL_RANK < len({*labels}) < len(labels) for labels in self.axis_labels(shapes).own):
             return f"TensorFlow 2.21 fails when it runs this: a diagonal has at most {_MAX_DIAGONAL_RANK} axes."
+        return self._misread_stack(shapes)
+
+    def _misread_stack(self, shapes: tuple[Shape, ...]) -> str | None:
+        """Return the sentence of `misread_stack` for two operands, or if any two of more operands need it."""
+        names = self.axis_labels(shapes)
+        sizes = [dict(zip(labels, shape, strict=True)) for labels, shape in zip(names.own, shapes, strict=True)]
+        unnamed = [label for label in names.result if label.startswith(ELLIPSIS)]
+        named = {*names.result}.difference(unnamed)
+        for left, right in [*permutations(sizes, 2)][: 1 if len(shapes) == 2 else None]:
+            stack = unnamed + [label for label in left if label in named and label in right]
+            rows = prod(size for label, size in left.items() if label in named and label not in right)
+            left_stack, right_stack = (tuple(own.get(label, 1) for label in stack) for own in (left, right))
+            if sentence := misread_stack(left_stack, right_stack, rows):
+                return sentence
         return None
 
     def refused_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict) -> str | None:
