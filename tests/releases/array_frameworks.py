@@ -77,6 +77,8 @@ class Jax(Framework):
 
 
 class TensorFlow(Framework):
+    isolated = True
+
     def __init__(self) -> None:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
         import tensorflow as tf
@@ -94,6 +96,8 @@ class TensorFlow(Framework):
 
 
 class Keras(Framework):
+    isolated = True
+
     def __init__(self) -> None:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
         import keras
