@@ -16,11 +16,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from axiscast.ops import OPS, OpMapField, lower
+from axiscast.ops import OPS, OpMapField, align
 from axiscast.ops.einsum import LabeledProduct
 from axiscast.ops.families import Tile
 from axiscast.plan.alignment import ShapeMismatch
 from axiscast.plan.plan import Plan
+from axiscast.plan.resolution import try_resolve
 
 OP: TypeAdapter[Any] = TypeAdapter(OpMapField)
 SIZES = {"shape", "size", "sizes", "target_shape", "reps", "repeats", "multiples", "repeat_times"}
@@ -108,7 +109,8 @@ def truth(request: Request) -> Truth:
         op = request["op"] | {attribute: integers(request["op"][attribute]) for attribute in attributes}
         filled = {"op": op, "inputs": [integers(shape) for shape in request["inputs"]]}
         try:
-            plan = lower(constant or OP.validate_python(filled["op"]), tuple(map(tuple, filled["inputs"])))
+            aligned = align(constant or OP.validate_python(filled["op"]), tuple(map(tuple, filled["inputs"])))
+            plan = try_resolve(aligned)
         except ShapeMismatch:
             plan = None
         cases.append((filled, {key: size for key, size in chosen.items() if isinstance(key, str)}, plan))

@@ -1,14 +1,12 @@
 """HttpExchange: one HTTP/1.1 request and its response, without a socket.
 
-A regular expression parses short, ordinary header blocks, because h11 takes five times as long. h11 parses all other
-header blocks, chunked bodies, and bodies without a Content-Length. A body of known length is not passed to h11.
+h11 parses header blocks, chunked bodies, and bodies without a Content-Length. A body of known length is not passed to
+h11.
 """
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
-from typing import NamedTuple
 
 import h11
 import httpx
@@ -25,22 +23,6 @@ The limit protects the client from a service that sends endless framing bytes.
 MAX_JOINED_BYTES = 64 * 2**10
 """The maximum total size, in bytes, of a header block and first body chunk that are sent together."""
 
-_SIMPLE_HEADER_BLOCK = re.compile(
-    rb"HTTP/1\.1 (?!204|304)([2-5][0-9][0-9])(?: [ -~]*)?\r\n((?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)*)\r\n"
-)
-_HEADER_LINE = re.compile("(.*?): (.*)\r\n")
-
-
-class _ResponseStart(NamedTuple):
-    """The status and the headers of a response, and the first bytes of its body."""
-
-    status: int
-    headers: dict[str, str]
-    """The header values, keyed by lower-case header name."""
-    keeps_alive: bool
-    """Whether the service keeps the connection open after this response."""
-    body: bytes | memoryview
-
 
 class HttpExchange:
     """One HTTP request and its response.
@@ -55,7 +37,8 @@ class HttpExchange:
         self._scratch = scratch
         self._unsent_headers = _request_header_block(request)
         self._method = request.method
-        self._h11: h11.Connection | None = None
+        self._h11 = h11.Connection(h11.CLIENT, MAX_HEADER_BLOCK_BYTES)
+        self._h11.send(_request_for_h11(self._method))
         self._body_bytes_left: int | None = None
         """The number of bytes still to receive for a body of known length. If None, h11 parses the response."""
         self._framing_bytes = 0
@@ -120,15 +103,9 @@ class HttpExchange:
     def _received_framed(self, data: memoryview) -> None:
         """Parse received bytes that contain a header block, chunks, or part of a body of unknown length."""
         self._framing_bytes += len(data)
-        if self._h11 is None:
-            if self._method != "HEAD" and (start := _parse_simple_start(data)) is not None:
-                self._start_response(start)
-                return
-            self._h11 = h11.Connection(h11.CLIENT, MAX_HEADER_BLOCK_BYTES)
-            self._h11.send(_request_for_h11(self._method))
         self._h11.receive_data(bytes(data))
         try:
-            self._parse_with_h11(self._h11)
+            self._parse_framed()
         except httpx.RemoteProtocolError as error:
             if data:
                 raise
@@ -137,40 +114,39 @@ class HttpExchange:
             facts = f"{self._framing_bytes} bytes of header blocks and chunk framing, which is more than allowed"
             raise httpx.RemoteProtocolError(f"the response has {facts}")
 
-    def _parse_with_h11(self, parser: h11.Connection) -> None:
+    def _parse_framed(self) -> None:
         """Handle the events that h11 produces from the bytes received so far."""
         while not self.is_complete and self._body_bytes_left is None:
             try:
-                event = parser.next_event()
+                event = self._h11.next_event()
             except h11.RemoteProtocolError as error:
                 raise httpx.RemoteProtocolError(str(error)) from None
             if event is h11.NEED_DATA:
                 return
             if isinstance(event, h11.Response):
-                headers = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
-                closes = any(name == b"connection" and b"close" in value.lower() for name, value in event.headers)
-                keeps_alive = event.http_version == b"1.1" and not closes
-                body = parser.trailing_data[0]
-                self._start_response(_ResponseStart(event.status_code, headers, keeps_alive, body))
+                self._start_response(event, self._h11.trailing_data[0])
             elif isinstance(event, h11.Data):
                 self._attempt.feed(event.data)
                 self._framing_bytes -= 2 * len(event.data)
             elif isinstance(event, h11.EndOfMessage):
                 self.is_complete = True
-                is_at_end = parser.their_state is h11.DONE and not parser.trailing_data[0]
+                is_at_end = self._h11.their_state is h11.DONE and not self._h11.trailing_data[0]
                 self._keeps_alive = self._keeps_alive and is_at_end
 
-    def _start_response(self, start: _ResponseStart) -> None:
-        length = start.headers.get("content-length")
-        if length is not None and "transfer-encoding" in start.headers:
+    def _start_response(self, start: h11.Response, body: bytes) -> None:
+        """Pass the header block and the first bytes of the body to the Attempt."""
+        headers = {name.decode("ascii"): value.decode("latin-1") for name, value in start.headers}
+        length = headers.get("content-length")
+        if length is not None and "transfer-encoding" in headers:
             raise httpx.RemoteProtocolError("the response has both a Content-Length and a Transfer-Encoding")
-        self.status, self._keeps_alive = start.status, start.keeps_alive
-        self._attempt.start_response(start.status, start.headers)
-        if length is None or self._method == "HEAD" or start.status in (204, 304):
+        closes = any(name == b"connection" and b"close" in value.lower() for name, value in start.headers)
+        self.status, self._keeps_alive = start.status_code, start.http_version == b"1.1" and not closes
+        self._attempt.start_response(self.status, headers)
+        if length is None or self._method == "HEAD" or self.status in (204, 304):
             return
         self._body_bytes_left = int(length)
-        self._keeps_alive = start.keeps_alive and len(start.body) <= self._body_bytes_left
-        if body := start.body[: self._body_bytes_left]:
+        self._keeps_alive = self._keeps_alive and len(body) <= self._body_bytes_left
+        if body := body[: self._body_bytes_left]:
             self._attempt.feed(body)
             self._body_bytes_left -= len(body)
         self.is_complete = not self._body_bytes_left
@@ -179,24 +155,6 @@ class HttpExchange:
     def is_reusable(self) -> bool:
         """Whether the connection can be reused for another exchange."""
         return self._is_sent and self.is_complete and self._keeps_alive
-
-
-def _parse_simple_start(data: memoryview) -> _ResponseStart | None:
-    """Parse an ordinary, complete header block with a Content-Length.
-
-    Return None for any other header block. h11 then parses the header block from its first byte.
-    """
-    block = _SIMPLE_HEADER_BLOCK.match(data)
-    if block is None:
-        return None
-    lines = _HEADER_LINE.findall(str(block[2], "ascii"))
-    headers = {name.lower(): value for name, value in lines}
-    if len(headers) != len(lines) or not headers.keys().isdisjoint(("connection", "transfer-encoding", "upgrade")):
-        return None
-    length = headers.get("content-length", "")
-    if not length.isdecimal() or len(length) >= 20:
-        return None
-    return _ResponseStart(int(block[1]), headers, True, data[block.end() :])
 
 
 def _request_header_block(request: AttemptRequest) -> bytes:

@@ -194,7 +194,7 @@ class WatchMode:
             call = self.callers[id(frame.f_code) + frame.f_lasti]
         except (ValueError, KeyError):
             frame = calling_frame(func)
-            call = self.sites.caller(frame, func)
+            call = self.sites.caller(frame)
         try:
             role = self.role_of(func)
         except TypeError:  # the function is not hashable
