@@ -18,21 +18,20 @@ import click
 
 from ..library import broadcast, check
 from ..messages import CheckAnswer, CheckRequest
-from ..ops import Op
+from ..ops import Op, lower
 from ..wire.shapes import format_shape
 from .arguments import OpCommand, json_option, op_from_options, op_option, option_name, validated_request
 from .failures import OUTPUT_FAILED, CommandFailure
 from .terminal import byte_progress, paint
 
 if TYPE_CHECKING:
+    from ..plan.plan import Placement
     from ..wire.tensors import Array
 
 MIN_PROGRESS_BYTES = 64 * 2**20
 """The minimum output size, in bytes, for showing a progress bar. Smaller outputs take less than a second."""
 MAX_PRINTED_ELEMENTS = 1000
 """The maximum number of elements, in all outputs together, that the command prints if no output file is given."""
-MAX_NPY_HEADER_BYTES = 4096
-"""The disk space, in bytes, that is reserved for the header of a .npy file."""
 
 
 @click.command("broadcast", cls=OpCommand)
@@ -84,10 +83,10 @@ def broadcast_command(
             f"{request.op.name} has {len(answer.broadcast_inputs)} outputs here, but -o is given {len(outputs)} times: "
             "write -o once for each output"
         )
-    written = _write_outputs(request.op, arrays, answer, outputs)
-    for path, array in zip(outputs, written, strict=True):
-        facts = {"path": str(path), "dtype": str(array.dtype), "shape": list(array.shape), "nbytes": array.nbytes}
-        text = f"{path}: {array.dtype} {format_shape(array.shape)}, {array.nbytes} bytes"
+    for path, placement, view in zip(outputs, *_write_outputs(request.op, arrays, outputs), strict=True):
+        shape = placement.shape
+        facts = {"path": str(path), "dtype": str(view.dtype), "shape": list(shape), "nbytes": view.nbytes}
+        text = f"{path}: {view.dtype} {format_shape(shape)}, {view.nbytes} bytes"
         click.echo(json.dumps(facts) if as_json else text)
 
 
@@ -120,22 +119,22 @@ def _print_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer[Any], as
         click.echo(np.array2string(array, threshold=MAX_PRINTED_ELEMENTS + 1))
 
 
-def _write_outputs(op: Op, arrays: Sequence[Array], answer: CheckAnswer[Any], paths: Sequence[Path]) -> list[Array]:
-    """Write the outputs to temporary files, move these files to the output paths, and return the outputs."""
+def _write_outputs(op: Op, arrays: Sequence[Array], paths: Sequence[Path]) -> tuple[tuple[Placement, ...], list[Array]]:
+    """Write the outputs to temporary files, move these files to the output paths, and return views of the outputs."""
+    from ..engine.views import output_view
+
     destinations = _destinations(paths)
     try:
+        placements = lower(op, tuple(array.shape for array in arrays)).outputs
+        views = [output_view(placement, arrays[placement.input]) for placement in placements]
+        total = sum(view.nbytes for view in views)
         with _raised_signals(), _temporary_files(destinations) as files:
-            outputs = [
-                _create_npy(file, destination, arrays[output.input].dtype, tuple(map(int, output.shape)))
-                for file, destination, output in zip(files, destinations, answer.broadcast_inputs, strict=True)
-            ]
-            total = sum(array.nbytes for array in outputs)
             with byte_progress(total, MIN_PROGRESS_BYTES, f"{total / 2**20:.0f} MiB") as add_bytes:
-                _fill(op, arrays, outputs, add_bytes)
-            for array, file, destination in zip(outputs, files, destinations, strict=True):
-                array.flush()  # type: ignore[attr-defined]  # this array is a np.memmap
+                for file, destination, placement, view in zip(files, destinations, placements, views, strict=True):
+                    _write_npy(file, destination, placement.shape, view, add_bytes)
+            for file, destination in zip(files, destinations, strict=True):
                 os.replace(file, destination)
-            return outputs
+        return placements, views
     except (OSError, ValueError, OverflowError) as error:
         raise CommandFailure(f"the output can't be written: {error}", OUTPUT_FAILED) from None
 
@@ -188,38 +187,25 @@ def _temporary_files(destinations: Sequence[Path]) -> Iterator[list[Path]]:
             file.unlink(missing_ok=True)
 
 
-def _create_npy(path: Path, destination: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """Create a .npy file with the owner and the mode of the file that it replaces, and return an array mapped to it."""
+def _write_npy(
+    path: Path, destination: Path, shape: tuple[int, ...], view: Array, add_bytes: Callable[[int], None]
+) -> None:
+    """Write a .npy file, chunk by chunk, with the owner and the mode of the file that it replaces."""
     import numpy as np
 
+    from ..engine.dense import chunks
+
     replaced = destination.stat() if destination.exists() else None
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if replaced is None else 0o600)
-    try:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if replaced is None else 0o600)
+    with open(handle, "wb") as file:
         if replaced is not None:
             with suppress(PermissionError):
                 os.fchown(handle, replaced.st_uid, replaced.st_gid)
             os.fchmod(handle, S_IMODE(replaced.st_mode))
-        # Reserve the disk space now. If the disk became full later, writing to mapped memory would kill the process.
-        os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + MAX_NPY_HEADER_BYTES)
-    finally:
-        os.close(handle)
-    array: Array = np.lib.format.open_memmap(path, "w+", dtype, shape)
-    return array
-
-
-def _fill(op: Op, arrays: Sequence[Array], outputs: Sequence[Array], add_bytes: Callable[[int], None]) -> None:
-    """Compute the outputs, and write them into the output arrays chunk by chunk."""
-    import numpy as np
-
-    from ..engine.dense import chunks
-    from ..engine.views import output_view
-    from ..ops import lower
-
-    for placement, output in zip(lower(op, tuple(array.shape for array in arrays)).outputs, outputs, strict=True):
-        if not output.size:
-            continue
-        data, start = output.reshape(-1).view(np.uint8), 0
-        for chunk in chunks(output_view(placement, arrays[placement.input])):
-            data[start : start + len(chunk)] = chunk
-            start += len(chunk)
-            add_bytes(len(chunk))
+        header = {"descr": np.lib.format.dtype_to_descr(view.dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        if view.size:
+            os.posix_fallocate(handle, file.tell(), view.nbytes)  # a full disk is reported before the work
+            for chunk in chunks(view):
+                file.write(chunk)
+                add_bytes(len(chunk))
