@@ -195,7 +195,8 @@ def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
     """
     titles = {schema.get("properties", {}).get("name", {}).get("const"): title for title, schema in schemas.items()}
     ops = {_REF.format(model=titles[name]) for name in OPS}
-    for schema in schemas.values():
+    for title, schema in schemas.items():
+        schema.setdefault("title", title)  # the schema of a type alias has no title
         fields = schema.get("properties", {})
         if "const" in fields.get("name", {}):  # an op. Its name has a default in Python, but is required in HTTP
             fields["name"]["description"] = "The name of the op."
@@ -229,30 +230,6 @@ def _refer_to_any_op(union: dict[str, Any], ops: set[str]) -> None:
     union |= {"anyOf": [{"$ref": _ANY_OP}, *others]} if others else {"$ref": _ANY_OP}
 
 
-def _share(schemas: dict[str, Any], parameters: list[dict[str, Any]]) -> None:
-    """Replace equal schemas of enumerations and of free maps by references to one schema, named after their field.
-
-    Code generators make a type for each such schema.
-    """
-    named = [(field, value) for schema in schemas.values() for field, value in schema.get("properties", {}).items()]
-    named += [(parameter["name"], parameter["schema"]) for parameter in parameters]
-    named += [field for _, value in named for field in value.get("properties", {}).items()]  # of maps in these
-    named += [(field, inner) for field, value in named for inner in (*value.get("anyOf", []), value.get("items", {}))]
-    groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for field, value in named:
-        is_map = value.get("type") == "object" and "additionalProperties" in value and "properties" not in value
-        if "enum" in value or is_map:
-            groups.setdefault(json.dumps(_variants(value)[0], sort_keys=True), []).append((field, value))
-    for form, group in groups.items():
-        if len(group) > 1:
-            title = "Values" if json.loads(form).get("additionalProperties") is True else component(group[0][0])
-            schemas[title] = {"title": title} | json.loads(form)
-            for _, value in group:
-                for key in schemas[title].keys() - {"title"}:
-                    value.pop(key, None)
-                value["$ref"] = _REF.format(model=title)
-
-
 def openapi_document(
     app: FastAPI, models: Iterable[type[BaseModel]], asks_for_keys: bool, asks_for_names: bool
 ) -> dict[str, Any]:
@@ -267,9 +244,8 @@ def openapi_document(
     # FastAPI writes the bounds of integers as floats, so the schemas are generated again.
     models = (*models, Catalogue, ProblemDetails)
     _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
-    schemas = document["components"]["schemas"] = _simplified(definitions["$defs"])
+    document["components"]["schemas"] = _simplified(definitions["$defs"])
     parameters = _query_parameters()
-    _share(schemas, [parameter for found in parameters.values() for parameter in found])
     codes = ["misdirected-request"] if asks_for_names else []
     if asks_for_keys:
         codes.append("unauthenticated")

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
+from typing_extensions import TypeAliasType  # pydantic names the schema of such a type
 
 from ..wire.shapes import MAX_SIZE, Integer, ShapeField
 from ..wire.tensors import Array, Tensor
@@ -17,8 +18,10 @@ __all__ = ["BackpropRequest", "BroadcastRequest", "CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
 """The bounds [start, stop] of a window on one axis."""
-_Layout = Literal["dense", "strided"]
-JsonData = Annotated[Literal["list", "base64"], Field(description="The form of data in JSON. The default is list.")]
+Layout = TypeAliasType("Layout", Literal["dense", "strided"])
+JsonForm = TypeAliasType("JsonForm", Literal["list", "base64"])
+JsonData = Annotated[JsonForm, Field(description="The form of data in JSON. The default is list.")]
+
 Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input_type=list[CheckRequest])]
 """The check requests in a batch. Each request is validated later, so an invalid request does not affect the others."""
 
@@ -125,7 +128,7 @@ class BroadcastRequest(IntegerRequest):
     inputs: ListOf[Tensor] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
-    layout: _Layout = Field(
+    layout: Layout = Field(
         default="dense", description="strided sends each distinct element only once. The default is dense."
     )
     window: ListOf[Bounds] | None = Field(
@@ -151,7 +154,7 @@ class BackpropRequest(IntegerRequest):
         description="The gradient of each broadcast input.",
         examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )
-    layout: _Layout | None = Field(
+    layout: Layout | None = Field(
         default=None,
         description="By default, a gradient is strided if only the shape of its input is used, and in MessagePack also "
         "if it is replicated. Otherwise, it is dense.",
