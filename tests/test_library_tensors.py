@@ -224,8 +224,8 @@ def test_results_can_be_like_their_inputs() -> None:
 @cases("function", [axiscast.broadcast, axiscast.backprop])
 def test_annotations_name_types_that_exist(function: Any) -> None:
     from axiscast.arrays.array_libraries import Like
-    from axiscast.arrays.tensor_arguments import TensorLayout
     from axiscast.arrays.window import WindowLike
+    from axiscast.wire.tensors import TensorLayout
 
     names = {"Like": Like, "TensorLayout": TensorLayout, "WindowLike": WindowLike}
     assert typing.get_type_hints(function, localns=names)["return"] == list[Any]

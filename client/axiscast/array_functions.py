@@ -13,9 +13,8 @@ from .ops import numpy
 
 if TYPE_CHECKING:  # these modules import NumPy
     from .arrays.array_libraries import Like
-    from .arrays.tensor_arguments import TensorLayout
     from .arrays.window import WindowLike
-    from .wire.tensors import Array
+    from .wire.tensors import Array, TensorLayout
 
 __all__ = ["backprop", "broadcast", "broadcast_arrays", "broadcast_to"]
 

@@ -86,7 +86,7 @@ def call_broadcast(client: Client) -> None:
     answer = broadcast.sync(client=client, body=models.BroadcastRequest(op=ROWS, inputs=[row]))
     assert isinstance(answer, models.BroadcastAnswer)
     assert answer.broadcast_inputs[0].data == [[1, 2, 3], [1, 2, 3]]
-    strided = models.BroadcastRequest(op=ROWS, inputs=[row], layout=models.Layout.STRIDED)
+    strided = models.BroadcastRequest(op=ROWS, inputs=[row], layout=models.TensorLayout.STRIDED)
     answer = broadcast.sync(client=client, body=strided)
     assert isinstance(answer, models.BroadcastAnswer)
     assert answer.broadcast_inputs[0].strides == [0, 1]

@@ -22,9 +22,9 @@ from ..messages.value_arguments import InputShape
 from ..plan.plan import Placement, Shape
 from ..wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
 from ..wire.shapes import MAX_SIZE, ShapeField
-from ..wire.tensors import Array, replicated_axes, to_little_endian
+from ..wire.tensors import Array, TensorLayout, replicated_axes, to_little_endian
 from .array_libraries import Like, may_overlap
-from .tensor_arguments import ResultOptions, TensorLayout, read_backprop, read_broadcast
+from .tensor_arguments import ResultOptions, read_backprop, read_broadcast
 
 _OUTPUT_TEXT = (
     "the outputs need {nbytes} bytes of memory (the largest shape is {shape}), but this machine has {limit}: use "

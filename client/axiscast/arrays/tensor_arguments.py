@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import InvalidAnswer
 from ..messages.arguments import OpLike, broadcast_op, known_op, resolve_op
@@ -12,12 +12,11 @@ from ..messages.value_arguments import InputShape, map_inputs, read_integer_shap
 from ..ops import Op
 from ..plan.alignment import ShapeMismatch
 from ..wire.shapes import format_shape, is_unordered
-from ..wire.tensors import Array
+from ..wire.tensors import Array, TensorLayout
 from .array_libraries import Like, check_targets_disjoint, result_converter, to_numpy, writable_memory
 from .result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
 from .window import WindowLike, window_bounds
 
-TensorLayout = Literal["dense", "strided"]
 ResultsConverter = Callable[[list[Array]], list[Any]]
 """A function that converts results to arrays of the arguments' libraries."""
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType  # pydantic names the schema of such a type
 
 from ..wire.shapes import MAX_SIZE, Integer, ShapeField
-from ..wire.tensors import Array, Tensor
+from ..wire.tensors import Array, Tensor, TensorLayout
 from ..wire.wording import count_of
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
 from .base import AnswerModel, ListOf, RequestModel
@@ -18,7 +18,6 @@ __all__ = ["BackpropRequest", "BroadcastRequest", "CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
 """The bounds [start, stop] of a window on one axis."""
-Layout = TypeAliasType("Layout", Literal["dense", "strided"])
 JsonForm = TypeAliasType("JsonForm", Literal["list", "base64"])
 JsonData = Annotated[JsonForm, Field(description="The form of data in JSON. The default is list.")]
 
@@ -128,7 +127,7 @@ class BroadcastRequest(IntegerRequest):
     inputs: ListOf[Tensor] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
-    layout: Layout = Field(
+    layout: TensorLayout = Field(
         default="dense", description="strided sends each distinct element only once. The default is dense."
     )
     window: ListOf[Bounds] | None = Field(
@@ -154,7 +153,7 @@ class BackpropRequest(IntegerRequest):
         description="The gradient of each broadcast input.",
         examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )
-    layout: Layout | None = Field(
+    layout: TensorLayout | None = Field(
         default=None,
         description="By default, a gradient is strided if only the shape of its input is used, and in MessagePack also "
         "if it is replicated. Otherwise, it is dense.",

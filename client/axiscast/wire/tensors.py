@@ -8,11 +8,12 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgpack
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from typing_extensions import TypeAliasType  # pydantic names the schema of such a type
 
 from .codec import PACKER_BUFFER_BYTES, Encoding, encode
 from .dtypes import DTYPE_EXAMPLES, UnknownDtype, dtype_from_name, dtype_name, find_invalid_element, storage_dtype
@@ -25,6 +26,7 @@ from .wording import count_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
+TensorLayout = TypeAliasType("TensorLayout", Literal["dense", "strided"])
 
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _BASE64_OF_URLS = re.compile("[A-Za-z0-9_-]*={0,2}")
