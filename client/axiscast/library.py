@@ -257,8 +257,10 @@ def why(text: str | BaseException) -> WhyAnswer:
 
     >>> import axiscast
     >>> answer = axiscast.why("ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)")
-    >>> answer.op.name, answer.inputs, answer.check.conflict.hints[0].message
-    ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit')
+    >>> answer.op.name, answer.inputs
+    ('numpy.add', [(2, 64, 7, 7), (64,)])
+    >>> answer.check.conflict.hints[0].message
+    'write input 1 as `b[:, None, None]`, of shape (64, 1, 1): the result is (2, 64, 7, 7)'
     """
     from .explanation.answers import answer_why
 

@@ -185,9 +185,9 @@ def test_a_comparison_is_wrapped_and_colored_on_a_terminal() -> None:
     assert click.unstyle(shown).splitlines() == [
         "yes  (2,), (3,)",
         "     poputil.expandToMatchRanks",
-        "no   On output axis 0, input 0 of shape (2,) has size 2 but",
-        "     input 1 of shape (3,) has size 3: the sizes must be",
-        "     equal or 1.",
+        "no   Input 0 of shape (2,) has size 2 on output axis 0, but",
+        "     input 1 of shape (3,) has size 3. The sizes must be",
+        "     equal, or one of them must be 1.",
         "     numpy.broadcast_arrays, broadcast_shapes, add;",
         "     poputil.broadcastToMatch, canBroadcastToMatch",
     ]
@@ -344,7 +344,7 @@ def test_the_conflict_and_the_fix_are_colored_on_a_terminal(variables: dict[str,
     os.close(theirs)
     shown = os.read(ours, 65536).decode()
     os.close(ours)
-    assert ("\x1b[31mincompatible (size-mismatch)" in shown, "\x1b[36mhint: reshape" in shown) == (colored, colored)
+    assert ("\x1b[31mincompatible (size-mismatch)" in shown, "\x1b[36mhint: " in shown) == (colored, colored)
     assert ("\x1b" in shown) is colored
 
 

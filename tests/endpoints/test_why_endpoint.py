@@ -34,7 +34,7 @@ def test_text_has_the_explanation_the_drawing_and_the_hints(http: httpx.Client) 
     lines = answer.text.splitlines()
     assert lines[0] == http.post("/v1/why", json={"text": TEXT}).json()["message"]
     assert lines[2] == "axis     0    1   2    3"
-    assert lines[-1] == "hint: reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"
+    assert lines[-1] == "hint: write input 1 as `b[:, None, None]`, of shape (64, 1, 1): the result is (2, 64, 7, 7)"
 
 
 def test_data_that_the_text_does_not_contain_is_absent(http: httpx.Client) -> None:

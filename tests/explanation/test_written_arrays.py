@@ -28,7 +28,7 @@ ADDED = [
     ((5,), (3, 1)),
 ]
 """Shapes of an array and of a value that can't be added to it in place."""
-CODE = re.compile(r"`(.+?)`")
+CODE = re.compile(r"`([^`]+=[^`]+)`")
 
 
 def explained(statement: str, names: dict[str, Any], path: Path) -> WhyAnswer:

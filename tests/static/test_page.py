@@ -83,7 +83,7 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
             page.settle()
             assert page.text("#verdict").startswith("✓"), (query, hint)
             assert ("assume=" in page.query()) == ("assume=" in query)  # what is known of a name stays known
-            reached = re.search(r"the output is (\(.*\))$", hint)
+            reached = re.search(r"the result is (\(.*\))$", hint)
             if reached:
                 assert page.text("#verdict") == f"✓ Broadcasts to {reached[1]}"
             page.tab.go_back()
@@ -92,9 +92,9 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
 
 def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     page.ask("input=N&input=N,1")
-    hint = "b.squeeze(-1) has shape (N,): the output is (N,)"
+    hint = "write b.squeeze(-1), of shape (N,): the result is (N,)"
     assert page.text("#verdict") == "⚠ Broadcasts to (N, N): probably not what you want"
-    assert page.text("#message").startswith("(N,) with (N, 1) broadcasts to (N, N)")
+    assert page.text("#message").startswith("(N,) and (N, 1) broadcast to (N, N)")
     assert page.texts(".hint li > span") == [hint]
     page.tab.get_by_role("link", name="Apply").click()
     page.settle()
@@ -112,7 +112,7 @@ def test_a_switch_shows_the_warnings_of_correct_code_and_the_link_remembers_it(p
     page.settle()
     assert page.query() == "op=numpy.add&input=3,1&input=4&warn=mutual-stretch&warn=rank-promotion"
     assert [text.split(":")[0].split(" of")[0] for text in page.texts(".warning li")] == [
-        "(3, 1) with (4,) broadcasts to (3, 4)",
+        "(3, 1) and (4,) broadcast to (3, 4)",
         "Input 1",
     ]
     page.tab.reload()  # as another who has the link

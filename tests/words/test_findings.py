@@ -23,50 +23,42 @@ def finding(op: str, *operands: tuple[str, Shape], checked: str = "onnx.Max", **
 
 SQUARES = [
     ("Sub", [("linear", ("batch", 1)), ("y", ("batch",))],
-     "linear (batch, 1) - y (batch,) gives (batch, batch): every element of linear is combined with every element of "
-     "y. Write linear.squeeze(-1) - y. "
-     "If you want all pairs, write linear - y[None]."),
+     "linear (batch, 1) - y (batch,) gives (batch, batch): every element of linear is combined with every "
+     "element of y. Write `linear.squeeze(-1) - y`. If you want all pairs, write `linear - y[None]`."),
     ("Sub", [("y", ("batch",)), ("linear", ("batch", 1))],
-     "y (batch,) - linear (batch, 1) gives (batch, batch): every element of y is combined with every element of "
-     "linear. Write y - linear.squeeze(-1). "
-     "If you want all pairs, write y[None] - linear."),
+     "y (batch,) - linear (batch, 1) gives (batch, batch): every element of y is combined with every element of"
+     " linear. Write `y - linear.squeeze(-1)`. If you want all pairs, write `y[None] - linear`."),
     ("aten.mul.Tensor", [("linear", (8, 1)), ("y", (8,))],
      "linear (8, 1) * y (8,) gives (8, 8): every element of linear is combined with every element of y. Write "
-     "linear.squeeze(-1) * y. If you want all "
-     "pairs, write linear * y[None]."),
+     "`linear.squeeze(-1) * y`. If you want all pairs, write `linear * y[None]`."),
     ("GreaterOrEqual", [("/score/Gemm_output_0", ("n", 1)), ("/Relu_output_0", ("n",))],
-     "score (n, 1) >= Relu (n,) gives (n, n): every element of score is combined with every element of Relu. Write "
-     "score.squeeze(-1) >= Relu. If you "
-     "want all pairs, write score >= Relu[None]."),
+     "score (n, 1) >= Relu (n,) gives (n, n): every element of score is combined with every element of Relu. "
+     "Write `score.squeeze(-1) >= Relu`. If you want all pairs, write `score >= Relu[None]`."),
     ("Add", [("linear", ("n", 1)), ("mul_2", ("n",))],
-     "linear (n, 1) + mul_2 (n,) gives (n, n): every element of linear is combined with every element of mul_2. Write "
-     "linear.squeeze(-1) + mul_2. If "
-     "you want all pairs, write linear + mul_2[None]."),
+     "linear (n, 1) + mul_2 (n,) gives (n, n): every element of linear is combined with every element of mul_2."
+     " Write `linear.squeeze(-1) + mul_2`. If you want all pairs, write `linear + mul_2[None]`."),
     ("torch.nn.functional.mse_loss", [("", (5, 1)), ("", (5,))],
-     "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every element of a is combined with every element of b. Write "
-     "mse_loss(a.squeeze(-1), b). "
-     "If you want all pairs, write mse_loss(a, b[None])."),
+     "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every element of a is combined with every element of b. "
+     "Write `mse_loss(a.squeeze(-1), b)`. If you want all pairs, write `mse_loss(a, b[None])`."),
     ("jax.lax.select_n", [("", (5, 1)), ("", (5,)), ("", (5,))],
-     "select_n(a (5, 1), b (5,), c (5,)) broadcasts to (5, 5): every element of a is combined with every element of b. "
-     "Write select_n(a.squeeze(-1), b, c)."),
+     "select_n(a (5, 1), b (5,), c (5,)) broadcasts to (5, 5): every element of a is combined with every "
+     "element of b. Write `select_n(a.squeeze(-1), b, c)`."),
     ("Where", [("mask", ("n",)), ("x", ("n", 1)), ("zero", ())],
-     "Where(mask (n,), x (n, 1), zero ()) broadcasts to (n, n): every element of mask is combined with every element "
-     "of x. "
-     "Write Where(mask, x.squeeze(-1), zero). If you want all pairs, write Where(mask[None], x, zero)."),
+     "Where(mask (n,), x (n, 1), zero ()) broadcasts to (n, n): every element of mask is combined with every "
+     "element of x. Write `Where(mask, x.squeeze(-1), zero)`. If you want all pairs, write `Where(mask[None], "
+     "x, zero)`."),
     ("Mul", [("scale", (4, 4)), ("h", (4, 4, 1))],
-     "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): every index of output axis 0 is combined with every index of output "
-     "axis 2. Write scale * h.squeeze(-1). If you want all pairs, write scale[None] * h."),
+     "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): scale is repeated along output axis 0, and h along output "
+     "axis 2. Write `scale * h.squeeze(-1)`. If you want all pairs, write `scale[None] * h`."),
     ("Mul", [("h", (5, 1, 1)), ("w", (5,))],
-     "h (5, 1, 1) * w (5,) gives (5, 1, 5): every index of output axis 0 is combined with every index of output axis "
-     "2. Write h * w[:, None, None]. If you want all pairs, write h * w[None, None]."),
+     "h (5, 1, 1) * w (5,) gives (5, 1, 5): h is repeated along output axis 2, and w along output axis 0. Write"
+     " `h * w[:, None, None]`. If you want all pairs, write `h * w[None, None]`."),
     ("Sum", [("a", ("n",)), ("b", ("n",)), ("c", ("n", 1)), ("d", ("n", 1))],
-     "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every element of a is combined with every element "
-     "of c. "
-     "Give all operands the same axes."),
+     "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every element of a is combined with every "
+     "element of c. Give all operands the same axes."),
     ("Add", [("x", ("unk__23", 1)), ("y", ("unk__23",))],
-     "x (?, 1) + y (?,) gives (?, ?): every element of x is combined with every element of y. Write x.squeeze(-1) + y. "
-     "If you want all pairs, write "
-     "x + y[None]."),
+     "x (?, 1) + y (?,) gives (?, ?): every element of x is combined with every element of y. Write "
+     "`x.squeeze(-1) + y`. If you want all pairs, write `x + y[None]`."),
 ]  # fmt: skip
 
 
@@ -79,14 +71,15 @@ def test_a_square_shows_the_operation_a_fix_and_the_explicit_form(
 
 CONFLICTS = [
     ("Add", [("x", (2, 3)), ("bias", (2,))],
-     "x (2, 3) + bias (2,) does not broadcast: axis -1 is 3 in x and 2 in bias. Write x + bias[:, None]."),
+     "x (2, 3) + bias (2,) does not broadcast: axis -1 has size 3 in x and 2 in bias. Write `x + bias[:, "
+     "None]`."),
     ("Mul", [("x", (8, 64, 7, 7)), ("scale", (64,))],
-     "x (8, 64, 7, 7) * scale (64,) does not broadcast: axis -1 is 7 in x and 64 in scale. "
-     "Write x * scale[:, None, None]."),
+     "x (8, 64, 7, 7) * scale (64,) does not broadcast: axis -1 has size 7 in x and 64 in scale. Write `x * "
+     "scale[:, None, None]`."),
     ("Div", [("a", (3, 4)), ("b", (4, 3))],
-     "a (3, 4) / b (4, 3) does not broadcast: axis -2 is 3 in a and 4 in b. Write a.swapaxes(0, 1) / b."),
+     "a (3, 4) / b (4, 3) does not broadcast: axis -2 has size 3 in a and 4 in b. Write `a.swapaxes(0, 1) / b`."),
     ("Max", [("a", (2,)), ("b", (3,)), ("c", (4,))],
-     "Max(a (2,), b (3,), c (4,)) does not broadcast: axis -1 is 2 in a, 3 in b and 4 in c."),
+     "Max(a (2,), b (3,), c (4,)) does not broadcast: axis -1 has size 2 in a, 3 in b and 4 in c."),
     ("PRelu", [("x", (3,)), ("slope", (2, 3))], "PRelu(x (3,), slope (2, 3)) does not broadcast."),
     ("MatMul", [("x", (3, 2)), ("y", (4, 3))],
      "x (3, 2) @ y (4, 3) does not broadcast: the sizes are 2 on axis 1 of x and 4 on axis 0 of y. Transpose x to "
@@ -105,19 +98,19 @@ def test_a_conflict_with_a_target_names_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
     assert finding_text(Finding("e", "Expand", operands, answer)) == (
-        "Expand(x (3, 1), shape=(5, 4)) does not broadcast: axis -2 is 3 in x and 5 in the target."
+        "Expand(x (3, 1), shape=(5, 4)) does not broadcast: axis -2 has size 3 in x and 5 in the target."
     )
     answer = axiscast.check({"name": "torch.expand", "size": (2, 4)}, (3,))
     operands = (Operand("input 0", "x", (3,)), Operand("target", "y", (2, 4)))
     assert finding_text(Finding("e", "torch.add_", operands, answer)) == (
-        "y (2, 4) + x (3,) does not broadcast: axis -1 is 3 in x and 4 in the target."
+        "y (2, 4) + x (3,) does not broadcast: axis -1 has size 3 in x and 4 in the target."
     )
 
 
 WARNINGS = [
     ([("x", (8, 1, 6, 1)), ("y", (7, 1, 5))], "mutual-stretch",
-     "x (8, 1, 6, 1) + y (7, 1, 5) gives (8, 7, 6, 5): every index of output axis 0 is combined with every index of "
-     "output axis 1. If only one operand should expand, the other one lacks an axis."),
+     "x (8, 1, 6, 1) + y (7, 1, 5) gives (8, 7, 6, 5): x is repeated along output axis 1, and y along output axis 0. "
+     "If only one of them should expand, the other one probably lacks an axis."),
     ([("x", (2, 3)), ("y", (3,))], "rank-promotion",
      "y (3,) gets new axes on the left to match x (2, 3)."),
 ]  # fmt: skip
@@ -156,38 +149,38 @@ def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Findin
     return Finding("n", op, operands, failure=Failure({"batch": 5, "seq": 7}, requirement, (), rules))
 
 
-PINNED = "although the file declares {} as dynamic. With batch=5, seq=7, {}. In the code of the model, read the size "
-PINNED += "from the input, or export a fixed size."
+PINNED = "although the file declares {} as dynamic. If batch = 5 and seq = 7, then {}. In the model's code, "
+PINNED += "replace the number by the size of the input, or export {} with a fixed size."
 SEQ, ELEMENTS = Quantity(7, 0, 1), Quantity(280, 0, what="elements")
 FAILURES = [
     (failed("Add", Requirement("broadcast", SEQ, Quantity(12, 1, 0)), SizeRule("seq", "equal", 12, or_one=True)),
      "x (batch, seq, 8) + k (K, 1) runs only with seq = 12 or 1, "
-     + PINNED.format("seq", "x.shape[1] is 7, but k.shape[0] is 12")),
+     + PINNED.format("seq", "x.shape[1] is 7, but k.shape[0] is 12", "seq")),
     (failed("Reshape", Requirement("equal", ELEMENTS, Quantity(192)),
             SizeRule("batch", "equal", 2), SizeRule("seq", "equal", 12)),
      "Reshape(x (batch, seq, 8), k (K, 1)) runs only with batch = 2 and seq = 12, "
-     + PINNED.format("batch and seq", "x.size is 280, but must be 192")),
+     + PINNED.format("batch and seq", "x.size is 280, but must be 192", "batch and seq")),
     (failed("Reshape", Requirement("multiple", ELEMENTS, Quantity(32)), SizeRule("seq", "multiple", 4)),
      "Reshape(x (batch, seq, 8), k (K, 1)) needs seq to be a multiple of 4. "
-     "With batch=5, seq=7, x.size is 280, but must be a multiple of 32."),
+     "If batch = 5 and seq = 7, then x.size is 280, but must be a multiple of 32."),
     (failed("TopK", Requirement("at-most", Quantity(10, 1, what="value"), SEQ), SizeRule("seq", "at-least", 10)),
      "TopK(x (batch, seq, 8), k (K, 1)) needs seq to be at least 10. "
-     "With batch=5, seq=7, k holds 10, but x.shape[1] is 7."),
+     "If batch = 5 and seq = 7, then k holds 10, but x.shape[1] is 7."),
     (failed("Add", Requirement("broadcast", SEQ, Quantity(9, 1, 0)),
             SizeRule("seq", "equal", -1, (("batch", 2),))),
      "x (batch, seq, 8) + k (K, 1) needs seq = 2 * batch - 1. "
-     "With batch=5, seq=7, x.shape[1] is 7, but k.shape[0] is 9."),
+     "If batch = 5 and seq = 7, then x.shape[1] is 7, but k.shape[0] is 9."),
     (failed("Split", Requirement("equal", SEQ, Quantity(12))),
      "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
-     "With batch=5, seq=7, x.shape[1] is 7, but must be 12."),
+     "If batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
     (failed("Split", Requirement("equal", Quantity(12), SEQ)),
      "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
-     "With batch=5, seq=7, x.shape[1] is 7, but must be 12."),
+     "If batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
     (failed("Gather", Requirement("at-most", SEQ, Quantity(4))),
      "Gather(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
-     "With batch=5, seq=7, x.shape[1] is 7, but must be at most 4."),
+     "If batch = 5 and seq = 7, then x.shape[1] is 7, but must be at most 4."),
     (failed("Custom", None, SizeRule("seq", "equal", 3)),
-     "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it")),
+     "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it", "seq")),
 ]  # fmt: skip
 
 

@@ -18,60 +18,63 @@ from axiscast.words.names import Names
 ADD = "numpy.add"
 CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [(2, 64, 7, 7), (64,)], {},
-     "On output axis 3, input 0 of shape (2, 64, 7, 7) has size 7 but input 1 of shape (64,) has size 64: the sizes "
-     "must be equal or 1."),
+     "Input 0 of shape (2, 64, 7, 7) has size 7 on output axis 3, but input 1 of shape (64,) has size 64. The "
+     "sizes must be equal, or one of them must be 1."),
     ("numpy.broadcast_to", [(3,)], {"shape": (3, 4)},
-     "On output axis 1, input 0 of shape (3,) has size 3 but the target (3, 4) has size 4: the size of an input must "
-     "be 1 or equal to the target's size."),
+     "Input 0 of shape (3,) has size 3 on output axis 1, but the target (3, 4) has size 4. Input 0 must have "
+     "size 1 or 4 on this axis."),
     ("numpy.broadcast_arrays", [(2,), (3,), (4,), (5,), (6,), (7,)], {},
-     "On output axis 0, input 0 of shape (2,) has size 2, input 1 of shape (3,) has size 3, input 2 of shape (4,) has "
-     "size 4 but input 3 of shape (5,) has size 5 (and 2 more sizes): the sizes must be equal or 1."),
+     "On output axis 0, input 0 of shape (2,) has size 2, input 1 of shape (3,) has size 3, input 2 of shape "
+     "(4,) has size 4, input 3 of shape (5,) has size 5 and 2 other inputs have other sizes. All sizes other "
+     "than 1 must be equal."),
     ("mxnet.broadcast_axis", [(3, 2)], {"axis": 0, "size": 3},
-     "On output axis 0, input 0 of shape (3, 2) has size 3: an axis must have size 1 to expand to size 3."),
+     "Input 0 of shape (3, 2) has size 3 on output axis 0. Only an axis of size 1 can expand to size 3."),
     (ADD, [("N", "N"), (3, 4)], {"assume": {"N": "2.."}},
-     "On output axis 1, input 0 of shape (N, N) has size N = 3 but input 1 of shape (3, 4) has size 4: the "
-     "sizes must be equal or 1."),
+     "Input 0 of shape (N, N) has size N (here 3) on output axis 1, but input 1 of shape (3, 4) has size 4. The"
+     " sizes must be equal, or one of them must be 1."),
     ("numpy.matmul", [("N", "K"), (3, "M")], {"assume": {"K": "4.."}},
-     "Axis 1 of input 0 of shape (N, K) has size K >= 4 and axis 0 of input 1 of shape (3, M) has size 3: "
-     "the op sums over these axes, so their sizes must be equal."),
+     "Axis 1 of input 0 of shape (N, K) has size K (here at least 4), but axis 0 of input 1 of shape (3, M) has"
+     " size 3. The op sums over these axes, so their sizes must be equal."),
     ("xarray.broadcast", [(2,), (3,)], {"dims": [["x"], ["x"]]},
-     "On output axis 0, input 0 of shape (2,) has size 2 but input 1 of shape (3,) has size 3: the sizes must be "
-     "equal, because size 1 does not expand here."),
+     "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The sizes must "
+     "be equal, because size 1 does not expand here."),
     ("ggml.repeat", [(2,), (3,)], {},
-     "On output axis 0, input 0 of shape (2,) has size 2 but input 1 of shape (3,) has size 3: the second size must "
-     "be a multiple of the first."),
+     "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The second size "
+     "must be a multiple of the first."),
     ("torch.matmul", [(2, 3), (4, 5)], {},
-     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: the op sums over "
-     "these axes, so their sizes must be equal."),
+     "Axis 1 of input 0 of shape (2, 3) has size 3, but axis 0 of input 1 of shape (4, 5) has size 4. The op "
+     "sums over these axes, so their sizes must be equal."),
     ("numpy.broadcast_to", [(1, 3)], {"shape": (3,)},
-     "Input 0 of shape (1, 3) has 2 axes, but the target (3,) has only 1: the op can add axes but not remove them."),
+     "Input 0 of shape (1, 3) has 2 axes, but the target (3,) has only 1. The op can add axes, but can't remove"
+     " them."),
     ("numpy.broadcast_to", [(3,)], {"shape": (3, -1)},
-     "shape=(3, -1) has -1 on axis 1: the op does not accept a negative size here."),
+     "shape=(3, -1) has -1 on axis 1, but the op does not accept -1 as a size."),
     ("torch.expand", [(3,)], {"size": (-1, 3)},
-     "size=(-1, 3) has -1 on axis 0, a new axis of input 0 of shape (3,): -1 keeps the size of an existing axis. "
-     "Write the size of the new axis."),
+     "size=(-1, 3) has -1 on axis 0, which is a new axis. -1 can only keep the size of an axis that input 0 of "
+     "shape (3,) has, so write the size of the new axis."),
     ("jax.lax.add", [(3,), (2, 1)], {},
-     "Input 0 of shape (3,) has 1 axis and input 1 of shape (2, 1) has 2, but the op does not align ranks. Reshape "
-     "one of them first."),
+     "Input 0 of shape (3,) has 1 axis, but input 1 of shape (2, 1) has 2, and the op does not add axes. "
+     "Reshape one of them first."),
     ("numpy.einsum", [(2, 3, 4), (3, 4)], {"equation": "ij,jk->ik"},
-     "Input 0 of shape (2, 3, 4) has 3 axes, but its term 'ij' in the equation 'ij,jk->ik' names 2."),
+     "Input 0 of shape (2, 3, 4) has 3 axes, but its term 'ij' in the equation 'ij,jk->ik' requires 2."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i->i"},
-     "The equation '...i->i' has no '...' in its output, but the op does not sum the axes of '...'."),
+     "The equation '...i->i' has no '...' in its output, but the op can't sum over the axes of '...'. Add '...'"
+     " to the output."),
     ("numpy.einsum", [(2, 3), (4, 5)], {"equation": "ij,jk->ik"},
-     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: letter 'j' "
-     "names these axes, so their sizes must be equal or 1."),
+     "Axis 1 of input 0 of shape (2, 3) has size 3, but axis 0 of input 1 of shape (4, 5) has size 4. Both axes"
+     " have the letter 'j', so their sizes must be equal, or one of them must be 1."),
     ("numpy.einsum", [(2, 3, 4)], {"equation": "iji->j"},
-     "Axes 0 and 2 of input 0 of shape (2, 3, 4) have sizes 2 and 4: letter "
-     "'i' names these axes, so their sizes must be equal."),
+     "Axes 0 and 2 of input 0 of shape (2, 3, 4) have sizes 2 and 4. Both axes have the letter 'i', so their "
+     "sizes must be equal."),
     ("numpy.einsum", [(5, 2, 3), (6, 3, 4)], {"equation": "...ij,...jk->...ik"},
-     "Axis 0 of input 0 of shape (5, 2, 3) has size 5 and axis 0 of input 1 of shape (6, 3, 4) has size 6: the "
-     "ellipsis broadcasts these axes, so their sizes must be equal or 1."),
+     "Axis 0 of input 0 of shape (5, 2, 3) has size 5, but axis 0 of input 1 of shape (6, 3, 4) has size 6. "
+     "Both axes belong to '...', so their sizes must be equal, or one of them must be 1."),
     ("numpy.einsum", [(2,)], {"equation": "...ij->ij"},
-     "Input 0 of shape (2,) has 1 axis, but its term '...ij' in the equation '...ij->ij' names at least 2."),
+     "Input 0 of shape (2,) has 1 axis, but its term '...ij' in the equation '...ij->ij' requires at least 2."),
     ("numpy.einsum", [(2, 3)], {"equation": "ij->ik"},
      "The equation 'ij->ik' has the letter 'k' in its output, but no operand has this letter."),
     ("numpy.einsum", [(2, 3)], {"equation": "ij->ii"},
-     "The equation 'ij->ii' has the letter 'i' twice in its output: write each letter once."),
+     "The equation 'ij->ii' has the letter 'i' twice in its output. Write each letter once there."),
     ("numpy.einsum", [(2,)], {"equation": "i->i->i"},
      "The equation 'i->i->i' has '->' more than once."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i..."},
@@ -79,116 +82,141 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.einsum", [(2, 3)], {"equation": "...i->...i..."},
      "The equation '...i->...i...' has '...' twice in its output."),
     ("numpy.einsum", [(2, 3)], {"equation": "i1->i"},
-     "The equation 'i1->i' has '1', but may contain only letters (a-z, A-Z), commas, '...' and one '->'."),
+     "The equation 'i1->i' contains '1'. Only letters (a-z, A-Z), commas, '...' and one '->' are allowed."),
     ("numpy.einsum", [(2,)], {"equation": "i\n->i"},
-     "The equation 'i\\n->i' has '\\n', but may contain only letters (a-z, A-Z), commas, '...' and one '->'."),
+     "The equation 'i\\n->i' contains '\\n'. Only letters (a-z, A-Z), commas, '...' and one '->' are allowed."),
     ("tensorflow.einsum", [(2, 3), (4, 5)], {"equation": "ij,jk->ik"},
-     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: letter 'j' "
-     "names these axes, so their sizes must be equal."),
+     "Axis 1 of input 0 of shape (2, 3) has size 3, but axis 0 of input 1 of shape (4, 5) has size 4. Both axes"
+     " have the letter 'j', so their sizes must be equal."),
     ("einops.einsum", [(2, 3), (4, 5)], {"pattern": "i j, j k -> i k"},
-     "Axis 1 of input 0 of shape (2, 3) has size 3 and axis 0 of input 1 of shape (4, 5) has size 4: label 'j' names "
-     "these axes, so their sizes must be equal or 1."),
+     "Axis 1 of input 0 of shape (2, 3) has size 3, but axis 0 of input 1 of shape (4, 5) has size 4. Both axes"
+     " have the label 'j', so their sizes must be equal, or one of them must be 1."),
     ("einops.einsum", [(2, 3)], {"pattern": "i j -> i k"},
      "The pattern 'i j -> i k' has the label 'k' in its output, but no operand has this label."),
     ("einops.einsum", [(2, 3)], {"pattern": "i j"},
      "The pattern 'i j' needs one '->', as in 'b i j, b j k -> b i k'."),
     ("einops.einsum", [(2,)], {"pattern": "(i j) -> i"},
-     "The pattern '(i j) -> i' has '(i', but einsum takes only '...' and names of letters, digits and inner "
-     "underscores."),
+     "The pattern '(i j) -> i' contains '(i'. Only '...' and names such as i or height_2 are allowed."),
     ("einops.einsum", [(2, 1)], {"pattern": "i 1 -> i"},
-     "The pattern 'i 1 -> i' has '1', but einsum takes only '...' and names of letters, digits and inner underscores."),
+     "The pattern 'i 1 -> i' contains '1'. Only '...' and names such as i or height_2 are allowed."),
     ("einops.einsum", [(2,)], {"pattern": "i j -> j"},
-     "Input 0 of shape (2,) has 1 axis, but its term 'i j' in the pattern 'i j -> j' names 2."),
+     "Input 0 of shape (2,) has 1 axis, but its term 'i j' in the pattern 'i j -> j' requires 2."),
     ("einops.rearrange", [(2,)], {"pattern": "h -> h w", "axes_lengths": {"w": 2}},
-     "pattern: 'w' is only on the right, but rearrange can't add axes: use einops.repeat."),
+     "The pattern has 'w' only on its right side, but rearrange can't add axes. Use einops.repeat."),
     ("einops.rearrange", [(2, 2)], {"pattern": "h w -> h", "axes_lengths": {"w": 2}},
-     "pattern: 'w' is only on the left, but rearrange can't remove axes: use einops.reduce."),
+     "The pattern has 'w' only on its left side, but rearrange can't remove axes. Use einops.reduce."),
     ("einops.repeat", [("4..5", 4)], {"pattern": "(a b) c -> a b c", "axes_lengths": {"b": 3}},
-     "Axis 0 of input 0 of shape (4..5, 4) has size 4..5: to be split into (a b), it must be a multiple of 3."),
+     "Axis 0 of input 0 of shape (4..5, 4) has size 4..5. The pattern splits this axis into (a b), so its size "
+     "must be a multiple of 3."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 3}, "assume": {"N": 7}},
-     "Axis 0 of input 0 of shape (N,) has size N = 7: to be split into (a b), it must be a multiple of 3."),
+     "Axis 0 of input 0 of shape (N,) has size N (here 7). The pattern splits this axis into (a b), so its size"
+     " must be a multiple of 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 2, "d": 3},
       "assume": {"N": "1..5"}},
-     "Axis 1 of input 0 of shape (N, N) has size N (2 to 4, a multiple of 2): to be split into (c d), it must be a "
-     "multiple of 3."),
+     "Axis 1 of input 0 of shape (N, N) has size N (here 2 to 4, a multiple of 2). The pattern splits this axis"
+     " into (c d), so its size must be a multiple of 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "d": 2},
       "assume": {"N": "1..5"}},
-     "Axis 1 of input 0 of shape (N, N) has size N = 3: to be split into (c d), it must be a multiple of 2."),
+     "Axis 1 of input 0 of shape (N, N) has size N (here 3). The pattern splits this axis into (c d), so its "
+     "size must be a multiple of 2."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "c": 2, "d": 2}},
-     "Axis 1 of input 0 of shape (N, N) has size N (a multiple of 3): the pattern needs c * d = 2 * 2."),
+     "Axis 1 of input 0 of shape (N, N) has size N (here a multiple of 3). In the pattern, c * d = 2 * 2, so "
+     "the size of this axis must be 4."),
     ("einops.repeat", [("N", "N")], {"pattern": "a (b c) -> a b c", "axes_lengths": {"a": 8, "b": 3}},
-     "Axis 1 of input 0 of shape (N, N) has size N = 8: to be split into (b c), it must be a multiple of 3."),
+     "Axis 1 of input 0 of shape (N, N) has size N (here 8). The pattern splits this axis into (b c), so its "
+     "size must be a multiple of 3."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 0}},
-     "Axis 0 of input 0 of shape (N,) has size N: the pattern splits (a b) by 0, which divides no size."),
+     "Axis 0 of input 0 of shape (N,) has size N. The pattern splits this axis into (a b) with a length of 0, "
+     "but no size can be divided by 0."),
     ("einops.repeat", [("N",)], {"pattern": "(a b c) -> a b c", "axes_lengths": {"a": 2**62, "b": 2**62, "c": 2**62}},
-     "Axis 0 of input 0 of shape (N,) has size N: the pattern needs a * b * c = 4611686018427387904 * "
-     "4611686018427387904 * 4611686018427387904."),
+     "Axis 0 of input 0 of shape (N,) has size N. In the pattern, a * b * c = 4611686018427387904 * "
+     "4611686018427387904 * 4611686018427387904, so the size of this axis must be "
+     "98079714615416886934934209737619787751599303819750539264."),
+    ("einops.repeat", [(7,)], {"pattern": "() -> "},
+     "Axis 0 of input 0 of shape (7,) has size 7. The pattern has no name for this axis, so its size must be 1."),
     ("einops.repeat", [("N",)], {"pattern": "a -> a b", "axes_lengths": {"a": 6, "b": 2}, "assume": {"N": "7.."}},
-     "Axis 0 of input 0 of shape (N,) has size N >= 7: the pattern needs a = 6."),
+     "Axis 0 of input 0 of shape (N,) has size N (here at least 7). In the pattern, a = 6, so the size of this "
+     "axis must be 6."),
 ]  # fmt: skip
 CONDITIONS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [("N",), ("M",)], {"assume": {"N": "2.."}}, "N == M or M == 1"),
-    (ADD, [("?",), (5,)], {}, "inputs[0][0] == 5 or inputs[0][0] == 1"),
-    ("numpy.broadcast_to", [("2..4",)], {"shape": ("?",)}, "inputs[0][0] == shape[0]"),
+    (ADD, [("?",), (5,)], {}, "inputs[0].shape[0] == 5 or inputs[0].shape[0] == 1"),
+    ("numpy.broadcast_to", [("2..4",)], {"shape": ("?",)}, "inputs[0].shape[0] == shape[0]"),
     ("ggml.repeat", [("N", 3), ("M", 6)], {}, "N divides M"),
 ]
 HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
-    (ADD, [(2, 64, 7, 7), (64,)], {}, "reshape input 1 to (64, 1, 1), x[:, None, None]: the shapes then fit"),
-    (ADD, [(8, 5, 3, 7), (8, 3)], {}, "reshape input 1 to (8, 1, 3, 1), x[:, None, :, None]: the shapes then fit"),
-    (ADD, [("N", "C", "W"), ("C",)], {}, "reshape input 1 to (C, 1), x[:, None]: the shapes then fit"),
+    (ADD, [(2, 64, 7, 7), (64,)], {},
+     "write input 1 as `b[:, None, None]`, of shape (64, 1, 1): the result is (2, 64, 7, 7)"),
+    (ADD, [(8, 5, 3, 7), (8, 3)], {},
+     "write input 1 as `b[:, None, :, None]`, of shape (8, 1, 3, 1): the result is (8, 5, 3, 7)"),
+    (ADD, [("N", "C", "W"), ("C",)], {},
+     "write input 1 as `b[:, None]`, of shape (C, 1): the result is (N, C, W)"),
     ("tensorflow.add", [(2, 64, 7, 7), (64,)], {},
-     "reshape input 1 to (64, 1, 1), x[:, tf.newaxis, tf.newaxis]: the shapes then fit"),
-    ("tensorflow.broadcast_to", [(1, 3)], {"shape": (3,)}, "reshape input 0 to (3,), x[0]: the shapes then fit"),
-    ("litert.ADD", [(2, 64, 7, 7), (64,)], {}, "reshape input 1 to (64, 1, 1): the shapes then fit"),
-    (ADD, [(2, 3), (3, 2)], {}, "swap axes 0 and 1 of input 0: the shapes then fit"),
+     "write input 1 as `b[:, tf.newaxis, tf.newaxis]`, of shape (64, 1, 1): the result is (2, 64, "
+     "7, 7)"),
+    ("tensorflow.broadcast_to", [(1, 3)], {"shape": (3,)},
+     "write input 0 as `a[0]`, of shape (3,): the result is (3,)"),
+    ("litert.ADD", [(2, 64, 7, 7), (64,)], {},
+     "reshape input 1 to (64, 1, 1): the result is (2, 64, 7, 7)"),
+    (ADD, [(2, 3), (3, 2)], {},
+     "swap axes 0 and 1 of input 0: the result is (3, 2)"),
     (ADD, [(1000, 3), (12, 3)], {},
-     "to combine all pairs of rows, reshape input 0 to (1000, 1, 3), x[:, None]: the shapes then fit"),
-    ("numpy.broadcast_to", [(1, 3)], {"shape": (3,)}, "reshape input 0 to (3,), x.squeeze(0): the shapes then fit"),
+     "to combine all pairs of rows, write input 0 as `a[:, None]`, of shape (1000, 1, 3): the result is (1000, "
+     "12, 3)"),
+    ("numpy.broadcast_to", [(1, 3)], {"shape": (3,)},
+     "write input 0 as `a.squeeze(0)`, of shape (3,): the result is (3,)"),
     ("openvino.Broadcast-1", [(3,)], {"mode": "numpy", "target_shape": (3, 4)},
-     "use openvino.Broadcast-3 with mode='explicit', target_shape=(3, 4), axes_mapping=(0,): the shapes then fit"),
-    ("numpy.broadcast_to", [(3, 4)], {"shape": (3, -1)}, "write shape=(3, 4): the shapes then fit"),
-    ("torch.matmul", [(2, 3), (4, 3)], {}, "transpose input 1 to (3, 4): the result is (2, 4)"),
+     "use openvino.Broadcast-3 with mode='explicit', target_shape=(3, 4), axes_mapping=(0,): the result is (3, "
+     "4)"),
+    ("numpy.broadcast_to", [(3, 4)], {"shape": (3, -1)},
+     "write shape=(3, 4): the result is (3, 4)"),
+    ("torch.matmul", [(2, 3), (4, 3)], {},
+     "transpose input 1 to (3, 4): the result is (2, 4)"),
     ("numpy.matmul", [(3, 2), (4, 3)], {},
      "transpose input 0 to (2, 3) and input 1 to (3, 4): the result is (2, 4)"),
-    ("numpy.matmul", [(3, 4), (2, 3)], {}, "exchange input 0 and input 1: the result is (2, 4)"),
-    ("numpy.matmul", [(2, 1), (3,)], {}, "reshape input 1 to (1, 3), x[None]: the result is (2, 3)"),
-    ("onnx.Gemm", [(3, 2), (4, 3)], {"alpha": 0.5}, "write transA=1, transB=1: the result is (2, 4)"),
+    ("numpy.matmul", [(3, 4), (2, 3)], {},
+     "swap input 0 and input 1: the result is (2, 4)"),
+    ("numpy.matmul", [(2, 1), (3,)], {},
+     "write input 1 as `b[None]`, of shape (1, 3): the result is (2, 3)"),
+    ("onnx.Gemm", [(3, 2), (4, 3)], {"alpha": 0.5},
+     "write transA=1, transB=1: the result is (2, 4)"),
     ("numpy.einsum", [(2, 3), (4, 3)], {"equation": "ij,jk->ik"},
      "write equation='ij,kj->ik': the result is (2, 4)"),
 ]  # fmt: skip
 WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     (ADD, [(5, 1), (5,)],
-     "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine the inputs element by element, write input 0 as `a.squeeze(-1)`. If you want all pairs, write input 1 "
-     "as `b[None]`."),
+     "(5, 1) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
+     "To combine them element by element, write input 0 as `a.squeeze(-1)`, of shape (5,). If you want all "
+     "pairs, write input 1 as `b[None]`, of shape (1, 5)."),
     ("numpy.broadcast_arrays", [(5,), (5,), (5, 1)],
-     "Input 0 of shape (5,) with input 2 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
-     "every element of the other. To combine the inputs element by element, write input 2 as `c.squeeze(-1)`."),
+     "Input 0 of shape (5,) and input 2 of shape (5, 1) broadcast to (5, 5): every element of input 0 is "
+     "combined with every element of input 2. To combine them element by element, write input 2 as "
+     "`c.squeeze(-1)`, of shape (5,)."),
     ("numpy.broadcast_arrays", [(5,), *[(5, 1)] * 8],
-     "Input 0 of shape (5,) with input 1 of shape (5, 1) broadcasts to (5, 5): every element of one is combined with "
-     "every element of the other. To combine the inputs element by element, give all inputs the same axes."),
+     "Input 0 of shape (5,) and input 1 of shape (5, 1) broadcast to (5, 5): every element of input 0 is "
+     "combined with every element of input 1. To combine them element by element, give all inputs the same "
+     "axes."),
     (ADD, [(4, 4), (4, 4, 1)],
-     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of output axis 0 is combined with every index of "
-     "output axis 2. To combine the inputs element by element, write input 1 as `b.squeeze(-1)`. If you want all "
-     "pairs, write input 0 as "
-     "`a[None]`."),
+     "(4, 4) and (4, 4, 1) broadcast to (4, 4, 4): input 0 is repeated along output axis 0, and input 1 along "
+     "output axis 2. To combine them element by element, write input 1 as `b.squeeze(-1)`, of shape (4, 4). If "
+     "you want all pairs, write input 0 as `a[None]`, of shape (1, 4, 4)."),
     ("tensorflow.subtract", [(5, 1), (5,)],
-     "(5, 1) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine the inputs element by element, write input 0 as `a[:, 0]`. If you want all pairs, write input 1 as "
-     "`b[tf.newaxis]`."),
+     "(5, 1) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
+     "To combine them element by element, write input 0 as `a[:, 0]`, of shape (5,). If you want all pairs, "
+     "write input 1 as `b[tf.newaxis]`, of shape (1, 5)."),
     ("julia.broadcast", [(1, 5), (5,)],
-     "(1, 5) with (5,) broadcasts to (5, 5): every element of one is combined with every element of the other. To "
-     "combine the inputs element by element, reshape input 0 to (5,). If you want all pairs, reshape input 1 to (5, "
-     "1)."),
+     "(1, 5) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
+     "To combine them element by element, reshape input 0 to (5,). If you want all pairs, reshape input 1 to "
+     "(5, 1)."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
-     "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of output axis 0 is combined with every "
-     "index of output axis 1. If only one input should expand, the other one lacks an axis."),
+     "(8, 1, 6, 1) and (7, 1, 5) broadcast to (8, 7, 6, 5): input 0 is repeated along output axis 1, and input "
+     "1 along output axis 0. If only one of them should expand, the other one probably lacks an axis."),
     (ADD, [(2, 3), (3,)],
-     "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). If this is not intended, "
-     "write the new axes explicitly."),
+     "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). To put the new axes "
+     "elsewhere, write them explicitly."),
     ("julia.broadcast", [(5,), (5, 2)],
-     "Input 0 of shape (5,) gets new axes on the right to match input 1 of shape (5, 2). If this is not intended, "
-     "write the new axes explicitly."),
+     "Input 0 of shape (5,) gets new axes on the right to match input 1 of shape (5, 2). To put the new axes "
+     "elsewhere, write them explicitly."),
 ]  # fmt: skip
 
 
@@ -218,27 +246,30 @@ ERRORS: list[tuple[str, str]] = [
     (errors.failed_text("numpy.add"), "numpy.add failed."),
     (errors.given_shapes_text("(3,) and (4,)"), "The message contains the shapes (3,) and (4,)."),
     (errors.missing_equation_text(), "The message does not contain the equation."),
-    (errors.joined_axis_text(1, "axis=1"), "They differ only on axis 1: to join them along it, write axis=1."),
+    (errors.joined_axis_text(1, "axis=1"),
+     "The shapes differ only on axis 1. To join the arrays along it, write `axis=1`."),
     (error_advice.mask_text("x", "mask", 2), "The mask fits axis 2: write `x[:, :, mask]`."),
     (errors.fitting_text("numpy.add", "(3,) and (3,)"),
-     "numpy.add can broadcast (3,) and (3,). Either the call has an option that the message does not show, or the "
-     "message shows shapes of other tensors."),
+     "numpy.add can broadcast (3,) and (3,), so the message does not show the cause. Perhaps the call has "
+     "another option, or these are the shapes of other tensors."),
     (errors.in_place_text("total", "+", "x", (5,), (3, 5), "numpy"),
-     "An operation in place can't change the shape of its target. Reduce x first, as in `total += x.sum(axis=0)`, or "
-     "write `total = total + x`, which makes total larger."),
+     "An in-place operation can't change the shape of `total`. Reduce `x` first, for example `total += "
+     "x.sum(axis=0)`. If `total` should become larger, write `total = total + x`."),
     (errors.in_place_text("total", "-", "x - y", (2, 1), (2, 3), "torch"),
-     "An operation in place can't change the shape of its target. Reduce x - y first, as in "
-     "`total -= (x - y).sum(dim=1, keepdim=True)`, or write `total = total - (x - y)`, which makes total larger."),
+     "An in-place operation can't change the shape of `total`. Reduce `x - y` first, for example `total -= (x -"
+     " y).sum(dim=1, keepdim=True)`. If `total` should become larger, write `total = total - (x - y)`."),
     (errors.in_place_text("rows[0]", "*", "x", (5,), (3, 5), "numpy"),
-     "An operation in place can't change the shape of its target. Reduce x first."),
+     "An in-place operation can't change the shape of `rows[0]`. Reduce `x` first."),
     (errors.in_place_text("total", "+", "x", (3,), (4,), "numpy"),
-     "An operation in place can't change the shape of its target. Reduce x first, or write `total = total + x`, which "
-     "makes total larger."),
+     "An in-place operation can't change the shape of `total`. Reduce `x` first. If `total` should become "
+     "larger, write `total = total + x`."),
     (errors.index_pairs_text("a", "i", "j + 1"), "To select all index pairs, write `a[i[:, None], (j + 1)]`."),
     (errors.other_reading_text("bias", "x", 8),
-     "Each row of x then gets one value of bias. If bias has one value for each column, its size must be 8."),
+     "This uses one value of `bias` for each row of `x`. If you want one value for each column, `bias` must "
+     "have size 8."),
     (errors.next_operand_text((5, 1), "y", (5,)),
-     "The product then has shape (5, 1), and forms all pairs with y (5,): also append `.squeeze(-1)` to the product."),
+     "The product then has shape (5, 1), which forms all pairs with `y` of shape (5,). To avoid this, also "
+     "append `.squeeze(-1)` to the product."),
     (errors.class_labels_text("y", 10, "jax"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
     (errors.class_labels_text("y", 10, "jaxlib"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
     (errors.class_labels_text("y", 10, "numpy"), "If y contains class indices, use numpy.eye(10)[y]."),
@@ -248,8 +279,8 @@ ERRORS: list[tuple[str, str]] = [
     (errors.class_labels_text("y", 10, "mlx"),
      "If y contains class indices, convert it to one-hot vectors of length 10."),
     (errors.features_text(7, 9, "input (2, 9)", 9),
-     "The layer was built for in_features=7, but the last axis of its input (2, 9) has size 9: write in_features=9. "
-     "Perhaps the two sizes of the layer are exchanged: its out_features is 9."),
+     "The layer has in_features=7, but the last axis of its input (2, 9) has size 9. Write in_features=9. Its "
+     "out_features is 9: perhaps the two arguments are swapped."),
     (errors.missing_shapes_text(["a", "b"], "torch.add"),
      "The message does not contain the shapes. Print the shapes of `a` and `b`, and check torch.add with these "
      "shapes."),
@@ -257,11 +288,11 @@ ERRORS: list[tuple[str, str]] = [
      "The message does not contain the shapes. Print the shapes of the operands, and check them."),
     (errors.summed_sizes_text(7, 3, "k"),
      "The conflicting sizes are 7 and 3. If the last axis of `k` has size 7, write `k.swapaxes(-1, -2)`."),
-    (errors.axis_sizes_text([5, 7], None), "Sizes 5 and 7 conflict on one axis: they must be equal, or one of them "
-     "must be 1."),
+    (errors.axis_sizes_text([5, 7], None),
+     "Sizes 5 and 7 conflict on an axis. They must be equal, or one of them must be 1."),
     (errors.axis_sizes_text([5, 7], 2, ("x", "b")),
-     "On axis 2 of the result, which has at least 3 axes, `x` has size 5, but `b` has size 7: the sizes must be equal, "
-     "or one of them must be 1."),
+     "On axis 2 of the result, `x` has size 5, but `b` has size 7. The sizes must be equal, or one of them must"
+     " be 1."),
     (errors.one_axis_text("x", "b", 1, 3), "If `b` is a vector for axis 1 of `x`, write `b[:, None, None]`."),
     (errors.first_axis_text("m == 0", 2),
      "If `m == 0` begins at axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
@@ -270,11 +301,11 @@ ERRORS: list[tuple[str, str]] = [
 
 
 CHANGES: list[tuple[str, str, str, tuple[int, ...], str]] = [
-    ("reshape", "numpy.add", "x", (4, 1), "reshape x to (4, 1), x[:, None]"),
-    ("transpose", "torch.matmul", "weight.T", (3, 4), "transpose weight, weight.T"),
-    ("transpose", "numpy.matmul", "x", (3, 4), "transpose x to (3, 4), x.T"),
-    ("transpose", "tensorflow.matmul", "x", (3, 4), "transpose x to (3, 4), tf.linalg.matrix_transpose(x)"),
-    ("transpose", "jax.numpy.matmul", "x", (5, 3, 4), "transpose x to (5, 3, 4), x.swapaxes(-1, -2)"),
+    ("reshape", "numpy.add", "x", (4, 1), "write `x[:, None]`, of shape (4, 1)"),
+    ("transpose", "torch.matmul", "weight.T", (3, 4), "transpose weight: write `weight.T`"),
+    ("transpose", "numpy.matmul", "x", (3, 4), "transpose x to (3, 4): write `x.T`"),
+    ("transpose", "tensorflow.matmul", "x", (3, 4), "transpose x to (3, 4): write `tf.linalg.matrix_transpose(x)`"),
+    ("transpose", "jax.numpy.matmul", "x", (5, 3, 4), "transpose x to (5, 3, 4): write `x.swapaxes(-1, -2)`"),
     ("swap-axes", "numpy.add", "x", (5, 3, 4), "swap axes 0 and 1 of x"),
 ]
 
@@ -306,7 +337,7 @@ def test_a_warning_has_its_sentence(op: str, shapes: list[tuple[Any, ...]], sent
 def test_the_fix_of_an_outer_product_has_its_own_hint() -> None:
     (warning,) = axiscast.check(ADD, (5,), (5, 1)).warnings
     assert warning.hint is not None
-    assert warning.hint.message == "write input 1 as `b.squeeze(-1)`, of shape (5,): the output is (5,)"
+    assert warning.hint.message == "write input 1 as `b.squeeze(-1)`, of shape (5,): the result is (5,)"
 
 
 @cases(

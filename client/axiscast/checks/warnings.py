@@ -8,7 +8,7 @@ from typing import Any
 from ..ops import Op
 from ..plan.alignment import Alignment
 from ..plan.plan import Shape
-from ..words.warnings import Meeting, fix_text, mutual_stretch_text, rank_promotion_text, square_text
+from ..words.warnings import Meeting, mutual_stretch_text, rank_promotion_text, square_text
 from .hints.hints import Lower, is_small
 from .hints.outer_products import outer_product_changes, outer_product_of, rows_of, two_sided_of
 from .two_sided import TwoSidedBroadcast
@@ -48,7 +48,8 @@ def _meeting(
     whole = outputs[pair[0]]["shape"]
     together = [whole[axis] if any(row[axis] not in (None, 1) for row in rows) else 1 for axis in axes]
     own = [shapes[number] for number in pair]
-    return Meeting(pair, own, together, [*map(axes.index, found.axes)], len(shapes) == 2)
+    expanding = [axes.index(axis) for _, axis in sorted(zip(found.inputs, found.axes, strict=True))]
+    return Meeting(pair, own, together, expanding, len(shapes) == 2)
 
 
 def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,9 +84,8 @@ def _square_warning(
     """Return the warning about an accidental outer product, with a hint if changing one input fixes it."""
     changes = outer_product_changes(op, shapes, alignment, found, lower) if is_small(op, shapes) else ()
     warning: dict[str, Any] = {"code": found.kind, **_places(found)}
-    for field, change in zip(("hint", "all_pairs"), changes, strict=False):
-        if change is not None:
-            warning[field] = {**change, "message": fix_text(change)}
+    pairs = zip(("hint", "all_pairs"), changes, strict=False)
+    warning |= {field: change for field, change in pairs if change is not None}
     meeting = _meeting(found, shapes, alignment, outputs)
     warning["message"] = square_text(meeting, warning.get("hint"), warning.get("all_pairs"))
     return warning

@@ -134,9 +134,7 @@ def _message(answer: CheckAnswer | Comparison, drawing: Drawing | None) -> str:
 def _fixes(answer: CheckAnswer | Comparison) -> list[str]:
     """Return the sentences about the hints of a conflict, or about the hints of warnings and conditions."""
     hints = [*hints_of(answer), *(warning.hint for warning in answer.warnings if answer.conflict is None)]
-    return [
-        hint_text(hint.model_dump(mode="json"), _LETTERS) if hint.request else hint.message for hint in hints if hint
-    ]
+    return [hint_text(hint.model_dump(mode="json"), _LETTERS) for hint in hints if hint]
 
 
 def _fix_boxes(answer: CheckAnswer | Comparison) -> list[Paragraph]:

@@ -111,9 +111,9 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...]) -> tup
 
     Raises ShapeMismatch if `arg` has a different rank.
     """
-    check_mapping(broadcast_axes, shape, "the set of broadcast axes")
+    check_mapping(broadcast_axes, shape, "broadcast_axes")
     kept = tuple(axis for axis in range(len(shape)) if axis not in broadcast_axes)
     if len(kept) != len(arg):
-        facts = "the set of broadcast axes", broadcast_axes, Target(shape)
+        facts = "broadcast_axes", broadcast_axes, Target(shape)
         raise ShapeMismatch("rank-mismatch", "added-axes", Input(0, arg), *facts)
     return kept

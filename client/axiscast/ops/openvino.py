@@ -239,7 +239,7 @@ class Add1(Elementwise, name="openvino.Add-1"):
         if self.auto_broadcast == "numpy":
             return align_right(shapes)
         if self.auto_broadcast == "none":
-            check_equal_ranks(Input(0, one), Input(1, other), "auto_broadcast none requires equal shapes.")
+            check_equal_ranks(Input(0, one), Input(1, other), "auto_broadcast='none' requires equal shapes.")
             every = range(len(one))
             return align_axes(shapes, Relation.EQUAL, (every, every), len(one))
         _check_axis(self.axis or 0)

@@ -24,5 +24,4 @@ def _side_text(side: Side, names: Names, size_names: Mapping[str, str]) -> str:
         return size_names.get(str(side), str(side))
     if side.input is None:
         return f"{names.target}.shape[{side.axis}]" if names.target else f"{side.attribute}[{side.axis}]"
-    name = names.code(side.input, "")
-    return f"{name}.shape[{side.axis}]" if name else f"inputs[{side.input}][{side.axis}]"
+    return f"{names.array(side.input)}.shape[{side.axis}]"

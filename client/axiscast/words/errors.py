@@ -7,7 +7,7 @@ from typing import Any
 
 from ..wire.shapes import format_shape
 from .hints import HintFields, change_text
-from .names import Names, as_primary, capitalized
+from .names import Names, as_primary, capitalized, joined
 
 _ONE_HOT = {
     "torch": "use torch.nn.functional.one_hot({labels}, {classes}), or torch.nn.functional.cross_entropy",
@@ -17,15 +17,6 @@ _ONE_HOT = {
     "tensorflow": "use tf.one_hot({labels}, {classes})",
 }
 """For each framework, the advice for an operand `labels` that contains class indices."""
-
-
-def joined(texts: Sequence[str]) -> str:
-    """Return texts separated by commas and "and".
-
-    >>> joined(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def shapes_text(inputs: Sequence[Any], target: Any = None) -> str:
@@ -81,14 +72,14 @@ def missing_equation_text() -> str:
 
 def joined_axis_text(axis: int, change: str) -> str:
     """Return how to join arrays on the only axis on which they differ."""
-    return f"They differ only on axis {axis}: to join them along it, write {change}."
+    return f"The shapes differ only on axis {axis}. To join the arrays along it, write `{change}`."
 
 
 def fitting_text(op: str, shapes: str) -> str:
     """Return what may have failed if the shapes in the message fit."""
     return (
-        f"{op} can broadcast {shapes}. Either the call has an option that the message does not show, or the message "
-        f"shows shapes of other tensors."
+        f"{op} can broadcast {shapes}, so the message does not show the cause. Perhaps the call has another option, or "
+        f"these are the shapes of other tensors."
     )
 
 
@@ -96,13 +87,13 @@ def in_place_text(
     target: str, operator: str, value: str, shape: Sequence[int], value_shape: Sequence[Any], framework: str
 ) -> str:
     """Return the fix of an operation in place, such as `a += b`, with the shapes of its target and its value."""
-    reduced = f"Reduce {value} first"
+    reduced = f"Reduce `{value}` first"
     if operator in "+-" and (arguments := _reduction(shape, value_shape, framework)):
-        reduced += f", as in `{target} {operator}= {as_primary(value)}.sum({arguments})`"
-    other = f", or write `{target} = {target} {operator} {as_primary(value)}`, which makes {target} larger"
+        reduced += f", for example `{target} {operator}= {as_primary(value)}.sum({arguments})`"
+    other = f" If `{target}` should become larger, write `{target} = {target} {operator} {as_primary(value)}`."
     if target.endswith("]"):  # an assignment to an index can't change a shape either
         other = ""
-    return f"An operation in place can't change the shape of its target. {reduced}{other}."
+    return f"An in-place operation can't change the shape of `{target}`. {reduced}.{other}"
 
 
 def _reduction(shape: Sequence[int], value_shape: Sequence[Any], framework: str) -> str:
@@ -130,16 +121,16 @@ def index_pairs_text(array: str, one: str, other: str) -> str:
 def other_reading_text(vector: str, matrix: str, columns: int | str) -> str:
     """Return what a vector, whose fix gives one value to each row of a matrix, needs if it has one for each column."""
     return (
-        f"Each row of {matrix} then gets one value of {vector}. If {vector} has one value for each column, its size "
-        f"must be {columns}."
+        f"This uses one value of `{vector}` for each row of `{matrix}`. If you want one value for each column, "
+        f"`{vector}` must have size {columns}."
     )
 
 
 def next_operand_text(result: Sequence[int | str], name: str, shape: Sequence[int]) -> str:
     """Return the warning that the result of a fixed matrix product and the next operand make a matrix."""
     return (
-        f"The product then has shape {format_shape(result)}, and forms all pairs with {name} {format_shape(shape)}: "
-        f"also append `.squeeze(-1)` to the product."
+        f"The product then has shape {format_shape(result)}, which forms all pairs with `{name}` of shape "
+        f"{format_shape(shape)}. To avoid this, also append `.squeeze(-1)` to the product."
     )
 
 
@@ -151,11 +142,9 @@ def class_labels_text(labels: str, classes: int, framework: str) -> str:
 
 def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> str:
     """Return the fix of a linear layer that was built for other features."""
-    exchanged = (
-        f" Perhaps the two sizes of the layer are exchanged: its out_features is {outputs}." if outputs == found else ""
-    )
+    exchanged = f" Its out_features is {outputs}: perhaps the two arguments are swapped." if outputs == found else ""
     return (
-        f"The layer was built for in_features={built}, but the last axis of its {owner} has size {found}: write "
+        f"The layer has in_features={built}, but the last axis of its {owner} has size {found}. Write "
         f"in_features={found}.{exchanged}"
     )
 
@@ -175,12 +164,11 @@ def summed_sizes_text(one: int | str, other: int | str, right: str = "") -> str:
 
 def axis_sizes_text(sizes: Sequence[int | str], axis: int | None, names: Sequence[str] = ()) -> str:
     """Return the sizes that conflict on an axis. `names` has the names of two operands, if they are known."""
-    where = "one axis" if axis is None else f"axis {axis} of the result"
-    where += f", which has at least {axis + 1} axes" if axis else ""
+    where = "an axis" if axis is None else f"axis {axis} of the result"
     if not names:
-        return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}: they must be equal, or one of them must be 1."
+        return f"Sizes {sizes[0]} and {sizes[1]} conflict on {where}. They must be equal, or one of them must be 1."
     one, other = (f"`{name}` has size {size}" for name, size in zip(names, sizes, strict=True))
-    return f"On {where}, {one}, but {other}: the sizes must be equal, or one of them must be 1."
+    return f"On {where}, {one}, but {other}. The sizes must be equal, or one of them must be 1."
 
 
 def one_axis_text(left: str, right: str, own: int, axis: int) -> str:
@@ -192,7 +180,7 @@ def one_axis_text(left: str, right: str, own: int, axis: int) -> str:
 def first_axis_text(mask: str, axis: int) -> str:
     """Return the fix if the first axis of a mask is the first axis of the tensor."""
     code = f"{as_primary(mask)}[:{', None' * axis}]"
-    return f"If `{mask}` begins at axis 0 of the tensor, write `{code}`."
+    return f"If the first axis of `{mask}` is the first axis of the tensor, write `{code}`."
 
 
 def change_with_code(hint: HintFields, names: Names) -> str:
@@ -202,9 +190,9 @@ def change_with_code(hint: HintFields, names: Names) -> str:
         return text
     framework, name = hint["request"]["op"]["name"].partition(".")[0], names.code(number)
     if names.input(number).endswith(".T"):  # the weight of torch.nn.functional.linear
-        return f"transpose {names.input(number)[:-2]}, {names.input(number)}"
+        return f"transpose {names.input(number)[:-2]}: write `{names.input(number)}`"
     if len(hint["request"]["inputs"][number]) == 2 and framework != "tensorflow":
-        return f"{text}, {name}.T"
+        return f"{text}: write `{name}.T`"
     if hint["code"] == "transpose" and framework == "tensorflow":
-        return f"{text}, tf.linalg.matrix_transpose({names.input(number)})"
-    return f"{text}, {name}.swapaxes(-1, -2)" if hint["code"] == "transpose" else text
+        return f"{text}: write `tf.linalg.matrix_transpose({names.input(number)})`"
+    return f"{text}: write `{name}.swapaxes(-1, -2)`" if hint["code"] == "transpose" else text

@@ -10,7 +10,7 @@ from ..wire.shapes import format_shape
 from ..wire.wording import printable
 from .conditions import condition_text
 from .hints import hint_text
-from .names import Names, capitalized
+from .names import Names, capitalized, joined
 from .operation_code import (
     is_call,
     known_shapes,
@@ -126,7 +126,7 @@ def _conflict(finding: Finding) -> str:
     ]
     listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
     text = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
-    subject = f"axis {axes[0]} is" if same_axis else "the sizes are"
+    subject = f"axis {axes[0]} has size" if same_axis else "the sizes are"
     return f"{operation_code(finding)} does not broadcast: {subject} {text}."
 
 
@@ -135,8 +135,8 @@ def _failure_text(finding: Finding) -> str:
     failure = finding.failure
     if failure is None:
         return ""
-    sizes = printable(", ".join(f"{name}={size}" for name, size in failure.sizes.items()))
-    at_sizes = f"With {sizes}, " if sizes else ""
+    sizes = printable(joined([f"{name} = {size}" for name, size in failure.sizes.items()]))
+    at_sizes = f"If {sizes}, then " if sizes else ""
     if failure.requirement is None:
         return f"{at_sizes}onnx refuses it."
     kind, left, right = failure.requirement
@@ -163,8 +163,8 @@ def _pinned(finding: Finding) -> str:
     names = printable(" and ".join(rule.name for rule in rules))
     return (
         f"{_code_or_name(finding)} runs only with {needs_text(finding)}, although the file declares {names} as "
-        f"dynamic. {_failure_text(finding)} In the code of the model, read the size from the input, or export a fixed "
-        "size."
+        f"dynamic. {_failure_text(finding)} In the model's code, replace the number by the size of the input, or "
+        f"export {names} with a fixed size."
     )
 
 
@@ -187,7 +187,7 @@ def _unchecked(finding: Finding) -> str:
 def _hint_text(finding: Finding, hint: Hint) -> str:
     """Return a hint as a sentence with the names of the operands, as code if only one operand changes."""
     if hint.suffix:
-        return f"Write {_changed_code(finding, hint)}."
+        return f"Write `{_changed_code(finding, hint)}`."
     return f"{capitalized(hint_text(hint.model_dump(mode='json'), names_of(finding)))}."
 
 
@@ -202,19 +202,20 @@ def _square(finding: Finding) -> str:
     remedy = "Give all operands the same axes." if warning.hint is None else _hint_text(finding, warning.hint)
     pairs = ""
     if warning.all_pairs is not None:
-        pairs = f" If you want all pairs, write {_changed_code(finding, warning.all_pairs)}."
+        pairs = f" If you want all pairs, write `{_changed_code(finding, warning.all_pairs)}`."
     return f"{_result(finding)}: {_pairs(finding, warning)}. {remedy}{pairs}"
 
 
 def _pairs(finding: Finding, warning: Warned) -> str:
     """Return a clause about the pairs of elements that two operands form."""
-    one, other = (operand_name(finding, number) for number in sorted(warning.inputs))
-    return all_pairs_text(warning.axes, max(map(len, known_shapes(finding))), one, other)
+    expanding = sorted(zip(warning.inputs, warning.axes, strict=True))
+    names = [operand_name(finding, number) for number, _ in expanding]
+    return all_pairs_text(names, [axis for _, axis in expanding], max(map(len, known_shapes(finding))))
 
 
 def _mutual_stretch(finding: Finding) -> str:
     pairs = _pairs(finding, _warning(finding, "mutual-stretch"))
-    return f"{_result(finding)}: {pairs}. If only one operand should expand, the other one lacks an axis."
+    return f"{_result(finding)}: {pairs}. If only one of them should expand, the other one probably lacks an axis."
 
 
 def _warning(finding: Finding, code: str) -> Warned:

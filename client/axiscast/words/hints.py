@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..ops import op_class
 from ..ops.framework import PYTHON, Framework
 from ..wire.shapes import format_shape
 from .names import UNNAMED, Names
@@ -15,10 +14,7 @@ HintFields = Mapping[str, Any]
 
 
 def hint_text(hint: HintFields, names: Names = UNNAMED) -> str:
-    """Return a hint: the change, and its outcome."""
-    kind = op_class(hint["request"]["op"]["name"])
-    if kind is None or kind.has_common_output_axes:
-        return f"{change_text(hint, names)}: the shapes then fit"
+    """Return a hint: the change, and the shape of its result."""
     return f"{change_text(hint, names)}: the result is {format_shape(hint['output'])}"
 
 
@@ -73,9 +69,10 @@ def _own_axes(longer: Sequence[int | str], shorter: Sequence[int | str]) -> list
 
 
 def _reshape(hint: HintFields, names: Names) -> str:
-    number, shape = hint["input"], hint["shape"]
-    code = f", {names.code(number)}{hint['suffix']}" if hint.get("suffix") else ""
-    return f"reshape {names.input(number)} to {format_shape(shape)}{code}"
+    number, shape = hint["input"], format_shape(hint["shape"])
+    if hint.get("suffix"):
+        return f"write {names.changed(number, hint['suffix'])}, of shape {shape}"
+    return f"reshape {names.input(number)} to {shape}"
 
 
 def _all_pairs(hint: HintFields, names: Names) -> str:
@@ -95,7 +92,7 @@ def _swap_axes(hint: HintFields, names: Names) -> str:
 
 def _exchange(hint: HintFields, names: Names) -> str:
     one, other = hint["inputs"]
-    return f"exchange {names.input(one)} and {names.input(other)}"
+    return f"swap {names.input(one)} and {names.input(other)}"
 
 
 def _attributes(hint: HintFields, names: Names) -> str:

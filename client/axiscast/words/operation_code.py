@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..messages.findings import Finding, SizeOrName, is_placeholder
 from ..wire.shapes import format_shape
 from ..wire.wording import printable
-from .warnings import input_letter
+from .names import input_letter
 
 _OPERATORS = {
     "+": "add add_any",

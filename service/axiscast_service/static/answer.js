@@ -10,17 +10,12 @@ const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (question, ...content) => el("a", {href: `?${queryOf(question)}`}, ...content);
 const reachedBy = ({shape, outputs = shape ? [{shape}] : []}) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
 
-/** Returns the text of a hint. If the hint changes the shape of one input, the text is the code, its shape and the output. */
-function textOf({input, suffix, shape, output}, message) {
-  return suffix ? `\`${letterOf(input)}${suffix}\` has shape ${tuple(shape)}: the output is ${tuple(output)}` : message;
-}
-
 /** Returns a list of the suggested fixes. If a fix contains a request, the fix has a link that loads the request. */
 export function fixesOf(answer, question) {
   const {conflict, hints: matching = [], warnings = [], drawing: {fixes}} = answer;
   const hints = conflict?.hints ?? [...matching, ...warnings.map(({hint}) => hint).filter(Boolean)];
   return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint, place) => {
-    const next = hinted(hint, question), said = textOf(hint, fixes[place]), text = el("span", {}, ...words(said));
+    const next = hinted(hint, question), said = fixes[place], text = el("span", {}, ...words(said));
     const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${said.replaceAll("`", "")}`}, "Apply");
     return apply ? [text, apply] : [text];
   }));

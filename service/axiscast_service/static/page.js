@@ -158,14 +158,14 @@ async function explain(text) {
   clearTimeout(timer);
   request.abort();
   return settled(async () => {
-    const {op, inputs, message, check} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
+    const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
     if (!op || !inputs) {
       showVerdict("", "An error message", ...words(message));
       for (const id of RESULT) $(id).hidden = true;
       return;
     }
     start({...questionOf({op, inputs}), warn: question.warn});
-    $("why").textContent = `Read from the error: ${message.replace(check?.conflict?.message ?? "", "")}`; // the verdict has the conflict
+    $("why").textContent = `Read from the error: ${op.name} of ${inputs.map(tuple).join(" and ")}`;
   }, {pointer: "/inputs"});
 }
 
