@@ -64,10 +64,6 @@ def test_a_size_1_does_not_expand_and_the_conflict_names_both_inputs(
     assert conflict is not None
     assert (conflict.code, conflict.axis) == ("size-mismatch", 0)
     assert (conflict.inputs, conflict.sizes) == ((0, 1), (*one, *other))
-    assert conflict.message == (
-        f"On output axis 0, input 0 of shape ({one[0]},) has size {one[0]} but input 1 of shape ({other[0]},) has size "
-        f"{other[0]}: the sizes must be equal, because size 1 does not expand here."
-    )
 
 
 def test_a_conflict_of_many_inputs_names_the_first_input_of_each_size(client: Client) -> None:

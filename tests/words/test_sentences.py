@@ -36,8 +36,8 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Axis 1 of input 0 of shape (N, K) has size K (here at least 4), but axis 0 of input 1 of shape (3, M) has"
      " size 3. The op sums over these axes, so their sizes must be equal."),
     ("xarray.broadcast", [(2,), (3,)], {"dims": [["x"], ["x"]]},
-     "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The sizes must "
-     "be equal, because size 1 does not expand here."),
+     "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The op does not "
+     "expand axes of size 1, so the sizes must be equal."),
     ("ggml.repeat", [(2,), (3,)], {},
      "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The second size "
      "must be a multiple of the first."),

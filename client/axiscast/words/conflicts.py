@@ -41,7 +41,7 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
 
 _REQUIREMENTS: dict[str | Relation, str] = {
     Relation.BROADCAST: "The sizes must be equal, or one of them must be 1",
-    Relation.EQUAL: "The sizes must be equal, because size 1 does not expand here",
+    Relation.EQUAL: "The op does not expand axes of size 1, so the sizes must be equal",
     Relation.TILES: "The second size must be a multiple of the first",
     "summed": "The op sums over these axes, so their sizes must be equal",
     "ellipsis": "Both axes belong to '...', so their sizes must be equal, or one of them must be 1",
@@ -68,9 +68,9 @@ def _requirement_text(conflict: Conflict, names: Names) -> str:
     if code == "product":
         if not values:
             return "The pattern has no name for this axis, so its size must be 1"
-        names = " * ".join([name for name, _ in values])
+        labels = " * ".join([label for label, _ in values])
         lengths = " * ".join([str(length) for _, length in values])
-        return f"In the pattern, {names} = {lengths}, so the size of this axis must be {prod([n for _, n in values])}"
+        return f"In the pattern, {labels} = {lengths}, so the size of this axis must be {prod([n for _, n in values])}"
     return _REQUIREMENTS[code].format(*values)
 
 
