@@ -295,8 +295,9 @@ ERRORS: list[tuple[str, str]] = [
      " be 1."),
     (errors.one_axis_text("x", "b", 1, 3), "If `b` is a vector for axis 1 of `x`, write `b[:, None, None]`."),
     (errors.first_axis_text("m == 0", 2),
-     "If `m == 0` begins at axis 0 of the tensor, write `(m == 0)[:, None, None]`."),
-    (errors.first_axis_text("m ==\n0", 1), "If `m ==\n0` begins at axis 0 of the tensor, write `(m ==\n0)[:, None]`."),
+     "If the first axis of `m == 0` is the first axis of the tensor, write `(m == 0)[:, None, None]`."),
+    (errors.first_axis_text("m ==\n0", 1),
+     "If the first axis of `m ==\n0` is the first axis of the tensor, write `(m ==\n0)[:, None]`."),
 ]  # fmt: skip
 
 
