@@ -42,7 +42,8 @@ def test_a_terminal_gets_a_drawing_and_a_sentence(http: httpx.Client) -> None:
     ):
         assert answer.headers["content-type"].startswith("text/plain")
         assert answer.text.startswith("axis     0\ninput 0  3\ninput 1  4\n         ^\n")
-        assert "\nincompatible (size-mismatch): " in answer.text
+        message = http.get("/v1/check?input=3&input=4").json()["conflict"]["message"]
+        assert f"incompatible (size-mismatch): {message}" in answer.text
 
 
 def test_a_response_can_be_cached_and_revalidated(http: httpx.Client) -> None:
