@@ -59,7 +59,7 @@ SLOW = (
     "translation/test_translate_pairs.py",
 )
 """Tests of many requests, which compare verdicts, shapes and times."""
-MODULES = ("conditions", "conflicts", "errors", "hints", "warnings", "findings")
+MODULES = ("conditions", "conflicts", "errors", "hints", "warnings", "findings", "refusals")
 
 
 def values_of(fact: Any) -> Iterator[str]:

@@ -254,7 +254,7 @@ def test_columns_and_symbolic_sizes_with_a_refused_pattern_are_a_conflict() -> N
     op = repeat("a b -> a")
     assert axiscast.check(op, ("N", 3)).compatible is False
     assert axiscast.check_columns(op, [[2, 3], [4, 5]]).compatible.tolist() == [False, False]
-    with pytest.raises(axiscast.IncompatibleShapes, match="'b'"):
+    with pytest.raises(axiscast.IncompatibleShapes, match="b"):
         axiscast.translate(op, (2, 3), to="torch.expand")
 
 

@@ -48,7 +48,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     (NGRAPH | {"to": "onnx.Expand", "shape": [3]}, "invalid-request", "/shape", "belongs inside op"),
     (NGRAPH | {"to": "onnx.Expand", "inputs": [[3], [3]]}, "invalid-request", "/inputs", "takes 1 input, not 2"),
     (NGRAPH | {"to": "onnx.Expand", "op": "numpy.nothing"}, "unknown-op", "/op", "there is no op"),
-    (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute for"),
+    (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast"),
     ({"inputs": [[1]] * 1000, "to": "onnx.Expand"}, "work-too-large", "/inputs", "the limit is 256 inputs: send fewer"),
 ]
 
@@ -78,7 +78,7 @@ def test_the_client_returns_steps_whose_ops_can_be_sent_again(client: Client) ->
     row = np.arange(3.0).reshape(1, 3)
     (theirs,), (ours,) = client.broadcast(broadcast, row.reshape(3, 1, 1)), client.broadcast(PLACED, row)
     np.testing.assert_array_equal(ours, theirs)
-    with pytest.raises(axiscast.Untranslatable, match="no outputs"):
+    with pytest.raises(axiscast.Untranslatable, match=r"poputil\.canBroadcastToMatch"):
         client.translate(numpy.broadcast_arrays(), (3,), to="poputil.canBroadcastToMatch")
 
 

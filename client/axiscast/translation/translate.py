@@ -12,10 +12,11 @@ from ..messages.facts import Warned
 from ..messages.notation import JsonNotation
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, Op, op_class
+from ..plan.alignment import Input, Reason
 from ..plan.plan import Plan
 from ..wire.cancellation import checkpoint
 from ..wire.problems import Problem
-from ..wire.shapes import format_shape
+from ..words.refusals import refusal_text
 from .arrangements import nonunit_axes
 from .functions import call_template, same_function, same_functions, steps_with_function
 from .named_sizes import translate_by_name
@@ -48,7 +49,7 @@ def _answer(request: TranslateRequest, kinds: Sequence[type[Op]]) -> TranslateAn
         found = _shortest_translation(kinds, lambda kind: find_steps(plan, kind))
     if found is None:
         others = f"no op of {request.to} can express this: " if len(kinds) > 1 else ""
-        raise Problem("untranslatable", others + _reason(op, plan, (function or kinds)[0]), pointer="/to")
+        raise Problem("untranslatable", others + refusal_text(_reason(op, plan, (function or kinds)[0])), pointer="/to")
     kind, steps = found
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
@@ -134,45 +135,37 @@ def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
     return steps
 
 
-def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
+def _reason(op: Op, plan: Plan, kind: type[Op]) -> Reason:
     """Return the reason why no steps with ops of this kind exist."""
     to = kind.function_name()
     if kind.computes() and op.computes():
-        return f"no {to} with these shapes was found, even with reshapes and transpositions before and after it"
+        return "no-function", to
     plan = with_fewest_axes(plan)
     if not plan.outputs or kind.outputs == "none":
-        without = op.name if not plan.outputs else to
-        return f"{without} has no outputs: there is nothing to translate"
+        return "no-outputs", op.name if not plan.outputs else to
     if not kind.snippets:
         framework = to.split(".")[0]
         others = [name for name, op in OPS.items() if op.snippets and name.startswith(f"{framework}.")]
-        advice = f"translate to {' or '.join(others)}" if others else f"no other op of {framework} returns them either"
-        return f"{to} does not return its broadcast inputs: {advice}"
+        return ("no-inputs-but", to, " or ".join(others)) if others else ("no-inputs", to, framework)
     for output in plan.outputs:
         rank = len(nonunit_axes(output))
         if kind.max_rank is not None and rank > kind.max_rank:
-            return (
-                f"{to} takes at most {kind.max_rank} axes, but the output {format_shape(output.output_shape)} has "
-                f"{rank} axes whose size is not 1"
-            )
+            return "output-rank", to, kind.max_rank, output.output_shape, rank
     return _reason_of_sizes(plan, kind, to)
 
 
-def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
+def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> Reason:
     """Return the reason why ops of this kind cannot determine the sizes to which an input is replicated."""
     count = len(plan.input_shapes)
     if not kind.takes(count) and (kind.max_inputs is None or kind.min_inputs > 1):
-        return f"{to} takes {kind.input_counts()}, but this request has {count}"
+        return "input-count", to, kind.input_counts(), count
     for output in plan.outputs:
         axes = [axis for axis in output.broadcast_axes if output.output_shape[axis] != 1]
         if not axes:
             continue
-        replicated = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
-        axis = f"output axis {axes[0]} of {format_shape(output.output_shape)}"
-        if output.merges is not None:
-            axis += f" (then merged to {format_shape(output.shape)})"
+        replicated = Input(output.input, plan.input_shapes[output.input])
+        place = axes[0], output.output_shape, None if output.merges is None else output.shape
         if not kind.replicates:
-            return f"{to} can't replicate elements, but {replicated} is replicated along {axis}"
-        size = f"the size {output.output_shape[axes[0]]} of {axis}"
-        return f"{to} has no attribute for {size}, along which {replicated} is replicated"
-    return f"no equivalent {to} was found, even with reshapes and transpositions before and after it"
+            return "no-replication", to, replicated, place
+        return "no-size", to, replicated, place, output.output_shape[axes[0]]
+    return "no-equivalent", to

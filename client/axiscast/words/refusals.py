@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..plan.alignment import Count, Input, Reason, Target
+from ..plan.plan import Shape
 from ..wire.shapes import format_shape, shorten
 from ..wire.wording import axis_count, count_of, quoted
-from .names import Names
+from .names import UNNAMED, Names
 
 REFUSALS: dict[str, str] = {
     "max-rank": "The op takes at most {0} axes, but this request has {1}.",
@@ -70,6 +71,16 @@ REFUSALS: dict[str, str] = {
     "missing-length": "The pattern adds the axis {0:name}, but axes_lengths does not have its length.",
     "missing-lengths": "To split an axis into ({0}), axes_lengths needs the lengths of all of these names except one.",
     "unknown-name": "axes_lengths has {0:name}, which is not in the pattern.",
+    # --- an op that can't express a translation, as the end of a sentence
+    "no-function": "no {0} with these shapes was found, even with reshapes and transpositions before and after it",
+    "no-equivalent": "no equivalent {0} was found, even with reshapes and transpositions before and after it",
+    "no-outputs": "{0} has no outputs: there is nothing to translate",
+    "no-inputs-but": "{0} does not return its broadcast inputs: translate to {1}",
+    "no-inputs": "{0} does not return its broadcast inputs: no other op of {1} returns them either",
+    "output-rank": "{0} takes at most {1} axes, but the output {2:shape} has {3} axes whose size is not 1",
+    "input-count": "{0} takes {1}, but this request has {2}",
+    "no-replication": "{0} can't replicate elements, but {1} is replicated along {2:place}",
+    "no-size": "{0} has no attribute for the size {3} of {2:place}, along which {1} is replicated",
 }
 """The sentence for each reason, with places for its facts. _FORMS has the forms of the facts, such as `axes`."""
 
@@ -82,6 +93,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "count": lambda values: str(len(values)),
     "entries": lambda values: count_of(len(values), "entry", "entries"),
     "needed": lambda count: f"{_count_text(count)} {'entry' if count.low == 1 else 'entries'}",
+    "place": lambda place: _place_text(*place),
     "text": quoted,
     "name": lambda text: repr(text[:40]),
     "number": lambda text: text[:20],
@@ -104,7 +116,7 @@ class _Fact:
         return _count_text(self.value) if isinstance(self.value, Count) else str(self.value)
 
 
-def refusal_text(reason: Reason, names: Names) -> str:
+def refusal_text(reason: Reason, names: Names = UNNAMED) -> str:
     """Return why an op refuses a request."""
     code, *facts = reason
     return REFUSALS[code].format(*[_Fact(fact, names, place == 0) for place, fact in enumerate(facts)])
@@ -115,6 +127,11 @@ def _numbers_text(rank: int) -> str:
     if rank < 2:
         return "has only axis 0" if rank else "is a scalar, which has no axes"
     return f"has only the axes 0 to {rank - 1}"
+
+
+def _place_text(axis: int, shape: Shape, merged: Shape | None) -> str:
+    then = "" if merged is None else f" (then merged to {format_shape(merged)})"
+    return f"output axis {axis} of {format_shape(shape)}{then}"
 
 
 def _count_text(count: Count) -> str:
