@@ -346,14 +346,13 @@ def test_the_conflict_and_the_fix_are_colored_on_a_terminal(variables: dict[str,
     os.close(theirs)
     shown = os.read(ours, 65536).decode()
     os.close(ours)
-    assert ("\x1b[31mincompatible (size-mismatch)" in shown, "\x1b[36mhint: reshape" in shown) == (colored, colored)
+    assert ("\x1b[31mincompatible (size-mismatch)" in shown, "\x1b[36mhint: " in shown) == (colored, colored)
     assert ("\x1b" in shown) is colored
 
 
 def test_an_interrupt_during_the_imports_leaves_no_traceback() -> None:
     program = """
 import sys
-import textwrap
 class Interrupted:
     def find_spec(self, name, path, target=None):
         if name == "click":

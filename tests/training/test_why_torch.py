@@ -34,7 +34,7 @@ net = Net()
 CASES: dict[str, tuple[Callable[..., object], tuple[Any, ...], str]] = {
     "a parameter": (
         lambda x: x + net.bias, (z(2, 64, 7, 7),),
-        "x + net.bias: x (2, 64, 7, 7) float32, net.bias (64,) float32. Reshape net.bias to (64, 1, 1), ",
+        "x + net.bias: x (2, 64, 7, 7) float32, net.bias (64,) float32. ",
     ),
     "a buffer": (lambda x: x - net.avg, (z(1, 3, 9, 9),), "x - net.avg: x (1, 3, 9, 9) float32, net.avg (3,) float3"),
     "a layer": (
@@ -46,22 +46,22 @@ CASES: dict[str, tuple[Callable[..., object], tuple[Any, ...], str]] = {
     ),
     "a mask": (
         lambda x, m: x.masked_fill(m, float("-inf")), (z(4, 8, 9, 9), z(4, 9) > 0),
-        'x.masked_fill(m, float("-inf")): x (4, 8, 9, 9) float32, m (4, 9) bool. Reshape m to (4, 1, 1, 9), m[:, ',
+        'x.masked_fill(m, float("-inf")): x (4, 8, 9, 9) float32, m (4, 9) bool. ',
     ),
     "a mask with a condition": (
         lambda x, m: x.masked_fill(m > 0, -1e9), (z(2, 8, 7, 5), z(2, 7, 5)),
-        "x.masked_fill(m > 0, -1e9): x (2, 8, 7, 5) float32, m > 0 (2, 7, 5). Reshape m > 0 to (2, 1, 7, 5),",
+        "x.masked_fill(m > 0, -1e9): x (2, 8, 7, 5) float32, m > 0 (2, 7, 5). ",
     ),
     "attention": (
         net.attend, (z(2, 8, 7, 16), z(2, 8, 5, 16), z(2, 7, 5)),
-        "q @ k.transpose(-1, -2) + mask: q @ k.transpose(-1, -2) (2, 8, 7, 5), mask (2, 7, 5) float32. Reshape mask to",
+        "q @ k.transpose(-1, -2) + mask: q @ k.transpose(-1, -2) (2, 8, 7, 5), mask (2, 7, 5) float32. ",
     ),
     "a loss": (lambda p, t: F.l1_loss(p, t), (z(8), z(7)), "F.l1_loss(p, t): p (8,) float32, t (7,) float32. "),
     "expand": (lambda x: x.expand(4, 5), (z(3),), "x.expand(4, 5): x (3,) float32. "),
     "a comparison": (lambda p, t: p == t, (z(4, 2), z(3)), "p == t: p (4, 2) float32, t (3,) float32. "),
     "in place": (net.scale, (z(3, 1), z(3, 4)), "x *= y: x (3, 1) float32, y (3, 4) float32. "),
     "a mean": (
-        lambda x: x - x.mean(1), (z(4, 6),), "x - x.mean(1): x (4, 6) float32, x.mean(1) (4,). Reshape x.mean(1) to ",
+        lambda x: x - x.mean(1), (z(4, 6),), "x - x.mean(1): x (4, 6) float32, x.mean(1) (4,). ",
     ),
     "where": (
         lambda c, a, b: torch.where(c > 0, a, b), (z(2, 3), z(4), z(1)),
