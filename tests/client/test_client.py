@@ -321,17 +321,6 @@ def test_in_process_without_the_service_says_what_to_install() -> None:
     assert "run pip install '.[service]' in a checkout of axiscast, or pip install" in failed.stderr
 
 
-def test_abandoning_a_large_response_stops_the_service_in_process() -> None:
-    def stop(transfer: axiscast.Transfer) -> None:
-        if transfer.direction == "download" and transfer.done > 2**22:
-            raise KeyboardInterrupt
-
-    with Client.in_process() as client:
-        with pytest.raises(KeyboardInterrupt):
-            client.with_options(progress=stop).broadcast(axiscast.numpy.broadcast_to(shape=(2**30, 3)), ROW)
-        assert client.can_broadcast((3,), (3,))
-
-
 def test_a_dense_response_of_a_gigabyte_streams_in_little_memory(service: Served) -> None:
     class Sink:
         """Counts the bytes that a file would store."""

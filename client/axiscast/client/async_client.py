@@ -60,9 +60,9 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
         """Return a client whose service runs inside this process, without a socket. See `Client.in_process`."""
-        from .in_process import AsyncAppTransport, create_service_app
+        from .in_process import create_service_app
 
-        return cls("http://in-process", transport=AsyncAppTransport(create_service_app(settings)))
+        return cls("http://in-process", transport=httpx.ASGITransport(create_service_app(settings)))
 
     async def __aenter__(self) -> Self:
         return self

@@ -76,7 +76,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """Return a client whose service runs inside the client's own process, without a socket, for example in tests.
 
         `settings` are settings of the service, such as max_output_bytes. They have the same effects as in a real
-        service. This method requires the `service` extra.
+        service. Each response is kept in memory as a whole. This method requires the `service` extra.
 
         >>> with Client.in_process(max_output_bytes=100) as small:
         ...     small.broadcast_shapes((8, 1), (1, 3))
