@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from inspect import signature
 from pathlib import Path
@@ -92,32 +91,6 @@ def test_an_interrupted_command_exits_with_neither_0_nor_1(monkeypatch: pytest.M
 
     monkeypatch.setattr("axiscast.cli.check.check", interrupted)
     assert run("check 3 4").exit_code == 130
-
-
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_leaves_no_temporary_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int
-) -> None:
-    found: list[str] = []
-
-    def terminate(view: object) -> None:
-        found.extend(path.name for path in folder.glob(".out.npy.*"))
-        signal.raise_signal(number)
-
-    def unlink(path: Path, missing_ok: bool = False) -> None:
-        signal.raise_signal(signal.SIGTERM)  # a second signal during the cleanup
-        os.unlink(path)
-
-    monkeypatch.setattr("axiscast.engine.dense.chunks", terminate)
-    monkeypatch.setattr(Path, "unlink", unlink)
-    handler = signal.signal(number, signal.SIG_DFL)
-    try:
-        assert run(f"{BROADCAST} 2,3").exit_code == status
-        assert signal.getsignal(number) is signal.SIG_DFL
-    finally:
-        signal.signal(number, handler)
-    assert len(found) == 1
-    assert [path.name for path in folder.iterdir()] == ["in.npy"]
 
 
 def test_an_output_keeps_the_mode_and_the_symbolic_link_of_the_file_that_it_replaces(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -128,7 +127,7 @@ def _write_outputs(op: Op, arrays: Sequence[Array], paths: Sequence[Path]) -> tu
         placements = lower(op, tuple(array.shape for array in arrays)).outputs
         views = [output_view(placement, arrays[placement.input]) for placement in placements]
         total = sum(view.nbytes for view in views)
-        with _raised_signals(), _temporary_files(destinations) as files:
+        with _temporary_files(destinations) as files:
             with byte_progress(total, MIN_PROGRESS_BYTES, f"{total / 2**20:.0f} MiB") as add_bytes:
                 for file, destination, placement, view in zip(files, destinations, placements, views, strict=True):
                     _write_npy(file, destination, placement.shape, view, add_bytes)
@@ -152,28 +151,6 @@ def _destinations(paths: Sequence[Path]) -> list[Path]:
         if destination.exists() and not destination.is_file():
             raise click.UsageError(f"-o {path} is not a regular file: specify the path of a file")
     return destinations
-
-
-@contextmanager
-def _raised_signals() -> Iterator[None]:
-    """Return a context manager in which SIGTERM, SIGHUP and SIGINT raise exceptions, so that cleanup code runs."""
-    previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
-
-    def raise_once(number: int, frame: Any) -> None:
-        for each_number in previous:
-            signal.signal(each_number, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
-        if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        sys.exit(128 + number)
-
-    try:
-        for number, handler in previous.items():
-            if handler in (signal.SIG_DFL, signal.default_int_handler):
-                signal.signal(number, raise_once)
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -6,16 +6,15 @@ A picture contains no script and loads no external resource. Its colors follow t
 from __future__ import annotations
 
 import re
+import textwrap
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from html import escape
 from typing import NamedTuple
 
-_MAX_WORD = 48
 _MAX_LINES = 8
-"""The maximum number of characters per word, and the maximum number of lines per paragraph."""
-_NARROW = " .,:;!'`()[]-0123456789"
+"""The maximum number of lines per paragraph. Code can have five times as many."""
 _LINE, _MIN_WIDTH, _MARGIN = 21, 600, 20
 _HUES = [
     ("#c2e1ff", "#337bd0", "#0859ac", "#284972", "#64a1ee", "#88c1ff"),
@@ -153,14 +152,14 @@ def clip(text: str, length: int) -> str:
 
 
 def _paragraph(paragraph: Paragraph, width: float) -> Block:
-    """Return a paragraph whose lines are wrapped at a width. The width of each character is estimated."""
+    """Return a paragraph whose lines are wrapped at a width, which is estimated from an average letter."""
     text, kind = paragraph
     kinds = kind.split()
-    line, letter = (28, 11.8) if "head" in kinds else (_LINE, 8.5 if "mono" in kinds else 7.2)
+    line, letter = (28, 12.5) if "head" in kinds else (_LINE, 8.5 if "mono" in kinds else 7.8)
     pad = 10 if "fix" in kinds else 0
     lines: list[str] = []
     for given in text.split("\n"):
-        lines += _wrapped(given, (width - 2 * pad) / letter)
+        lines += textwrap.wrap(given, int((width - 2 * pad) / letter)) or [""]
     limit = 5 * _MAX_LINES if "mono" in kinds else _MAX_LINES
     if len(lines) > limit:
         lines[limit - 1 :] = [f"{lines[limit - 1]}…"]
@@ -169,19 +168,6 @@ def _paragraph(paragraph: Paragraph, width: float) -> Block:
     kept = f'<g class="{kind}" xml:space="preserve">' if "mono" in kinds else "<g>"
     texts = [svg_text(pad, pad / 2 + line * (row + 0.75), one, kind) for row, one in enumerate(lines)]
     return Block([*box, kept, *texts, "</g>"], width, height)
-
-
-def _wrapped(text: str, width: float) -> list[str]:
-    """Return the lines of a wrapped string. The unit of `width` is a lower-case letter. Other letters are wider."""
-    lines, room = [text[: len(text) - len(text.lstrip())]], width
-    for word in text.split():
-        word = clip(word, _MAX_WORD)
-        needed = sum(1 if character.islower() or character in _NARROW else 1.4 for character in word) + 1
-        if needed > room and lines[-1].strip():
-            lines, room = [*lines, ""], width
-        lines[-1] += word if not lines[-1].strip() else f" {word}"
-        room -= needed
-    return lines
 
 
 def hue_of(number: int) -> int:
