@@ -155,7 +155,7 @@ def _paragraph(paragraph: Paragraph, width: float) -> Block:
     """Return a paragraph whose lines are wrapped at a width, which is estimated from an average letter."""
     text, kind = paragraph
     kinds = kind.split()
-    line, letter = (28, 12.5) if "head" in kinds else (_LINE, 8.5 if "mono" in kinds else 7.8)
+    line, letter = (28, 11.8) if "head" in kinds else (_LINE, 8.5 if "mono" in kinds else 7.2)
     pad = 10 if "fix" in kinds else 0
     lines: list[str] = []
     for given in text.split("\n"):
