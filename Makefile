@@ -29,7 +29,8 @@ deploy-test: $(VENV)/dev.done
 # The tests of facts again, with a code instead of each sentence. A test that asserts a sentence outside tests/words fails.
 coded: $(VENV)/dev.done
 	cd tests && $(abspath $(VENV))/bin/python -m pytest -p coded_words -n auto --dist worksteal \
-	  checks cli comparison drawing explanation models ops plan training translation test_*.py
+	  checks cli client comparison drawing endpoints explanation messages middleware models ops plan training \
+	  translation wire test_*.py
 
 # Services under load: many connections, a siege, steady traffic, and replaced keys and certificates.
 load: $(VENV)/dev.done

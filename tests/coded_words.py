@@ -22,6 +22,8 @@ from axiscast.words.error_topics import Topic
 from axiscast.words.operation_code import operation_code
 
 SHOWN = (
+    "client/test_client.py::test_every_docstring_example_of_the_client_prints_its_result",
+    "endpoints/test_documents.py::test_the_openapi_document_has_the_response",
     "models/test_models_page.py",
     "project/test_drawings.py",
     "project/test_words.py",
@@ -29,14 +31,10 @@ SHOWN = (
 )
 """Tests of documentation, whose examples show sentences."""
 COMPARED = (
+    "cli/test_cli.py::test_a_comparison_is_wrapped_and_colored_on_a_terminal",
     "cli/test_cli.py::test_a_command_in_its_own_process_prints_the_same",
-    "comparison/test_compare.py::test_the_service_and_the_client_have_the_same_comparison",
-    "endpoints/test_queries.py::test_null_is_an_unknown_size_in_every_request_form",
-    "endpoints/test_why_endpoint.py::test_the_clients_return_the_same_answer_as_the_library",
-    "test_library.py::test_the_library_and_the_client_raise_the_same_exception",
-    "test_library.py::test_the_library_and_the_client_return_the_same_answer",
 )
-"""Tests that compare the sentences of this process with those of another process."""
+"""Tests that compare the sentences of this process with those of a command in another process."""
 SLOW = (
     "checks/test_batch.py::test_columns",
     "checks/test_hints.py::test_every_hint_of_every_vector",

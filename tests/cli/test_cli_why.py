@@ -64,11 +64,10 @@ def test_json_has_a_line_for_each_error() -> None:
     assert status == 0
 
 
-@cases(("text", "words"), [(RESHAPE, "A reshape keeps"), ("all is well", "does not know this error")])
-def test_the_status_is_1_if_no_error_is_about_broadcasting(text: str, words: str) -> None:
-    for status, out in (why(text), why(log=f"{text}\n")):
-        assert status == 1
-        assert words in out
+@cases("text", [RESHAPE, "all is well"])
+def test_the_status_is_1_if_no_error_is_about_broadcasting(text: str) -> None:
+    assert why(text) == (1, f"{axiscast.why(text).message}\n")
+    assert why(log=f"{text}\n")[0] == 1
 
 
 def test_bytes_that_are_not_utf8_are_skipped() -> None:
