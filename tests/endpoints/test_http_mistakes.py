@@ -234,7 +234,7 @@ def test_the_message_about_an_invalid_request_has_the_corrected_request(
     (refused, repaired), (asked, status, pointer, said, _) = answers[number], MISTAKES[number]
     is_named = asked.method == "GET" and pointer is not None
     document = refused.json()
-    place = document.get("pointer", document.get("parameter"))
+    place = document.get("parameter", document.get("pointer"))
     assert (refused.status_code, place, "parameter" in document) == (status, pointer, is_named), document
     assert said in document["detail"]
     assert len(document["detail"]) < 600

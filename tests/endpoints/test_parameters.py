@@ -125,13 +125,14 @@ def test_many_faults_are_counted(http: httpx.Client) -> None:
 
 
 def test_a_fault_in_a_query_names_its_parameter(http: httpx.Client) -> None:
-    for query, parameter in [
-        ("input=3,-1", "input"), ("input=3&dtype=x", "dtype"),
-        ("input=3&op=torch.expand", "size"), ("input=3&op=torch.expnd", "op"), ("input=N&assume=N%3D-1", "assume"),
-        ("op=numpy.add", "input"), ("input=3&op=numpy.add", "input"),
+    for query, parameter, pointer in [
+        ("input=3,-1", "input", "/inputs/0/1"), ("input=3&input=a!", "input", "/inputs/1"),
+        ("input=3&dtype=x", "dtype", "/dtype"), ("input=3&op=torch.expand", "size", "/op/size"),
+        ("input=3&op=torch.expnd", "op", "/op"), ("input=N&assume=N%3D-1", "assume", "/assume/N"),
+        ("op=numpy.add", "input", "/inputs"), ("input=3&op=numpy.add", "input", "/inputs"),
     ]:  # fmt: skip
         problem = http.get(f"/v1/check?{query}").json()
-        assert (problem["parameter"], "pointer" in problem) == (parameter, False), problem
+        assert (problem["parameter"], problem.get("pointer")) == (parameter, pointer), problem
         assert problem["errors"][0]["parameter"] == parameter
 
 

@@ -98,7 +98,9 @@ def _broadcast(message: BroadcastRequest) -> None:
 def query(data: bytes) -> str:
     """Send the query string of a GET."""
     try:
-        fields = check_fields(QueryParams(data.decode("latin-1")).multi_items(), with_drawing=False)
+        fields = check_fields(
+            QueryParams(data.decode("latin-1")).multi_items(), with_drawing=False, notation=QueryNotation()
+        )
         answer_check(validate(CheckRequest, fields, QueryNotation()))
     except Problem as problem:
         return _refused(problem)

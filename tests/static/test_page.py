@@ -168,7 +168,7 @@ def test_a_comparison_is_held_in_the_link_and_lists_ops_with_the_same_result_tog
     results = reasons(page)
     fits = results["✓ (2, 3)", "copied along axis 0 (-1 keeps the input's size)"]
     assert {"mindspore.broadcast_to", "torch.expand", "paddle.expand"} <= {*fits}
-    negative = "shape=(2, -1) has -1 on axis 1: the op does not accept a negative size here"
+    negative = "shape=(2, -1) has -1 on axis 1, but the op does not accept -1 as a size"
     refused = {"numpy.broadcast_to", "poputil.broadcastToMatch", "onnx.Expand", "tensorflow.broadcast_to"}
     assert refused <= {*results["✗ Does not broadcast", negative]}
     assert page.texts(".comparison summary b") == ["✓ (2, 3)", "✗ Does not broadcast"]

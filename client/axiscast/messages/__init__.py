@@ -31,7 +31,7 @@ class FieldError(AnswerModel):
     """One fault of a request, and its location."""
 
     detail: str = Field(description="What is wrong, and what is expected.")
-    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the body.")
+    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the request.")
     parameter: str | None = Field(default=None, description="The name of the invalid query parameter.")
 
 
@@ -52,7 +52,7 @@ class ProblemDetails(AnswerModel):
         examples=["invalid-request"],
         json_schema_extra={"enum": [*PROBLEM_KINDS]},
     )
-    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the body.")
+    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field of the request.")
     parameter: str | None = Field(default=None, description="The name of the invalid query parameter.")
     errors: ListOf[FieldError] = Field(
         default_factory=list,

@@ -97,12 +97,13 @@ async def check_in_url(context: Context) -> Answer:
         context.media_type = offer()
         if (content := answer_fields(fields, ENCODINGS.get(context.media_type))) is not None:
             return Answer(content, context.media_type)
-    from .parameters import QueryNotation, check_fields
+    from .parameters import PageNotation, QueryNotation, check_fields
 
     text = context.query.decode("latin-1")
     context.milliseconds = parse_time_estimate(len(text), Encoding.JSON)
     query = await context.respond(context.milliseconds, partial(parse_qsl, text, keep_blank_values=True))
     wanted = next((media_type for name, media_type in _FORMATS.items() if ("format", name) in query), None)
     context.media_type = wanted or offer()
-    fields = await context.run(0, check_fields, query, context.media_type in (TEXT, DRAWING))
-    return await post_check(await context.validated(CheckRequest, fields, QueryNotation()), context)
+    notation = PageNotation() if context.media_type == DRAWING else QueryNotation()
+    fields = await context.run(0, check_fields, query, context.media_type in (TEXT, DRAWING), notation)
+    return await post_check(await context.validated(CheckRequest, fields, notation), context)

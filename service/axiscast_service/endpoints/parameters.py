@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
-from axiscast.messages.notation import ArgumentNotation
+from axiscast.messages.notation import ArgumentNotation, JsonNotation
 from axiscast.messages.repairs import op_in
 from axiscast.messages.value_arguments import shape_in_text
 from axiscast.messages.value_repairs import SHAPE, is_short
@@ -34,13 +34,22 @@ class QueryNotation(ArgumentNotation):
         return f"{steps[-1]}={format_attribute(value)}"
 
 
-def check_fields(query: Sequence[tuple[str, str]], with_drawing: bool) -> dict[str, Any]:
+class PageNotation(QueryNotation):
+    """The notation for the page, which shows a message beside its field. A message begins with its pointer, if any."""
+
+    catalogue = "The list has all"
+
+    def location(self, steps: Sequence[int | str]) -> str:
+        return JsonNotation.location(self, steps)
+
+
+def check_fields(query: Sequence[tuple[str, str]], with_drawing: bool, notation: QueryNotation) -> dict[str, Any]:
     """Return the fields of the check that query parameters describe. Raises Problem if a parameter is not valid."""
     validate_names(query)
     given = {name: text for name, text in query if name not in ("input", "warn")}
     texts = [text for name, text in query if name == "input"]
     warn = [text for name, text in query if name == "warn"]
-    inputs = [_from_text(_parse_input, text, f"input {number}", "input") for number, text in enumerate(texts)]
+    inputs = [_input_from_text(text, number, notation) for number, text in enumerate(texts)]
     op = _plain_op(given)  # also without an op, because this refuses unknown parameters
     if given.get("format", "text") not in ("text", "json", "svg", "drawing"):
         raise _problem("format", f": must be text, json or svg, not {given['format'][:_SHOWN]!r}")
@@ -80,16 +89,24 @@ def _plain_op(given: Mapping[str, str]) -> dict[str, Any]:
     return op
 
 
-def _from_text(parse: Callable[[str], Any], text: str, name: str, parameter: str | None = None) -> Any:
+def _input_from_text(text: str, number: int, notation: QueryNotation) -> Any:
+    try:
+        return _parse_input(text)
+    except ValueError as error:
+        detail = f"{notation.location(['inputs', number])}: {error}"
+        raise Problem("invalid-request", detail, parameter="input", pointer=f"/inputs/{number}") from None
+
+
+def _from_text(parse: Callable[[str], Any], text: str, name: str) -> Any:
     try:
         return parse(text)
     except ValueError as error:
-        raise _problem(name, f": {error}", parameter) from None
+        raise _problem(name, f": {error}") from None
 
 
-def _problem(name: str, detail: str, parameter: str | None = None) -> Problem:
-    """Return the problem that reports an invalid parameter. `name` is how the message begins."""
-    return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", parameter=(parameter or name)[:_SHOWN])
+def _problem(name: str, detail: str) -> Problem:
+    """Return the problem that reports an invalid parameter."""
+    return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", parameter=name[:_SHOWN])
 
 
 def validate_names(query: Sequence[tuple[str, str]]) -> None:
@@ -117,7 +134,7 @@ def validate_names(query: Sequence[tuple[str, str]]) -> None:
         # In ?3,1&4 each shape is the name of a parameter without a value.
         shapes = [name for name, text in query[:_SHOWN] if not text and shape_in_text(name)]
         written = f"?{'&'.join(f'input={shape}' for shape in shapes[:9])}" if shapes else "?input=8,1,6,1&input=7,1,5"
-        raise Problem("invalid-request", f"input is missing: write {written}", parameter="input")
+        raise Problem("invalid-request", f"input is missing: write {written}", parameter="input", pointer="/inputs")
 
 
 def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:

@@ -18,7 +18,7 @@ def problem_page(code: str, docs: bool) -> str:
 <h2>Fix</h2>
 <p>{marked_text(remedy)}</p>
 <p>A response has <code>detail</code>, which describes the problem in the request. It often has
-<code>pointer</code>, the path of the invalid field of the body, or <code>parameter</code>, the name of the invalid
+<code>pointer</code>, the path of the invalid field, or <code>parameter</code>, the name of the invalid
 query parameter. <code>errors</code> lists all faults of the request.</p>
 </main>
 <nav aria-label="Problems"><h2>All problems</h2><ul>{links}</ul></nav>"""

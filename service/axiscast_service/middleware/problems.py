@@ -21,7 +21,7 @@ RETRY_SECONDS = 1
 def problem_answer(problem: Problem, fields: Mapping[bytes, bytes], in_query: bool = False) -> Answer:
     """Return the response that reports a problem of a request with these headers.
 
-    If `in_query` is true, the request is in the query of a URL, so the problem names parameters instead of pointers.
+    If `in_query` is true, the request is in the query of a URL, so the problem also names the parameters.
 
     The document is encoded as MessagePack only if the Accept header requests MessagePack, or if the request body is
     MessagePack.
@@ -37,7 +37,7 @@ def problem_answer(problem: Problem, fields: Mapping[bytes, bytes], in_query: bo
             media = Encoding.JSON  # no supported type is acceptable, so the response is JSON, like a 406 response
     if in_query:
         problem.errors = [
-            Fault(detail, None, _parameter(pointer) if name is None else name)
+            Fault(detail, pointer, _parameter(pointer) if name is None else name)
             for detail, pointer, name in problem.errors
         ]
     document = problem.document()

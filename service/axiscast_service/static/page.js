@@ -184,13 +184,12 @@ function showVerdict(kind, verdict, ...message) {
 
 /** Shows a problem's message beside the field that its pointer or parameter names. Otherwise, shows it as the result. */
 function showProblem({title, detail = title ?? "", pointer, parameter = ""}) {
-  const steps = parameter === "input" ? detail.match(/^input (\d+)(?:, axis (\d+))?: /)?.slice(1).filter(Boolean) ?? [] : [];
-  const [place, ...path] = pointer?.split("/").slice(1) ?? [parameter === "input" ? "inputs" : parameter, ...steps];
+  const location = pointer?.slice(1) ?? parameter, [place, ...path] = location.split("/");
   const ids = [...path.map((part) => `field-${part}`), `field-${place}`, place];
   const id = ids.find((one) => $(one) && $(`error-${one}`));
   if (!id) return showVerdict("", "No result", detail);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
-  const message = axis + detail.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
+  const message = axis + (detail.startsWith(`${location}: `) ? detail.slice(location.length + 2) : detail);
   const label = place === "inputs" ? `shape${path.length ? ` ${letterOf(Number(path[0]))}` : "s"}` : place;
   if ($(id).value.trim()) showVerdict("error", `✗ Invalid ${label}`, "Correct the marked field.");
   else showVerdict("", `Fill in ${label}`);
