@@ -43,7 +43,8 @@ def _meeting(
 ) -> Meeting:
     """Return the two inputs that expand each other, and their common shape."""
     pair = sorted(found.inputs)
-    rows = [rows_of(alignment)[number] for number in pair]
+    all_rows = rows_of(alignment)
+    rows = [all_rows[number] for number in pair]
     axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
     whole = outputs[pair[0]]["shape"]
     together = [whole[axis] if any(row[axis] not in (None, 1) for row in rows) else 1 for axis in axes]

@@ -127,19 +127,14 @@ class _Trials:
             alignment = align(op, shapes)
             if not self._accepts(alignment):
                 return None
-            if isinstance(alignment, RightAlignment):
-                if self.of_integers:
-                    return alignment.broadcast_shape()
-                if has_integer_mismatch(alignment):
-                    return None  # most changed requests are rejected here, where it is cheap
-            plan = try_resolve(alignment) if self.of_integers else self._symbolic_plan(op, shapes)
+            if self.of_integers:
+                return integer_output(alignment)
+            if isinstance(alignment, RightAlignment) and has_integer_mismatch(alignment):
+                return None  # most changed requests are rejected here, where it is cheap
+            plan = self._symbolic_plan(op, shapes)
         except ShapeMismatch:
             return None
-        if plan is None:
-            return None
-        if plan.result is not None:
-            return plan.result
-        return plan.outputs[0].shape if plan.outputs else ()
+        return None if plan is None else _output_of(plan)
 
     def _symbolic_plan(self, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | None:
         """Return the plan of a request that broadcasts for all sizes, or None."""
@@ -148,6 +143,23 @@ class _Trials:
             raise _Enough
         plan = self._lower(op, shapes)
         return plan if isinstance(plan, Plan) or not plan.conditions else None
+
+
+def integer_output(alignment: Alignment) -> Sequence[int | str] | None:
+    """Return the shape of the output for an alignment of integer sizes, or None if the sizes do not fit.
+
+    If the op computes a product, this is the shape of its result.
+    """
+    if isinstance(alignment, RightAlignment):
+        return alignment.broadcast_shape()
+    plan = try_resolve(alignment)
+    return None if plan is None else _output_of(plan)
+
+
+def _output_of(plan: Plan | SymbolicPlan) -> Sequence[int | str]:
+    if plan.result is not None:
+        return plan.result
+    return plan.outputs[0].shape if plan.outputs else ()
 
 
 def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None) -> Sequence[int]:

@@ -10,12 +10,13 @@ from itertools import chain
 from typing import Any
 
 from ...ops import Op, align
+from ...ops import lower as lower_integers
 from ...plan.alignment import Alignment, RightAlignment, ShapeMismatch
 from ...plan.plan import Plan, Shape
 from ...plan.relations import Relation
 from ..two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided_in_rows
 from .equation_hints import reshape_candidate
-from .hints import Lower, hint_to_dict
+from .hints import Lower, hint_to_dict, integer_output
 
 
 def two_sided_of(alignment: Alignment, inputs: Iterable[int] = ()) -> TwoSidedBroadcast | None:
@@ -81,10 +82,13 @@ def _result(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> tuple[Sequence[i
     Return None if the request does not broadcast for all sizes, or if it is an accidental outer product.
     """
     try:
-        plan = lower(op, shapes)
+        if lower is lower_integers:
+            alignment = align(op, shapes)
+            output = integer_output(alignment)
+        else:
+            plan = lower(op, shapes)
+            assert not isinstance(plan, Plan)
+            output, alignment = (None if plan.conditions else plan.outputs[0].shape), plan.apart
     except ShapeMismatch:
         return None
-    if not isinstance(plan, Plan) and plan.conditions:
-        return None
-    alignment = align(op, shapes) if isinstance(plan, Plan) else plan.apart
-    return None if outer_product_of(alignment) else (plan.outputs[0].shape, alignment)
+    return None if output is None or outer_product_of(alignment) else (output, alignment)
