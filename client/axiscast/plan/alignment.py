@@ -161,11 +161,13 @@ class RightAlignment(Alignment):
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]  # computed on first use
-        owners = [*range(len(self.input_shapes)), None]
-        ranked = [(owner, len(shape), shape) for owner, shape in zip(owners, self._everyone, strict=False)]
-        axes = []
+        everyone, count, axes = self._everyone, len(self.input_shapes), []
         for end in range(-self._rank, 0):
-            terms = [Term(owner, rank + end, shape[end]) for owner, rank, shape in ranked if rank >= -end]
+            terms = []
+            for number, shape in enumerate(everyone):
+                axis = len(shape) + end
+                if axis >= 0:
+                    terms.append(Term(number if number < count else None, axis, shape[end]))
             axes.append(Axis(self.relation, tuple(terms)))
         return tuple(axes)
 

@@ -125,10 +125,10 @@ class _Trials:
         checkpoint()
         try:
             alignment = align(op, shapes)
-            if not self._accepts(alignment):
-                return None
             if self.of_integers:
                 return integer_output(alignment)
+            if not self._accepts(alignment):
+                return None
             if isinstance(alignment, RightAlignment) and has_integer_mismatch(alignment):
                 return None  # most changed requests are rejected here, where it is cheap
             plan = self._symbolic_plan(op, shapes)
@@ -183,7 +183,7 @@ def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None
 
 def _can_fit(shape: Shape, others: tuple[Shape, ...]) -> bool:
     """Return whether the sizes of a shape may fit the other shapes if they are on other axes."""
-    common = RightAlignment(others, Relation.BROADCAST).broadcast_shape()
+    common = others[0] if len(others) == 1 else RightAlignment(others, Relation.BROADCAST).broadcast_shape()
     return common is not None and (1 in common or len(common) < len(shape) or {*shape} <= {1, *common})
 
 
@@ -278,6 +278,8 @@ def swapped_candidates(
     for number in numbers:
         shape = shapes[number]
         partners = [*shapes[:number], *shapes[number + 1 :], target or ()]
+        if exact:
+            partners = [partner for partner in partners if len(partner) == len(shape)]
         pairs = {pair for partner in partners for pair in _matching_swaps(shape, partner, exact)}
         for one, other in sorted(pairs):
             if not op.names_axis(number, (one, other), len(shape)):
@@ -289,8 +291,6 @@ def swapped_candidates(
 def _matching_swaps(shape: Shape, partner: Shape, exact: bool) -> Iterator[tuple[int, int]]:
     """Yield the pairs of axes of a shape that match the partner after a swap. See `swapped_candidates`."""
     new = len(shape) - len(partner)
-    if exact and new:
-        return
     axes = [axis for axis in range(max(new, 0), len(shape)) if not exact or shape[axis] != partner[axis]]
     for one, other in combinations(axes, 2):
         first, second = shape[one], shape[other]
