@@ -125,6 +125,8 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "The pattern 'i j' needs one '->', as in 'b i j, b j k -> b i k'."),
     ("einops.einsum", [(2,)], {"pattern": "... ... -> i"},
      "The pattern '... ... -> i' has '...' twice in one operand."),
+    ("einops.einsum", [(2,)], {"pattern": "... -> ... ..."},
+     "The pattern '... -> ... ...' has '...' twice in its output."),
 ]  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
+from ..words.names import joined
 from .drawing import Drawing
 from .scenes import Layer, Scene, letter_of
 
@@ -20,7 +20,7 @@ def summary_of(drawing: Drawing) -> str:
     sentences = [_tiled(scene) or _copied(scene) for scene in drawing.scenes]
     marked = [f"axis {panel.marked} of {panel.name}" for panel in drawing.panels if panel.marked not in (None, -1)]
     if drawing.is_product:
-        sentences.append(f"The product is summed over {_listed(marked)}." if marked else "Nothing is summed.")
+        sentences.append(f"The product is summed over {joined(marked)}." if marked else "Nothing is summed.")
     elif marked:
         sentences.append(f"A{' meets '.join(marked)[1:]}.")
     return " ".join(sentences)
@@ -33,7 +33,7 @@ def _tiled(scene: Scene) -> str:
     kinds, name = iter(scene.layers[0].kinds), letter_of(scene.layers[0].input)
     counts = [prod(size for size in group if next(kinds)) for group in scene.groups]
     times = [f"{count} times along axis {axis}" for axis, count in enumerate(counts) if count != 1]
-    return f"{name} is repeated {_listed(times)}." if times else f"{name} is not repeated."
+    return f"{name} is repeated {joined(times)}." if times else f"{name} is not repeated."
 
 
 def _copied(scene: Scene) -> str:
@@ -44,25 +44,22 @@ def _copied(scene: Scene) -> str:
     for layer in scene.layers:
         name = letter_of(layer.input)
         axes = [
-            axis for axis, kind in enumerate(layer.kinds) if kind in ("new", "stretch") and scene.factors[axis] != 1
+            str(axis)
+            for axis, kind in enumerate(layer.kinds)
+            if kind in ("new", "stretch") and scene.factors[axis] != 1
         ]
         if axes:
             always.append(
-                f"{name}{'' if always else ' is copied'} along ax{'e' if len(axes) > 1 else 'i'}s {_listed(axes)}"
+                f"{name}{'' if always else ' is copied'} along ax{'e' if len(axes) > 1 else 'i'}s {joined(axes)}"
             )
         for axis in (axis for axis, kind in enumerate(layer.kinds) if kind == "maybe"):
             sometimes.append(f"{name} is copied along axis {axis} if {_is_one(layer, axis)}")
     if not always and not sometimes:
         return f"{letter_of(scene.layers[0].input)} is not copied." if len(scene.layers) == 1 else "Nothing is copied."
-    return " ".join(f"{_listed(parts)}." for parts in (always, sometimes) if parts)
+    return " ".join(f"{joined(parts)}." for parts in (always, sometimes) if parts)
 
 
 def _is_one(layer: Layer, axis: int) -> str:
     """Return the condition under which a layer is copied along an axis of symbolic size."""
     size = str(layer.factors[layer.axes.index(axis)])
     return "its size is 1" if size == "?" else f"{size} == 1"
-
-
-def _listed(items: Sequence[object]) -> str:
-    *others, last = map(str, items)
-    return f"{', '.join(others)} and {last}" if others else last

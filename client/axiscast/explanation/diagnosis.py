@@ -121,14 +121,10 @@ def diagnose_message(text: str) -> Diagnosis:
         return _with_printed_shapes(_diagnosis(last), f"{before} {after}")
     topic = topic_of(blanks) or (UNREAD if _SIZES.search(blanks[-_BESIDE:]) else None)
     if topic is None:
-        return Diagnosis(about=_unknown(blanks), is_known=False)
+        end = blanks[blanks.rfind("Error") :][-_BESIDE:]
+        shapes = [*dict.fromkeys(map(tuple, printed_shapes(end)))]
+        return Diagnosis(about=unknown_text(shapes), is_known=False)
     return Diagnosis(about=topic.text, topic=topic.code)
-
-
-def _unknown(text: str) -> str:
-    """Return the explanation of an unknown error, with the shapes at the end of the text."""
-    shapes = dict.fromkeys(map(tuple, printed_shapes(text[text.rfind("Error") :][-_BESIDE:])))
-    return unknown_text([*shapes])
 
 
 def _with_printed_shapes(diagnosis: Diagnosis, text: str) -> Diagnosis:

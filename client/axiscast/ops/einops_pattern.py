@@ -115,14 +115,14 @@ def split_einsum(pattern: str) -> ParsedEquation:
     left, *right = pattern.split("->")
     if len(right) != 1:
         raise invalid_equation("einsum-arrows", "pattern", pattern)
-    operands = tuple([_einsum_names(part, pattern) for part in left.split(",")])
-    return equation_of(operands, _einsum_names(right[0], pattern))
+    operands = tuple([_einsum_names(part, pattern, "operand-ellipses") for part in left.split(",")])
+    return equation_of(operands, _einsum_names(right[0], pattern, "output-ellipses"))
 
 
-def _einsum_names(part: str, pattern: str) -> tuple[str, ...]:
+def _einsum_names(part: str, pattern: str, repeated: str) -> tuple[str, ...]:
     names = tuple([name for name in part.split(" ") if name])
     if names.count(ELLIPSIS) > 1:
-        raise invalid_equation("operand-ellipses", "pattern", pattern)
+        raise invalid_equation(repeated, "pattern", pattern)
     for name in names:
         if name not in (ELLIPSIS, "_") and not is_name(name):
             raise invalid_equation("not-names", "pattern", pattern, name)
