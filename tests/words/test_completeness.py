@@ -64,6 +64,7 @@ def test_each_line_and_row_of_words_has_a_sentence(monkeypatch: pytest.MonkeyPat
             lines.discard(frame.f_lineno)
         return None if lines is None else trace
 
+    previous = sys.gettrace()
     sys.settrace(trace)
     try:
         for name, test in [each for table in TABLES for each in run_path(table).items()]:
@@ -71,7 +72,7 @@ def test_each_line_and_row_of_words_has_a_sentence(monkeypatch: pytest.MonkeyPat
             for row in marks[0].args[1] if marks else [()] if name.startswith("test_") else []:
                 test(*row)
     finally:
-        sys.settrace(None)
+        sys.settrace(previous)
     missing = [f"{file}:{line}" for file, lines in unread.items() for line in sorted(lines)]
     missing += [f"{table}[{key!r}]" for table, rows in tables for key in rows.unread]
     assert not missing, "\n".join(missing)
