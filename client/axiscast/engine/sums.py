@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..wire.tensors import strided_view
-from .memory_layout import Array, Ints, blocks
+from .memory_layout import Array, Ints, blocks, collapse
 
 Dtype = np.dtype[Any]
 
@@ -80,7 +80,7 @@ def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
            [15]])
     """
     wide = accumulator(array.dtype)
-    if dtype.kind != "c" and array.size <= SMALL_ELEMENTS:
+    if array.size <= (0 if dtype.kind == "c" else SMALL_ELEMENTS):
         total = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
         out = total.astype(dtype)
         _recompute_nonfinite(array, axes, total, out)
@@ -206,19 +206,15 @@ def _sum_short_rows(rows: Array, run: int) -> Array:
 
 
 def _collapsed(array: Array, order: list[int], axes: Ints) -> tuple[Array, Ints]:
-    """Return a view with the axes in this order, merged into the fewest axes, and the indices of the summed axes."""
-    sizes: list[int] = []
-    steps: list[int] = []
-    summed: list[bool] = []
-    for axis in order:
-        size, step, gone = array.shape[axis], array.strides[axis], axis in axes
-        if sizes and summed[-1] == gone and steps[-1] == step * size:
-            sizes[-1], steps[-1] = sizes[-1] * size, step
-        elif size != 1:
-            sizes.append(size)
-            steps.append(step)
-            summed.append(gone)
-    return strided_view(array, sizes, steps), tuple([axis for axis, gone in enumerate(summed) if gone])
+    """Return a view of the same elements with the fewest axes, in the given order, and the axes to sum.
+
+    An axis to sum is never merged with an axis to keep, because one of their two strides is 0.
+    """
+    kept = tuple([0 if axis in axes else array.strides[axis] for axis in order])
+    summed = tuple([array.strides[axis] if axis in axes else 0 for axis in order])
+    shape, (kept, summed) = collapse(tuple([array.shape[axis] for axis in order]), kept, summed)
+    strides = [step or other for step, other in zip(kept, summed, strict=True)]
+    return strided_view(array, shape, strides), tuple([axis for axis, step in enumerate(summed) if step])
 
 
 @lru_cache(1024)
