@@ -1,7 +1,7 @@
 """The table of sentences about errors that are not about broadcasting: topics.txt.
 
-A line without indentation is the code and the sentence of a topic. A line below it is a message, and a line with more
-indentation is the explanation of this message.
+A line without indentation is the code and the sentence of a topic. A line below it is a message. A line with more
+indentation is the explanation of this message. A message without it is explained by the sentence of the topic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def read_table() -> Iterator[tuple[str, str, str]]:
     code = topic = message = sentences = ""
     for line in Path(__file__).with_name("topics.txt").read_text().splitlines():
         if line.startswith("      "):
-            sentences = f"{topic} {line.strip()}"
+            sentences = line.strip()
             continue
         if message:
             yield message, code, sentences

@@ -45,11 +45,13 @@ def _explained(reading: Reading, text: str) -> Topic:
     topic, explanation = reading.message
     values = [read_value(kind, text[start:end]) for kind, start, end in reading.values]
     sentences, _, function = f" {explanation}".partition(" =")
-    parts = [topic.text, sentences.strip().format(*values)]
+    parts = [sentences.strip(" +").format(*values)]
     if function:
         name, *numbers = function.split()
         advice = getattr(error_advice, name)(*[values[int(number)] for number in numbers] or values)
-        parts = [topic.text] if advice is None else [*parts, advice]
+        parts = [] if advice is None else [*parts, advice]
+    if explanation.startswith("+") or not any(parts):
+        parts = [topic.text, *parts]
     return Topic(topic.code, " ".join(filter(None, parts)))
 
 
