@@ -24,41 +24,42 @@ def finding(op: str, *operands: tuple[str, Shape], checked: str = "onnx.Max", **
 SQUARES = [
     ("Sub", [("linear", ("batch", 1)), ("y", ("batch",))],
      "linear (batch, 1) - y (batch,) gives (batch, batch): every element of linear is combined with every "
-     "element of y. Write `linear.squeeze(-1) - y`. If you want all pairs, write `linear - y[None]`."),
+     "element of y. Write `linear.squeeze(-1) - y`. If shape (batch, batch) is intended, write `linear - "
+     "y[None]`."),
     ("Sub", [("y", ("batch",)), ("linear", ("batch", 1))],
      "y (batch,) - linear (batch, 1) gives (batch, batch): every element of y is combined with every element of"
-     " linear. Write `y - linear.squeeze(-1)`. If you want all pairs, write `y[None] - linear`."),
+     " linear. Write `y - linear.squeeze(-1)`. If shape (batch, batch) is intended, write `y[None] - linear`."),
     ("aten.mul.Tensor", [("linear", (8, 1)), ("y", (8,))],
      "linear (8, 1) * y (8,) gives (8, 8): every element of linear is combined with every element of y. Write "
-     "`linear.squeeze(-1) * y`. If you want all pairs, write `linear * y[None]`."),
+     "`linear.squeeze(-1) * y`. If shape (8, 8) is intended, write `linear * y[None]`."),
     ("GreaterOrEqual", [("/score/Gemm_output_0", ("n", 1)), ("/Relu_output_0", ("n",))],
      "score (n, 1) >= Relu (n,) gives (n, n): every element of score is combined with every element of Relu. "
-     "Write `score.squeeze(-1) >= Relu`. If you want all pairs, write `score >= Relu[None]`."),
+     "Write `score.squeeze(-1) >= Relu`. If shape (n, n) is intended, write `score >= Relu[None]`."),
     ("Add", [("linear", ("n", 1)), ("mul_2", ("n",))],
      "linear (n, 1) + mul_2 (n,) gives (n, n): every element of linear is combined with every element of mul_2."
-     " Write `linear.squeeze(-1) + mul_2`. If you want all pairs, write `linear + mul_2[None]`."),
+     " Write `linear.squeeze(-1) + mul_2`. If shape (n, n) is intended, write `linear + mul_2[None]`."),
     ("torch.nn.functional.mse_loss", [("", (5, 1)), ("", (5,))],
      "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every element of a is combined with every element of b. "
-     "Write `mse_loss(a.squeeze(-1), b)`. If you want all pairs, write `mse_loss(a, b[None])`."),
+     "Write `mse_loss(a.squeeze(-1), b)`. If shape (5, 5) is intended, write `mse_loss(a, b[None])`."),
     ("jax.lax.select_n", [("", (5, 1)), ("", (5,)), ("", (5,))],
      "select_n(a (5, 1), b (5,), c (5,)) broadcasts to (5, 5): every element of a is combined with every "
      "element of b. Write `select_n(a.squeeze(-1), b, c)`."),
     ("Where", [("mask", ("n",)), ("x", ("n", 1)), ("zero", ())],
      "Where(mask (n,), x (n, 1), zero ()) broadcasts to (n, n): every element of mask is combined with every "
-     "element of x. Write `Where(mask, x.squeeze(-1), zero)`. If you want all pairs, write `Where(mask[None], "
-     "x, zero)`."),
+     "element of x. Write `Where(mask, x.squeeze(-1), zero)`. If shape (n, n) is intended, write "
+     "`Where(mask[None], x, zero)`."),
     ("Mul", [("scale", (4, 4)), ("h", (4, 4, 1))],
      "scale (4, 4) * h (4, 4, 1) gives (4, 4, 4): scale is repeated along output axis 0, and h along output "
-     "axis 2. Write `scale * h.squeeze(-1)`. If you want all pairs, write `scale[None] * h`."),
+     "axis 2. Write `scale * h.squeeze(-1)`. If shape (4, 4, 4) is intended, write `scale[None] * h`."),
     ("Mul", [("h", (5, 1, 1)), ("w", (5,))],
      "h (5, 1, 1) * w (5,) gives (5, 1, 5): h is repeated along output axis 2, and w along output axis 0. Write"
-     " `h * w[:, None, None]`. If you want all pairs, write `h * w[None, None]`."),
+     " `h * w[:, None, None]`. If shape (5, 1, 5) is intended, write `h * w[None, None]`."),
     ("Sum", [("a", ("n",)), ("b", ("n",)), ("c", ("n", 1)), ("d", ("n", 1))],
      "Sum(a (n,), b (n,), c (n, 1), d (n, 1)) broadcasts to (n, n): every element of a is combined with every "
-     "element of c. Give all operands the same axes."),
+     "element of c. Give all operands the same shape."),
     ("Add", [("x", ("unk__23", 1)), ("y", ("unk__23",))],
      "x (?, 1) + y (?,) gives (?, ?): every element of x is combined with every element of y. Write "
-     "`x.squeeze(-1) + y`. If you want all pairs, write `x + y[None]`."),
+     "`x.squeeze(-1) + y`. If shape (?, ?) is intended, write `x + y[None]`."),
 ]  # fmt: skip
 
 
@@ -80,10 +81,12 @@ CONFLICTS = [
      "a (3, 4) / b (4, 3) does not broadcast: axis -2 has size 3 in a and 4 in b. Write `a.swapaxes(0, 1) / b`."),
     ("Max", [("a", (2,)), ("b", (3,)), ("c", (4,))],
      "Max(a (2,), b (3,), c (4,)) does not broadcast: axis -1 has size 2 in a, 3 in b and 4 in c."),
-    ("PRelu", [("x", (3,)), ("slope", (2, 3))], "PRelu(x (3,), slope (2, 3)) does not broadcast."),
+    ("PRelu", [("x", (3,)), ("slope", (2, 3))],
+     "PRelu(x (3,), slope (2, 3)) does not broadcast. Input 1 of shape (2, 3) has 2 axes, but the target (3,) has "
+     "only 1. The op can add axes, but can't remove them."),
     ("MatMul", [("x", (3, 2)), ("y", (4, 3))],
-     "x (3, 2) @ y (4, 3) does not broadcast: the sizes are 2 on axis 1 of x and 4 on axis 0 of y. Transpose x to "
-     "(2, 3) and y to (3, 4): the result is (2, 4)."),
+     "x (3, 2) @ y (4, 3) does not fit: the sizes are 2 on axis 1 of x and 4 on axis 0 of y. Transpose x to (2, 3) "
+     "and y to (3, 4): the result is (2, 4)."),
 ]  # fmt: skip
 
 
@@ -141,7 +144,7 @@ def test_conditions_name_unknown_sizes_by_their_operands(
 def test_an_operation_without_shapes_has_only_its_name() -> None:
     assert finding_text(Finding("n", "Relu")) == "Relu runs."
     found = Finding("n", "Add", (Operand("input 0", "x", (2, 3)),), failure=Failure({}, None))
-    assert finding_text(found) == "Add(x (2, 3)) fails. onnx refuses it."
+    assert finding_text(found) == "Add(x (2, 3)) fails. onnx reports an error."
 
 
 def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Finding:
@@ -149,8 +152,10 @@ def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Findin
     return Finding("n", op, operands, failure=Failure({"batch": 5, "seq": 7}, requirement, (), rules))
 
 
-PINNED = "although the file declares {} as dynamic. If batch = 5 and seq = 7, then {}. In the model's code, "
-PINNED += "replace the number by the size of the input, or export {} with a fixed size."
+PINNED = (
+    "although the file declares {} as dynamic. For example, if batch = 5 and seq = 7, then {}. Perhaps the model's "
+)
+PINNED += "code has this size as a constant. Compute it from the shape of the input, or export {} with a fixed size."
 SEQ, ELEMENTS = Quantity(7, 0, 1), Quantity(280, 0, what="elements")
 FAILURES = [
     (failed("Add", Requirement("broadcast", SEQ, Quantity(12, 1, 0)), SizeRule("seq", "equal", 12, or_one=True)),
@@ -162,25 +167,26 @@ FAILURES = [
      + PINNED.format("batch and seq", "x.size is 280, but must be 192", "batch and seq")),
     (failed("Reshape", Requirement("multiple", ELEMENTS, Quantity(32)), SizeRule("seq", "multiple", 4)),
      "Reshape(x (batch, seq, 8), k (K, 1)) needs seq to be a multiple of 4. "
-     "If batch = 5 and seq = 7, then x.size is 280, but must be a multiple of 32."),
+     "For example, if batch = 5 and seq = 7, then x.size is 280, but must be a multiple of 32."),
     (failed("TopK", Requirement("at-most", Quantity(10, 1, what="value"), SEQ), SizeRule("seq", "at-least", 10)),
      "TopK(x (batch, seq, 8), k (K, 1)) needs seq to be at least 10. "
-     "If batch = 5 and seq = 7, then k holds 10, but x.shape[1] is 7."),
+     "For example, if batch = 5 and seq = 7, then k holds 10, but x.shape[1] is 7."),
     (failed("Add", Requirement("broadcast", SEQ, Quantity(9, 1, 0)),
             SizeRule("seq", "equal", -1, (("batch", 2),))),
      "x (batch, seq, 8) + k (K, 1) needs seq = 2 * batch - 1. "
-     "If batch = 5 and seq = 7, then x.shape[1] is 7, but k.shape[0] is 9."),
+     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but k.shape[0] is 9."),
     (failed("Split", Requirement("equal", SEQ, Quantity(12))),
      "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
-     "If batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
+     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
     (failed("Split", Requirement("equal", Quantity(12), SEQ)),
      "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
-     "If batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
+     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
     (failed("Gather", Requirement("at-most", SEQ, Quantity(4))),
      "Gather(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
-     "If batch = 5 and seq = 7, then x.shape[1] is 7, but must be at most 4."),
+     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be at most 4."),
     (failed("Custom", None, SizeRule("seq", "equal", 3)),
-     "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, " + PINNED.format("seq", "onnx refuses it", "seq")),
+     "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, "
+     + PINNED.format("seq", "onnx reports an error", "seq")),
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import axiscast
 
 REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("paddle.broadcast_tensors", [(1, 1, 1, 1, 1, 1, 1)], {},
-     "The op takes at most 6 axes, but this request has 7."),
+     "The op takes at most 6 axes, but an input has 7."),
     ("tensorflow.matmul", [(2,), (2, 3)], {},
      "Input 0 of shape (2,) has 1 axis, but the op takes at least 2."),
     ("onnx.Gemm", [(2, 3, 4), (3, 4)], {},
@@ -18,7 +18,7 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("onnx.Gemm", [(2, 3), (3, 4), (1, 2, 4)], {},
      "Input 2 of shape (1, 2, 4) has 3 axes, but the op takes at most 2."),
     ("torch.masked_fill", [(2, 3), (3,), (3,)], {},
-     "Input 2 of shape (3,) must be a scalar. To choose from a tensor, use torch.where."),
+     "Input 2 of shape (3,) must be a scalar. To take values from a tensor, use torch.where."),
     ("ngraph.Broadcast", [(3,)], {"shape": (2, 3, 4), "broadcast_axes": (0,)},
      "Input 0 of shape (3,) has 1 axis and broadcast_axes=[0] adds 1, but the target (2, 3, 4) has 3. List "
      "exactly the target axes that the input lacks."),
@@ -26,19 +26,19 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Input 0 of shape (3,) has 1 axis and dimensions=[0] adds 1, but the target (2, 3, 4) has 3. List exactly "
      "the target axes that the input lacks."),
     ("openvino.Add-1", [(2, 3), (3, 4)], {"auto_broadcast": "pdpd", "axis": 1},
-     "Input 1 of shape (3, 4) is placed from axis 1, but does not fit inside input 0 of shape (2, 3). The op "
-     "adds axes only to the second input."),
+     "Input 1 of shape (3, 4) starts at axis 1, so it does not fit inside input 0 of shape (2, 3). The op adds "
+     "axes only to the second input."),
     ("openvino.Add-1", [(2, 3), (3,)], {"auto_broadcast": "none"},
      "Input 0 of shape (2, 3) has 2 axes, but input 1 of shape (3,) has 1, and the op does not add axes. "
      "auto_broadcast='none' requires equal shapes."),
     ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": 1},
-     "Input 0 of shape (3,) is placed from axis 1, but does not end at the last axis of the target (2, 3, 4). "
-     "Give the input 2 axes, or write axis=-1 to align it on the right."),
+     "Input 0 of shape (3,) starts at axis 1, so it does not end at the last axis of the target (2, 3, 4). Give"
+     " the input 2 axes, or write axis=-1 to align it on the right."),
     ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": -2},
      "axis=-2 is not valid. Axes are numbered from 0, and -1 aligns the input on the right."),
     ("xla.Add", [(2, 3), (3,)], {},
-     "Input 1 of shape (3,) has 1 axis, but input 0 of shape (2, 3) has 2, and the op does not add axes. Name "
-     "the axes in broadcast_dimensions."),
+     "Input 1 of shape (3,) has 1 axis, but input 0 of shape (2, 3) has 2, and the op does not add axes. List "
+     "the output axes of the smaller input in broadcast_dimensions."),
     ("mxnet.broadcast_like", [(2, 3), (3,)], {},
      "Input 0 of shape (2, 3) has 2 axes, but input 1 of shape (3,) has 1, and the op does not add axes. Set "
      "lhs_axes and rhs_axes, or reshape one of them first."),
@@ -62,9 +62,9 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("mxnet.broadcast_like", [(1, 3), (2, 3)], {"lhs_axes": (), "rhs_axes": ()},
      "lhs_axes and rhs_axes are empty. Name an axis in each, or omit both."),
     ("mxnet.broadcast_like", [(1, 3), (2, 3)], {"lhs_axes": (2,), "rhs_axes": (0,)},
-     "lhs_axes=[2] names axis 2, but input 0 of shape (1, 3) has only the axes 0 to 1."),
+     "lhs_axes=[2] names axis 2, but input 0 of shape (1, 3) has only axes 0 and 1."),
     ("stablehlo.broadcast_in_dim", [(2, 3)], {"shape": (2, 3), "broadcast_dimensions": (0, 2)},
-     "broadcast_dimensions=[0, 2] names axis 2, but the target (2, 3) has only the axes 0 to 1."),
+     "broadcast_dimensions=[0, 2] names axis 2, but the target (2, 3) has only axes 0 and 1."),
     ("stablehlo.broadcast_in_dim", [(2,)], {"shape": (), "broadcast_dimensions": (0,)},
      "broadcast_dimensions=[0] names axis 0, but the target () is a scalar, which has no axes."),
     ("stablehlo.broadcast_in_dim", [(2, 3)], {"shape": (2, 3), "broadcast_dimensions": (1, 1)},
@@ -96,7 +96,7 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("einops.repeat", [(2,)], {"pattern": "... ... -> ..."},
      "The pattern has '...' twice on one side."),
     ("einops.repeat", [(2,)], {"pattern": "(...) -> ..."},
-     "The pattern has '...' inside parentheses on its left side. Write a name for each of these axes."),
+     "The pattern has '...' inside parentheses on its left side. Write names instead of '...' there."),
     ("einops.repeat", [(2,)], {"pattern": "2 w -> w"},
      "The pattern has the number 2 as an axis. Write a name. Only the right side may contain numbers, and they "
      "must be positive."),
@@ -112,7 +112,7 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("einops.repeat", [(2,)], {"pattern": "w -> w ..."},
      "The pattern has '...' only on its right side. Write it on the left side too."),
     ("einops.repeat", [(2,)], {"pattern": "w -> w h"},
-     "The pattern adds the axis 'h', but axes_lengths does not have its length."),
+     "The pattern adds the axis 'h', but axes_lengths gives no length for it."),
     ("einops.repeat", [(2,)], {"pattern": "(w h) -> w h"},
      "To split an axis into (w h), axes_lengths needs the lengths of all of these names except one."),
     ("einops.repeat", [(2,)], {"pattern": "w -> w", "axes_lengths": {"h": 2}},

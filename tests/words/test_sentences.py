@@ -28,13 +28,13 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "(4,) has size 4, input 3 of shape (5,) has size 5 and 2 other inputs have other sizes. All sizes other "
      "than 1 must be equal."),
     ("mxnet.broadcast_axis", [(3, 2)], {"axis": 0, "size": 3},
-     "Input 0 of shape (3, 2) has size 3 on output axis 0. Only an axis of size 1 can expand to size 3."),
+     "Input 0 of shape (3, 2) has size 3 on output axis 0, but the op expands only axes of size 1."),
     (ADD, [("N", "N"), (3, 4)], {"assume": {"N": "2.."}},
-     "Input 0 of shape (N, N) has size N (here 3) on output axis 1, but input 1 of shape (3, 4) has size 4. The"
-     " sizes must be equal, or one of them must be 1."),
+     "Input 0 of shape (N, N) has size N on output axis 1, but input 1 of shape (3, 4) has size 4. The sizes "
+     "must be equal, or one of them must be 1. The rest of the request requires N to be 3."),
     ("numpy.matmul", [("N", "K"), (3, "M")], {"assume": {"K": "4.."}},
-     "Axis 1 of input 0 of shape (N, K) has size K (here at least 4), but axis 0 of input 1 of shape (3, M) has"
-     " size 3. The op sums over these axes, so their sizes must be equal."),
+     "Axis 1 of input 0 of shape (N, K) has size K, but axis 0 of input 1 of shape (3, M) has size 3. The op "
+     "sums over these axes, so their sizes must be equal. The rest of the request requires K to be at least 4."),
     ("xarray.broadcast", [(2,), (3,)], {"dims": [["x"], ["x"]]},
      "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The op does not "
      "expand axes of size 1, so the sizes must be equal."),
@@ -109,34 +109,34 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Axis 0 of input 0 of shape (4..5, 4) has size 4..5. The pattern splits this axis into (a b), so its size "
      "must be a multiple of 3."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 3}, "assume": {"N": 7}},
-     "Axis 0 of input 0 of shape (N,) has size N (here 7). The pattern splits this axis into (a b), so its size"
-     " must be a multiple of 3."),
+     "Axis 0 of input 0 of shape (N,) has size N. The pattern splits this axis into (a b), so its size must be "
+     "a multiple of 3. The rest of the request requires N to be 7."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 2, "d": 3},
       "assume": {"N": "1..5"}},
-     "Axis 1 of input 0 of shape (N, N) has size N (here 2 to 4, a multiple of 2). The pattern splits this axis"
-     " into (c d), so its size must be a multiple of 3."),
+     "Axis 1 of input 0 of shape (N, N) has size N. The pattern splits this axis into (c d), so its size must "
+     "be a multiple of 3. The rest of the request requires N to be from 2 to 4 and a multiple of 2."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "d": 2},
       "assume": {"N": "1..5"}},
-     "Axis 1 of input 0 of shape (N, N) has size N (here 3). The pattern splits this axis into (c d), so its "
-     "size must be a multiple of 2."),
+     "Axis 1 of input 0 of shape (N, N) has size N. The pattern splits this axis into (c d), so its size must "
+     "be a multiple of 2. The rest of the request requires N to be 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "c": 2, "d": 2}},
-     "Axis 1 of input 0 of shape (N, N) has size N (here a multiple of 3). In the pattern, c * d = 2 * 2, so "
-     "the size of this axis must be 4."),
+     "Axis 1 of input 0 of shape (N, N) has size N. In the pattern, c * d = 2 * 2, so the size of this axis "
+     "must be 4. The rest of the request requires N to be a multiple of 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "a (b c) -> a b c", "axes_lengths": {"a": 8, "b": 3}},
-     "Axis 1 of input 0 of shape (N, N) has size N (here 8). The pattern splits this axis into (b c), so its "
-     "size must be a multiple of 3."),
+     "Axis 1 of input 0 of shape (N, N) has size N. The pattern splits this axis into (b c), so its size must "
+     "be a multiple of 3. The rest of the request requires N to be 8."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 0}},
      "Axis 0 of input 0 of shape (N,) has size N. The pattern splits this axis into (a b) with a length of 0, "
      "but no size can be divided by 0."),
     ("einops.repeat", [("N",)], {"pattern": "(a b c) -> a b c", "axes_lengths": {"a": 2**62, "b": 2**62, "c": 2**62}},
      "Axis 0 of input 0 of shape (N,) has size N. In the pattern, a * b * c = 4611686018427387904 * "
      "4611686018427387904 * 4611686018427387904, so the size of this axis must be "
-     "98079714615416886934934209737619787751599303819750539264."),
+     "98079714615416886934934209737619787751599303819750539264, but the largest size is 2^63-1."),
     ("einops.repeat", [(7,)], {"pattern": "() -> "},
      "Axis 0 of input 0 of shape (7,) has size 7. The pattern has no name for this axis, so its size must be 1."),
     ("einops.repeat", [("N",)], {"pattern": "a -> a b", "axes_lengths": {"a": 6, "b": 2}, "assume": {"N": "7.."}},
-     "Axis 0 of input 0 of shape (N,) has size N (here at least 7). In the pattern, a = 6, so the size of this "
-     "axis must be 6."),
+     "Axis 0 of input 0 of shape (N,) has size N. In the pattern, a = 6, so the size of this axis must be 6. "
+     "The rest of the request requires N to be at least 7."),
 ]  # fmt: skip
 CONDITIONS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [("N",), ("M",)], {"assume": {"N": "2.."}}, "N == M or M == 1"),
@@ -186,8 +186,8 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
 WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     (ADD, [(5, 1), (5,)],
      "(5, 1) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
-     "To combine them element by element, write input 0 as `a.squeeze(-1)`, of shape (5,). If you want all "
-     "pairs, write input 1 as `b[None]`, of shape (1, 5)."),
+     "To combine them element by element, write input 0 as `a.squeeze(-1)`, of shape (5,). If shape (5, 5) is "
+     "intended, write input 1 as `b[None]`, of shape (1, 5)."),
     ("numpy.broadcast_arrays", [(5,), (5,), (5, 1)],
      "Input 0 of shape (5,) and input 2 of shape (5, 1) broadcast to (5, 5): every element of input 0 is "
      "combined with every element of input 2. To combine them element by element, write input 2 as "
@@ -195,19 +195,19 @@ WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     ("numpy.broadcast_arrays", [(5,), *[(5, 1)] * 8],
      "Input 0 of shape (5,) and input 1 of shape (5, 1) broadcast to (5, 5): every element of input 0 is "
      "combined with every element of input 1. To combine them element by element, give all inputs the same "
-     "axes."),
+     "shape."),
     (ADD, [(4, 4), (4, 4, 1)],
      "(4, 4) and (4, 4, 1) broadcast to (4, 4, 4): input 0 is repeated along output axis 0, and input 1 along "
      "output axis 2. To combine them element by element, write input 1 as `b.squeeze(-1)`, of shape (4, 4). If "
-     "you want all pairs, write input 0 as `a[None]`, of shape (1, 4, 4)."),
+     "shape (4, 4, 4) is intended, write input 0 as `a[None]`, of shape (1, 4, 4)."),
     ("tensorflow.subtract", [(5, 1), (5,)],
      "(5, 1) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
-     "To combine them element by element, write input 0 as `a[:, 0]`, of shape (5,). If you want all pairs, "
-     "write input 1 as `b[tf.newaxis]`, of shape (1, 5)."),
+     "To combine them element by element, write input 0 as `a[:, 0]`, of shape (5,). If shape (5, 5) is "
+     "intended, write input 1 as `b[tf.newaxis]`, of shape (1, 5)."),
     ("julia.broadcast", [(1, 5), (5,)],
      "(1, 5) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
-     "To combine them element by element, reshape input 0 to (5,). If you want all pairs, reshape input 1 to "
-     "(5, 1)."),
+     "To combine them element by element, reshape input 0 to (5,). If shape (5, 5) is intended, reshape input 1"
+     " to (5, 1)."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
      "(8, 1, 6, 1) and (7, 1, 5) broadcast to (8, 7, 6, 5): input 0 is repeated along output axis 1, and input "
      "1 along output axis 0. If only one of them should expand, the other one probably lacks an axis."),
@@ -241,8 +241,8 @@ ERRORS: list[tuple[str, str]] = [
     (UNREAD.text, "This error seems to be about sizes or axes, but axiscast does not know its wording."),
     (errors.refused_text("numpy.add", "(3,) and (4,)"), "numpy.add can't broadcast (3,) and (4,)."),
     (errors.refused_text("numpy.matmul", "(3,) and (4,)"), "numpy.matmul can't multiply (3,) and (4,)."),
-    (errors.conditional_text("numpy.add", "(N,) and (M,)", ["N == M", "M == 1"]),
-     "numpy.add broadcasts (N,) and (M,) only if N == M and M == 1."),
+    (errors.conditional_text("numpy.add", "(N,) and (M,)", ["N == M or N == 1 or M == 1"]),
+     "numpy.add broadcasts (N,) and (M,) only if N == M or N == 1 or M == 1."),
     (errors.failed_text("numpy.add"), "numpy.add failed."),
     (errors.given_shapes_text("(3,) and (4,)"), "The message contains the shapes (3,) and (4,)."),
     (errors.missing_equation_text(), "The message does not contain the equation."),
@@ -295,9 +295,9 @@ ERRORS: list[tuple[str, str]] = [
      " be 1."),
     (errors.one_axis_text("x", "b", 1, 3), "If `b` is a vector for axis 1 of `x`, write `b[:, None, None]`."),
     (errors.first_axis_text("m == 0", 2),
-     "If the first axis of `m == 0` is the first axis of the tensor, write `(m == 0)[:, None, None]`."),
+     "If `m == 0` belongs to the first axis of the tensor, write `(m == 0)[:, None, None]`."),
     (errors.first_axis_text("m ==\n0", 1),
-     "If the first axis of `m ==\n0` is the first axis of the tensor, write `(m ==\n0)[:, None]`."),
+     "If `m ==\n0` belongs to the first axis of the tensor, write `(m ==\n0)[:, None]`."),
 ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class Add(Elementwise, name="xla.Add"):
         """Return the axis of the larger operand for each axis of the smaller operand."""
         mapping = tuple(self.broadcast_dimensions)
         if not mapping and smaller.shape:
-            check_equal_ranks(smaller, larger, "Name the axes in broadcast_dimensions.")
+            check_equal_ranks(smaller, larger, "List the output axes of the smaller input in broadcast_dimensions.")
             return tuple(range(len(larger.shape)))
         check_entries(mapping, smaller, "broadcast_dimensions")
         check_mapping(mapping, larger.shape, "broadcast_dimensions")

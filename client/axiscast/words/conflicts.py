@@ -6,6 +6,7 @@ from math import prod
 
 from ..plan.alignment import Conflict, SizeOrName
 from ..plan.relations import Relation
+from ..wire.shapes import MAX_SIZE
 from .names import UNNAMED, Names, capitalized, joined
 from .refusals import refusal_text
 
@@ -18,7 +19,7 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     if conflict.code != "size-mismatch":
         return refusal_text(conflict.reason, names)
     owners = [names.owner(owner) for owner in conflict.owners[:_MAX_SIZES]]
-    sizes = [_size_text(str(size), conflict.known) for size in conflict.sizes]
+    sizes = conflict.sizes
     pairs = [*zip(owners, sizes, strict=False)]
     if conflict.axes and len(owners) == 2 and owners[0] == owners[1]:
         text = f"Axes {conflict.axes[0]} and {conflict.axes[1]} of {owners[0]} have sizes {sizes[0]} and {sizes[1]}"
@@ -29,14 +30,16 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     elif len(pairs) <= 2:
         first = names.owner(conflict.owners[0], begins_sentence=True)
         text = f"{first} has size {sizes[0]} on output axis {conflict.axis}"
-        if conflict.reason[0] is not Relation.FROM_ONE:
-            text += f", but {owners[1]} has size {sizes[1]}"
+        if conflict.reason[0] is Relation.FROM_ONE:
+            return f"{text}, but the op expands only axes of size 1."
+        text += f", but {owners[1]} has size {sizes[1]}"
     else:
         sides = [f"{owner} has size {size}" for owner, size in pairs]
         more = len(conflict.sizes) - len(pairs)
         sides += [f"{more} other {'inputs have' if more > 1 else 'input has'} other sizes"] if more else []
         text = f"On output axis {conflict.axis}, {joined(sides)}"
-    return f"{text}. {_requirement_text(conflict, names)}."
+    known = "".join([_known_text(*each) for each in conflict.known])
+    return f"{text}. {_requirement_text(conflict, names)}.{known}"
 
 
 _REQUIREMENTS: dict[str | Relation, str] = {
@@ -59,8 +62,6 @@ def _requirement_text(conflict: Conflict, names: Names) -> str:
     if code is Relation.BROADCAST_TO:
         name, size = names.input(conflict.inputs[0] or 0, begins_sentence=True), conflict.sizes[-1]
         return f"{name} must have size {'1' if size == 1 else f'1 or {size}'} on this axis"
-    if code is Relation.FROM_ONE:
-        return f"Only an axis of size 1 can expand to size {conflict.sizes[-1]}"
     if code == "label":
         word, label, relation = values
         sizes = "equal" if relation is Relation.EQUAL else "equal, or one of them must be 1"
@@ -70,21 +71,18 @@ def _requirement_text(conflict: Conflict, names: Names) -> str:
             return "The pattern has no name for this axis, so its size must be 1"
         labels = " * ".join([label for label, _ in values])
         lengths = " * ".join([str(length) for _, length in values])
-        return f"In the pattern, {labels} = {lengths}, so the size of this axis must be {prod([n for _, n in values])}"
+        size = prod([length for _, length in values])
+        limit = ", but the largest size is 2^63-1" if size > MAX_SIZE else ""
+        return f"In the pattern, {labels} = {lengths}, so the size of this axis must be {size}{limit}"
     return _REQUIREMENTS[code].format(*values)
 
 
-def _size_text(size: str, known: tuple[tuple[str, SizeOrName, int], ...]) -> str:
-    """Return a size with what is known about it, such as "N (here 3)" or "N (here 2 to 8, a multiple of 2)"."""
-    facts = []
-    for name, value, divisor in known:
-        if name == size:
-            low, dots, high = str(value).partition("..")
-            if high:
-                facts.append(f"{low} to {high}")
-            elif str(value) not in (name, "?"):
-                facts.append(f"at least {low}" if dots else f"{value}")
-            if divisor > 1:
-                facts.append(f"a multiple of {divisor}")
-            break
-    return f"{size} (here {', '.join(facts)})" if facts else size
+def _known_text(name: str, value: SizeOrName, divisor: int) -> str:
+    """Return what the rest of a request requires of a symbolic size, or "" if it requires nothing."""
+    low, dots, high = str(value).partition("..")
+    facts = [f"from {low} to {high}" if high else f"at least {low}" if dots else low]
+    if str(value) in (name, "?"):
+        facts = []
+    if divisor > 1:
+        facts.append(f"a multiple of {divisor}")
+    return f" The rest of the request requires {name} to be {' and '.join(facts)}." if facts else ""

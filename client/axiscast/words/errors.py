@@ -180,7 +180,7 @@ def one_axis_text(left: str, right: str, own: int, axis: int) -> str:
 def first_axis_text(mask: str, axis: int) -> str:
     """Return the fix if the first axis of a mask is the first axis of the tensor."""
     code = f"{as_primary(mask)}[:{', None' * axis}]"
-    return f"If the first axis of `{mask}` is the first axis of the tensor, write `{code}`."
+    return f"If `{mask}` belongs to the first axis of the tensor, write `{code}`."
 
 
 def change_with_code(hint: HintFields, names: Names) -> str:

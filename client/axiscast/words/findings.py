@@ -112,7 +112,7 @@ def _conflict(finding: Finding) -> str:
     """Return the sizes that conflict for all values of the named sizes."""
     conflict = finding.answer.conflict if finding.answer is not None else None
     if conflict is None or not conflict.sizes:
-        return f"{operation_code(finding)} does not broadcast."
+        return " ".join([f"{operation_code(finding)} does not broadcast.", *([conflict.message] if conflict else [])])
     # An output axis is counted from the last axis, so that it has the same index in all operands.
     rank = max(map(len, known_shapes(finding)))
     axes = conflict.axes or [(conflict.axis or 0) - rank] * len(conflict.sizes)
@@ -126,8 +126,9 @@ def _conflict(finding: Finding) -> str:
     ]
     listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
     text = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
-    subject = f"axis {axes[0]} has size" if same_axis else "the sizes are"
-    return f"{operation_code(finding)} does not broadcast: {subject} {text}."
+    if same_axis:
+        return f"{operation_code(finding)} does not broadcast: axis {axes[0]} has size {text}."
+    return f"{operation_code(finding)} does not fit: the sizes are {text}."
 
 
 def _failure_text(finding: Finding) -> str:
@@ -136,9 +137,9 @@ def _failure_text(finding: Finding) -> str:
     if failure is None:
         return ""
     sizes = printable(joined([f"{name} = {size}" for name, size in failure.sizes.items()]))
-    at_sizes = f"If {sizes}, then " if sizes else ""
+    at_sizes = f"For example, if {sizes}, then " if sizes else ""
     if failure.requirement is None:
-        return f"{at_sizes}onnx refuses it."
+        return f"{at_sizes}onnx reports an error."
     kind, left, right = failure.requirement
     if left.input is None and right.input is not None:
         left, right = right, left
@@ -163,8 +164,8 @@ def _pinned(finding: Finding) -> str:
     names = printable(" and ".join(rule.name for rule in rules))
     return (
         f"{_code_or_name(finding)} runs only with {needs_text(finding)}, although the file declares {names} as "
-        f"dynamic. {_failure_text(finding)} In the model's code, replace the number by the size of the input, or "
-        f"export {names} with a fixed size."
+        f"dynamic. {_failure_text(finding)} Perhaps the model's code has this size as a constant. Compute it "
+        f"from the shape of the input, or export {names} with a fixed size."
     )
 
 
@@ -199,10 +200,11 @@ def _changed_code(finding: Finding, hint: Hint) -> str:
 
 def _square(finding: Finding) -> str:
     warning = _warning(finding, "square")
-    remedy = "Give all operands the same axes." if warning.hint is None else _hint_text(finding, warning.hint)
+    remedy = "Give all operands the same shape." if warning.hint is None else _hint_text(finding, warning.hint)
     pairs = ""
     if warning.all_pairs is not None:
-        pairs = f" If you want all pairs, write `{_changed_code(finding, warning.all_pairs)}`."
+        shape = format_shape(shown_sizes(finding, finding.output or warning.all_pairs.output or ()))
+        pairs = f" If shape {shape} is intended, write `{_changed_code(finding, warning.all_pairs)}`."
     return f"{_result(finding)}: {_pairs(finding, warning)}. {remedy}{pairs}"
 
 

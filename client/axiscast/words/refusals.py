@@ -12,16 +12,15 @@ from ..wire.wording import axis_count, count_of, quoted
 from .names import UNNAMED, Names
 
 REFUSALS: dict[str, str] = {
-    "max-rank": "The op takes at most {0} axes, but this request has {1}.",
+    "max-rank": "The op takes at most {0} axes, but an input has {1}.",
     "own-rank": "{0} has {0:axes}, but the op takes {1}.",
-    "not-scalar": "{0} must be a scalar. To choose from a tensor, use {1}.",
+    "not-scalar": "{0} must be a scalar. To take values from a tensor, use {1}.",
     "removed-axes": "{0} has {0:axes}, but {1} has only {1:rank}. The op can add axes, but can't remove them.",
     "unequal-ranks": "{0} has {0:axes}, but {1} has {1:rank}, and the op does not add axes. {2}",
     "added-axes": "{0} has {0:axes} and {1}={2:list} adds {2:count}, but {3} has {3:rank}. List exactly the target "
     "axes that the input lacks.",
-    "not-inside": "{0} is placed from axis {1}, but does not fit inside {2}. The op adds axes only to the second "
-    "input.",
-    "not-at-end": "{0} is placed from axis {1}, but does not end at the last axis of {2}. Give the input {3} axes, or "
+    "not-inside": "{0} starts at axis {1}, so it does not fit inside {2}. The op adds axes only to the second input.",
+    "not-at-end": "{0} starts at axis {1}, so it does not end at the last axis of {2}. Give the input {3} axes, or "
     "write {4}=-1 to align it on the right.",
     "term-rank": "{0} has {0:axes}, but its term {1:text} in the {2} {3:text} requires {4}.",
     "left-rank": "{0} has {0:axes}, but the left side of {1:text} requires {2}.",
@@ -57,8 +56,7 @@ REFUSALS: dict[str, str] = {
     "unopened-parenthesis": "The pattern has a ')' without a '(' before it.",
     "unclosed-parenthesis": "The pattern has a '(' without a ')' after it.",
     "side-ellipses": "The pattern has '...' twice on one side.",
-    "merged-ellipsis": "The pattern has '...' inside parentheses on its left side. Write a name for each of these "
-    "axes.",
+    "merged-ellipsis": "The pattern has '...' inside parentheses on its left side. Write names instead of '...' there.",
     "number-as-axis": "The pattern has the number {0:number} as an axis. Write a name. Only the right side may contain "
     "numbers, and they must be positive.",
     "not-name": "The pattern contains {0:name}. A name has letters, digits and underscores, but does not begin or end "
@@ -68,7 +66,7 @@ REFUSALS: dict[str, str] = {
     "right-only-name": "The pattern has {0:name} only on its right side, but rearrange can't add axes. Use "
     "einops.repeat.",
     "right-only-ellipsis": "The pattern has '...' only on its right side. Write it on the left side too.",
-    "missing-length": "The pattern adds the axis {0:name}, but axes_lengths does not have its length.",
+    "missing-length": "The pattern adds the axis {0:name}, but axes_lengths gives no length for it.",
     "missing-lengths": "To split an axis into ({0}), axes_lengths needs the lengths of all of these names except one.",
     "unknown-name": "axes_lengths has {0:name}, which is not in the pattern.",
     # --- an op that can't express a translation, as the end of a sentence
@@ -126,7 +124,7 @@ def _numbers_text(rank: int) -> str:
     """Return which axes a shape of this rank has."""
     if rank < 2:
         return "has only axis 0" if rank else "is a scalar, which has no axes"
-    return f"has only the axes 0 to {rank - 1}"
+    return f"has only axes 0 {'and' if rank == 2 else 'to'} {rank - 1}"
 
 
 def _place_text(axis: int, shape: Shape, merged: Shape | None) -> str:

@@ -25,8 +25,10 @@ class Meeting(NamedTuple):
 
 def square_text(meeting: Meeting, fix: HintFields | None, all_pairs: HintFields | None) -> str:
     """Return the warning about an accidental outer product, with the fix and the change that forms all pairs."""
-    remedy = "give all inputs the same axes" if fix is None else change_text(fix)
-    pairs = "" if all_pairs is None else f" If you want all pairs, {change_text(all_pairs)}."
+    remedy = "give all inputs the same shape" if fix is None else change_text(fix)
+    pairs = (
+        "" if all_pairs is None else f" If shape {format_shape(meeting.output)} is intended, {change_text(all_pairs)}."
+    )
     return f"{_meeting_text(meeting)} To combine them element by element, {remedy}.{pairs}"
 
 
