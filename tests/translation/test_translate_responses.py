@@ -82,34 +82,25 @@ def test_the_client_returns_steps_whose_ops_can_be_sent_again(client: Client) ->
         client.translate(numpy.broadcast_arrays(), (3,), to="poputil.canBroadcastToMatch")
 
 
-DIFFERS: list[tuple[dict[str, Any], str, list[str]]] = [
-    (
-        {"op": {"name": "numpy.broadcast_to", "shape": []}, "inputs": [[]]},
-        "openvino.Broadcast-3",
-        ["OpenVINO 2026.4 infers this shape, but its CPU plugin crashes on a scalar that is broadcast to the shape"],
-    ),
+DIFFERS: list[tuple[dict[str, Any], str, int]] = [
+    ({"op": {"name": "numpy.broadcast_to", "shape": []}, "inputs": [[]]}, "openvino.Broadcast-3", 1),
     (
         {"op": {"name": "numpy.broadcast_to", "shape": [2] * 6}, "inputs": [[2, 1, 2, 1, 2, 1]]},
         "tensorflow.broadcast_to",
-        ["TensorFlow 2.21 fails when it runs this"],
+        1,
     ),
-    (
-        {"inputs": [[2, 1, 2, 1, 2, 1], [1, 2, 1, 2, 1, 2]]},
-        "tensorflow.broadcast_to",
-        ["TensorFlow 2.21 fails when it runs this"],
-    ),
-    ({"op": {"name": "numpy.broadcast_to", "shape": [2]}, "inputs": [[]]}, "openvino.Broadcast-3", []),
-    ({"op": {"name": "openvino.Broadcast-3", "target_shape": []}, "inputs": [[]]}, "numpy.broadcast_to", []),
+    ({"inputs": [[2, 1, 2, 1, 2, 1], [1, 2, 1, 2, 1, 2]]}, "tensorflow.broadcast_to", 1),
+    ({"op": {"name": "numpy.broadcast_to", "shape": [2]}, "inputs": [[]]}, "openvino.Broadcast-3", 0),
+    ({"op": {"name": "openvino.Broadcast-3", "target_shape": []}, "inputs": [[]]}, "numpy.broadcast_to", 0),
 ]
 
 
-@cases(("request_", "to", "messages"), DIFFERS)
+@cases(("request_", "to", "count"), DIFFERS)
 def test_code_that_fails_in_the_release_has_a_warning(
-    http: httpx.Client, request_: dict[str, Any], to: str, messages: list[str]
+    http: httpx.Client, request_: dict[str, Any], to: str, count: int
 ) -> None:
     warnings = http.post("/v1/translate", json=request_ | {"to": to}).json()["warnings"]
-    assert [warning["code"] for warning in warnings] == ["release-differs"] * len(messages)
-    assert all(warning["message"].startswith(text) for warning, text in zip(warnings, messages, strict=True))
+    assert [warning["code"] for warning in warnings] == ["release-differs"] * count
 
 
 def test_the_warnings_of_a_translation_are_printed() -> None:
