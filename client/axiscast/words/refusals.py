@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from string import Formatter
 from typing import Any
 
 from ..plan.alignment import Count, Input, Reason, Target
@@ -13,7 +14,7 @@ from .names import UNNAMED, Names
 
 REFUSALS: dict[str, str] = {
     "max-rank": "The op takes at most {0} axes, but an input has {1}.",
-    "own-rank": "{0} has {0:axes}, but the op takes {1}.",
+    "own-rank": "{0} has {0:axes}, but the op takes {1:range}.",
     "not-scalar": "{0} must be a scalar. To take values from a tensor, use {1}.",
     "removed-axes": "{0} has {0:axes}, but {1} has only {1:rank}. The op can add axes, but can't remove them.",
     "unequal-ranks": "{0} has {0:axes}, but {1} has {1:rank}, and the op does not add axes. {2}",
@@ -22,8 +23,8 @@ REFUSALS: dict[str, str] = {
     "not-inside": "{0} starts at axis {1}, so it does not fit inside {2}. The op adds axes only to the second input.",
     "not-at-end": "{0} starts at axis {1}, so it does not end at the last axis of {2}. Give the input {3} axes, or "
     "write {4}=-1 to align it on the right.",
-    "term-rank": "{0} has {0:axes}, but its term {1:text} in the {2} {3:text} requires {4}.",
-    "left-rank": "{0} has {0:axes}, but the left side of {1:text} requires {2}.",
+    "term-rank": "{0} has {0:axes}, but its term {1:text} in the {2} {3:text} requires {4:range}.",
+    "left-rank": "{0} has {0:axes}, but the left side of {1:text} requires {2:range}.",
     "entries": "{0}={1:list} has {1:entries}, but {2} has {2:axes}. The op needs {3:needed}.",
     "unequal-counts": "{0}={1:list} has {1:entries}, but {2}={3:list} has {3:entries}. Both need the same number.",
     "no-axes": "{0} and {1} are empty. Name an axis in each, or omit both.",
@@ -82,43 +83,6 @@ REFUSALS: dict[str, str] = {
 }
 """The sentence for each reason, with places for its facts. _FORMS has the forms of the facts, such as `axes`."""
 
-_FORMS: dict[str, Callable[[Any], str]] = {
-    "axes": lambda owner: axis_count(owner.shape),
-    "rank": lambda owner: str(len(owner.shape)),
-    "numbers": lambda owner: _numbers_text(len(owner.shape)),
-    "shape": format_shape,
-    "list": shorten,
-    "count": lambda values: str(len(values)),
-    "entries": lambda values: count_of(len(values), "entry", "entries"),
-    "needed": lambda count: f"{_count_text(count)} {'entry' if count.low == 1 else 'entries'}",
-    "place": lambda place: _place_text(*place),
-    "text": quoted,
-    "name": lambda text: repr(text[:40]),
-    "number": lambda text: text[:20],
-}
-
-
-class _Fact:
-    """A fact of a sentence. An input or a target without a form is its name and shape."""
-
-    __slots__ = "begins_sentence", "names", "value"
-
-    def __init__(self, value: Any, names: Names, begins_sentence: bool) -> None:
-        self.value, self.names, self.begins_sentence = value, names, begins_sentence
-
-    def __format__(self, form: str) -> str:
-        if form:
-            return _FORMS[form](self.value)
-        if isinstance(self.value, (Input, Target)):
-            return self.names.owner(self.value, self.begins_sentence)
-        return _count_text(self.value) if isinstance(self.value, Count) else str(self.value)
-
-
-def refusal_text(reason: Reason, names: Names = UNNAMED) -> str:
-    """Return why an op refuses a request."""
-    code, *facts = reason
-    return REFUSALS[code].format(*[_Fact(fact, names, place == 0) for place, fact in enumerate(facts)])
-
 
 def _numbers_text(rank: int) -> str:
     """Return which axes a shape of this rank has."""
@@ -137,3 +101,37 @@ def _count_text(count: Count) -> str:
     if high is None:
         return f"at least {low}"
     return str(low) if low == high else f"at most {high}"
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "axes": lambda owner: axis_count(owner.shape),
+    "rank": lambda owner: str(len(owner.shape)),
+    "numbers": lambda owner: _numbers_text(len(owner.shape)),
+    "shape": format_shape,
+    "list": shorten,
+    "count": lambda values: str(len(values)),
+    "entries": lambda values: count_of(len(values), "entry", "entries"),
+    "needed": lambda count: f"{_count_text(count)} {'entry' if count.low == 1 else 'entries'}",
+    "range": _count_text,
+    "place": lambda place: _place_text(*place),
+    "text": quoted,
+    "name": lambda text: repr(text[:40]),
+    "number": lambda text: text[:20],
+}
+
+
+def refusal_text(reason: Reason, names: Names = UNNAMED) -> str:
+    """Return why an op refuses a request. An input or a target without a form is its name and shape."""
+    code, *facts = reason
+    parts = []
+    for text, place, form, _ in Formatter().parse(REFUSALS[code]):
+        parts.append(text)
+        if place is not None:
+            fact = facts[int(place)]
+            if form:
+                parts.append(_FORMS[form](fact))
+            elif isinstance(fact, (Input, Target)):
+                parts.append(names.owner(fact, place == "0"))
+            else:
+                parts.append(str(fact))
+    return "".join(parts)
