@@ -10,7 +10,9 @@ import axiscast
 
 REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("paddle.broadcast_tensors", [(1, 1, 1, 1, 1, 1, 1)], {},
-     "The op takes at most 6 axes, but an input has 7."),
+     "The op takes at most 6 axes, but this request needs 7."),
+    ("paddle.expand", [(3,)], {"shape": (1, 1, 1, 1, 1, 1, 1, 1, 3)},
+     "The op takes at most 8 axes, but this request needs 9."),
     ("tensorflow.matmul", [(2,), (2, 3)], {},
      "Input 0 of shape (2,) has 1 axis, but the op takes at least 2."),
     ("onnx.Gemm", [(2, 3, 4), (3, 4)], {},

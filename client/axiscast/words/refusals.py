@@ -13,7 +13,7 @@ from ..wire.wording import axis_count, count_of, quoted
 from .names import UNNAMED, Names
 
 REFUSALS: dict[str, str] = {
-    "max-rank": "The op takes at most {0} axes, but an input has {1}.",
+    "max-rank": "The op takes at most {0} axes, but this request needs {1}.",
     "own-rank": "{0} has {0:axes}, but the op takes {1:range}.",
     "not-scalar": "{0} must be a scalar. To take values from a tensor, use {1}.",
     "removed-axes": "{0} has {0:axes}, but {1} has only {1:rank}. The op can add axes, but can't remove them.",
