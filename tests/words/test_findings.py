@@ -85,7 +85,7 @@ CONFLICTS = [
      "PRelu(x (3,), slope (2, 3)) does not broadcast. Input 1 of shape (2, 3) has 2 axes, but the target (3,) has "
      "only 1. The op can add axes, but can't remove them."),
     ("MatMul", [("x", (3, 2)), ("y", (4, 3))],
-     "x (3, 2) @ y (4, 3) does not fit: the sizes are 2 on axis 1 of x and 4 on axis 0 of y. Transpose x to (2, 3) "
+     "x (3, 2) @ y (4, 3) does not fit: axis 1 of x has size 2, but axis 0 of y has size 4. Transpose x to (2, 3) "
      "and y to (3, 4): the result is (2, 4)."),
 ]  # fmt: skip
 
@@ -113,7 +113,7 @@ def test_a_conflict_with_a_target_names_the_input() -> None:
 WARNINGS = [
     ([("x", (8, 1, 6, 1)), ("y", (7, 1, 5))], "mutual-stretch",
      "x (8, 1, 6, 1) + y (7, 1, 5) gives (8, 7, 6, 5): x is repeated along output axis 1, and y along output axis 0. "
-     "If only one of them should expand, the other one probably lacks an axis."),
+     "If this is not intended, check whether one of them lacks an axis."),
     ([("x", (2, 3)), ("y", (3,))], "rank-promotion",
      "y (3,) gets new axes on the left to match x (2, 3)."),
 ]  # fmt: skip
@@ -153,9 +153,11 @@ def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Findin
 
 
 PINNED = (
-    "although the file declares {} as dynamic. For example, if batch = 5 and seq = 7, then {}. Perhaps the model's "
+    "although the file declares {0} as dynamic. For example, if batch = 5 and seq = 7, then {1}. Perhaps the model's "
 )
-PINNED += "code has this size as a constant. Compute it from the shape of the input, or export {} with a fixed size."
+PINNED += (
+    "code has a constant in place of {2}. Read the size from the shape of the input, or export {2} with a fixed size."
+)
 SEQ, ELEMENTS = Quantity(7, 0, 1), Quantity(280, 0, what="elements")
 FAILURES = [
     (failed("Add", Requirement("broadcast", SEQ, Quantity(12, 1, 0)), SizeRule("seq", "equal", 12, or_one=True)),
@@ -176,13 +178,13 @@ FAILURES = [
      "x (batch, seq, 8) + k (K, 1) needs seq = 2 * batch - 1. "
      "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but k.shape[0] is 9."),
     (failed("Split", Requirement("equal", SEQ, Quantity(12))),
-     "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
+     "No sizes were found at which Split(x (batch, seq, 8), k (K, 1)) runs. "
      "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
     (failed("Split", Requirement("equal", Quantity(12), SEQ)),
-     "Split(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
+     "No sizes were found at which Split(x (batch, seq, 8), k (K, 1)) runs. "
      "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
     (failed("Gather", Requirement("at-most", SEQ, Quantity(4))),
-     "Gather(x (batch, seq, 8), k (K, 1)) fails at all sizes that were tried. "
+     "No sizes were found at which Gather(x (batch, seq, 8), k (K, 1)) runs. "
      "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be at most 4."),
     (failed("Custom", None, SizeRule("seq", "equal", 3)),
      "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, "
@@ -196,12 +198,12 @@ def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, messa
 
 
 UNCHECKED = [
-    (Unchecked("unknown-rank", ("x", "y")), "the rank of x and y is unknown"),
-    (Unchecked("other-opset"), "this function and the model use different opsets"),
+    (Unchecked("unknown-rank", ("x", "y")), "the number of axes is unknown for x and y"),
+    (Unchecked("other-opset"), "it is in a function that imports another opset than the model"),
     (Unchecked("input-count", ("Gemm", "3", "4")), "Gemm takes 3 inputs, but this node has 4"),
     (Unchecked("undefined", ("6", "Mod")), "in opset 6, Mod does not exist or has another rule"),
     (Unchecked("refused"), "onnx can't infer its output from these inputs"),
-    (Unchecked("unsolved"), "it fails at all sizes that were tried, and the search for other sizes reached its limit"),
+    (Unchecked("unsolved"), "no sizes were found at which it runs before the search for sizes reached its limit"),
     (Unchecked("limit", ("this takes 3 s",)), "this takes 3 s"),
 ]  # fmt: skip
 

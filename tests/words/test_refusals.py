@@ -28,14 +28,14 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Input 0 of shape (3,) has 1 axis and dimensions=[0] adds 1, but the target (2, 3, 4) has 3. List exactly "
      "the target axes that the input lacks."),
     ("openvino.Add-1", [(2, 3), (3, 4)], {"auto_broadcast": "pdpd", "axis": 1},
-     "Input 1 of shape (3, 4) starts at axis 1, so it does not fit inside input 0 of shape (2, 3). The op adds "
-     "axes only to the second input."),
+     "Input 1 of shape (3, 4) starts at axis 1, so it does not fit inside input 0 of shape (2, 3). The op can't"
+     " add axes to the first input."),
     ("openvino.Add-1", [(2, 3), (3,)], {"auto_broadcast": "none"},
      "Input 0 of shape (2, 3) has 2 axes, but input 1 of shape (3,) has 1, and the op does not add axes. "
      "auto_broadcast='none' requires equal shapes."),
     ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": 1},
-     "Input 0 of shape (3,) starts at axis 1, so it does not end at the last axis of the target (2, 3, 4). Give"
-     " the input 2 axes, or write axis=-1 to align it on the right."),
+     "Input 0 of shape (3,) starts at axis 1, but must end at the last axis of the target (2, 3, 4). Give it 2 "
+     "axes, or write axis=-1 to align it on the right."),
     ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": -2},
      "axis=-2 is not valid. Axes are numbered from 0, and -1 aligns the input on the right."),
     ("xla.Add", [(2, 3), (3,)], {},
@@ -43,7 +43,7 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "the output axes of the smaller input in broadcast_dimensions."),
     ("mxnet.broadcast_like", [(2, 3), (3,)], {},
      "Input 0 of shape (2, 3) has 2 axes, but input 1 of shape (3,) has 1, and the op does not add axes. Set "
-     "lhs_axes and rhs_axes, or reshape one of them first."),
+     "lhs_axes and rhs_axes, or reshape one input first."),
     ("mxnet.broadcast_to", [(3,)], {"shape": (2, 3)},
      "Input 0 of shape (3,) has 1 axis, but the target (2, 3) has 2, and the op does not add axes. Reshape the "
      "input first."),
@@ -60,7 +60,7 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("stablehlo.broadcast_in_dim", [(2, 3)], {"shape": (2, 3), "broadcast_dimensions": (0,)},
      "broadcast_dimensions=[0] has 1 entry, but input 0 of shape (2, 3) has 2 axes. The op needs 2 entries."),
     ("mxnet.broadcast_axis", [(1, 3)], {"axis": (0, 1), "size": (2,)},
-     "axis=[0, 1] has 2 entries, but size=[2] has 1 entry. Both need the same number."),
+     "axis=[0, 1] has 2 entries, but size=[2] has 1 entry. Both must have the same number of entries."),
     ("mxnet.broadcast_like", [(1, 3), (2, 3)], {"lhs_axes": (), "rhs_axes": ()},
      "lhs_axes and rhs_axes are empty. Name an axis in each, or omit both."),
     ("mxnet.broadcast_like", [(1, 3), (2, 3)], {"lhs_axes": (2,), "rhs_axes": (0,)},
@@ -74,8 +74,8 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("xarray.broadcast", [(2, 2)], {"dims": [["x", "x"]]},
      "dims gives two axes of input 0 of shape (2, 2) the same name: ['x', 'x']. Rename one of them."),
     ("xla.Add", [(2, 3, 4), (2, 3)], {"broadcast_dimensions": (1, 0)},
-     "broadcast_dimensions=[1, 0] is not in ascending order, but the op does not transpose. Transpose the input"
-     " first."),
+     "broadcast_dimensions=[1, 0] must be in ascending order, because the op does not transpose. Transpose the "
+     "input first."),
     ("numpy.tile", [(2, 3)], {"reps": (2, -1)},
      "reps=(2, -1) has -1 for output axis 1. The number of copies must not be negative."),
     ("numpy.tile", [(2, 3)], {"reps": (4611686018427387904,)},
@@ -103,8 +103,8 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "The pattern has the number 2 as an axis. Write a name. Only the right side may contain numbers, and they "
      "must be positive."),
     ("einops.repeat", [(2,)], {"pattern": "w_ -> w_"},
-     "The pattern contains 'w_'. A name has letters, digits and underscores, but does not begin or end with an "
-     "underscore."),
+     "The pattern contains 'w_', which is not a valid name. A name has letters, digits and underscores, but "
+     "does not begin or end with an underscore."),
     ("einops.repeat", [(2,)], {"pattern": "w w -> w"},
      "The pattern has 'w' twice on one side."),
     ("einops.repeat", [(2,)], {"pattern": "w h -> w"},

@@ -31,13 +31,13 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Input 0 of shape (3, 2) has size 3 on output axis 0, but the op expands only axes of size 1."),
     (ADD, [("N", "N"), (3, 4)], {"assume": {"N": "2.."}},
      "Input 0 of shape (N, N) has size N on output axis 1, but input 1 of shape (3, 4) has size 4. The sizes "
-     "must be equal, or one of them must be 1. The rest of the request requires N to be 3."),
+     "must be equal, or one of them must be 1. Other axes or assumptions require N = 3."),
     ("numpy.matmul", [("N", "K"), (3, "M")], {"assume": {"K": "4.."}},
      "Axis 1 of input 0 of shape (N, K) has size K, but axis 0 of input 1 of shape (3, M) has size 3. The op "
-     "sums over these axes, so their sizes must be equal. The rest of the request requires K to be at least 4."),
+     "sums over these axes, so their sizes must be equal. Other axes or assumptions require K >= 4."),
     ("xarray.broadcast", [(2,), (3,)], {"dims": [["x"], ["x"]]},
-     "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The op does not "
-     "expand axes of size 1, so the sizes must be equal."),
+     "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The op requires "
+     "equal sizes, even if one of them is 1."),
     ("ggml.repeat", [(2,), (3,)], {},
      "Input 0 of shape (2,) has size 2 on output axis 0, but input 1 of shape (3,) has size 3. The second size "
      "must be a multiple of the first."),
@@ -50,8 +50,8 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.broadcast_to", [(3,)], {"shape": (3, -1)},
      "shape=(3, -1) has -1 on axis 1, but the op does not accept -1 as a size."),
     ("torch.expand", [(3,)], {"size": (-1, 3)},
-     "size=(-1, 3) has -1 on axis 0, which is a new axis. -1 can only keep the size of an axis that input 0 of "
-     "shape (3,) has, so write the size of the new axis."),
+     "size=(-1, 3) has -1 on axis 0. -1 keeps the size of an existing axis, but input 0 of shape (3,) does not "
+     "have this axis: write its size."),
     ("jax.lax.add", [(3,), (2, 1)], {},
      "Input 0 of shape (3,) has 1 axis, but input 1 of shape (2, 1) has 2, and the op does not add axes. "
      "Reshape one of them first."),
@@ -74,7 +74,7 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.einsum", [(2, 3)], {"equation": "ij->ik"},
      "The equation 'ij->ik' has the letter 'k' in its output, but no operand has this letter."),
     ("numpy.einsum", [(2, 3)], {"equation": "ij->ii"},
-     "The equation 'ij->ii' has the letter 'i' twice in its output. Write each letter once there."),
+     "The equation 'ij->ii' has the letter 'i' twice in its output. Each letter may occur there only once."),
     ("numpy.einsum", [(2,)], {"equation": "i->i->i"},
      "The equation 'i->i->i' has '->' more than once."),
     ("numpy.einsum", [(2, 3)], {"equation": "...i..."},
@@ -110,24 +110,24 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "must be a multiple of 3."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 3}, "assume": {"N": 7}},
      "Axis 0 of input 0 of shape (N,) has size N. The pattern splits this axis into (a b), so its size must be "
-     "a multiple of 3. The rest of the request requires N to be 7."),
+     "a multiple of 3. Other axes or assumptions require N = 7."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 2, "d": 3},
       "assume": {"N": "1..5"}},
      "Axis 1 of input 0 of shape (N, N) has size N. The pattern splits this axis into (c d), so its size must "
-     "be a multiple of 3. The rest of the request requires N to be from 2 to 4 and a multiple of 2."),
+     "be a multiple of 3. Other axes or assumptions require 2 <= N <= 4 and N to be a multiple of 2."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "d": 2},
       "assume": {"N": "1..5"}},
      "Axis 1 of input 0 of shape (N, N) has size N. The pattern splits this axis into (c d), so its size must "
-     "be a multiple of 2. The rest of the request requires N to be 3."),
+     "be a multiple of 2. Other axes or assumptions require N = 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "(a b) (c d) -> a b c d", "axes_lengths": {"b": 3, "c": 2, "d": 2}},
      "Axis 1 of input 0 of shape (N, N) has size N. In the pattern, c * d = 2 * 2, so the size of this axis "
-     "must be 4. The rest of the request requires N to be a multiple of 3."),
+     "must be 4. Other axes or assumptions require N to be a multiple of 3."),
     ("einops.repeat", [("N", "N")], {"pattern": "a (b c) -> a b c", "axes_lengths": {"a": 8, "b": 3}},
      "Axis 1 of input 0 of shape (N, N) has size N. The pattern splits this axis into (b c), so its size must "
-     "be a multiple of 3. The rest of the request requires N to be 8."),
+     "be a multiple of 3. Other axes or assumptions require N = 8."),
     ("einops.repeat", [("N",)], {"pattern": "(a b) -> a b", "axes_lengths": {"b": 0}},
      "Axis 0 of input 0 of shape (N,) has size N. The pattern splits this axis into (a b) with a length of 0, "
-     "but no size can be divided by 0."),
+     "which fits no size."),
     ("einops.repeat", [("N",)], {"pattern": "(a b c) -> a b c", "axes_lengths": {"a": 2**62, "b": 2**62, "c": 2**62}},
      "Axis 0 of input 0 of shape (N,) has size N. In the pattern, a * b * c = 4611686018427387904 * "
      "4611686018427387904 * 4611686018427387904, so the size of this axis must be "
@@ -136,7 +136,7 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "Axis 0 of input 0 of shape (7,) has size 7. The pattern has no name for this axis, so its size must be 1."),
     ("einops.repeat", [("N",)], {"pattern": "a -> a b", "axes_lengths": {"a": 6, "b": 2}, "assume": {"N": "7.."}},
      "Axis 0 of input 0 of shape (N,) has size N. In the pattern, a = 6, so the size of this axis must be 6. "
-     "The rest of the request requires N to be at least 7."),
+     "Other axes or assumptions require N >= 7."),
 ]  # fmt: skip
 CONDITIONS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     (ADD, [("N",), ("M",)], {"assume": {"N": "2.."}}, "N == M or M == 1"),
@@ -210,7 +210,7 @@ WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
      " to (5, 1)."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
      "(8, 1, 6, 1) and (7, 1, 5) broadcast to (8, 7, 6, 5): input 0 is repeated along output axis 1, and input "
-     "1 along output axis 0. If only one of them should expand, the other one probably lacks an axis."),
+     "1 along output axis 0. If this is not intended, check whether one of them lacks an axis."),
     (ADD, [(2, 3), (3,)],
      "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). To put the new axes "
      "elsewhere, write them explicitly."),
@@ -234,8 +234,8 @@ ERRORS: list[tuple[str, str]] = [
     (errors.operand_list("x + f(b)", [("x", (2, 3), "float32"), ("f(b)", (4,), "")]),
      "x + f(b): x (2, 3) float32, f(b) (4,)."),
     (errors.unknown_text([(3, 4), (5,)]),
-     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, or "
-     "check the shapes directly. The end of the text has the shapes (3, 4) and (5,)."),
+     "axiscast does not know this error. Paste the end of the traceback, starting with the name of the "
+     "exception, or check the shapes directly. The text ends with the shapes (3, 4) and (5,)."),
     (errors.invalid_shapes_text("a shape has 65 axes"),
      "The shapes in this message can't be checked. A shape has 65 axes."),
     (UNREAD.text, "This error seems to be about sizes or axes, but axiscast does not know its wording."),
@@ -245,13 +245,14 @@ ERRORS: list[tuple[str, str]] = [
      "numpy.add broadcasts (N,) and (M,) only if N == M or N == 1 or M == 1."),
     (errors.failed_text("numpy.add"), "numpy.add failed."),
     (errors.given_shapes_text("(3,) and (4,)"), "The message contains the shapes (3,) and (4,)."),
-    (errors.missing_equation_text(), "The message does not contain the equation."),
+    (errors.missing_equation_text(),
+     "The message does not contain the equation, so the einsum can't be checked."),
     (errors.joined_axis_text(1, "axis=1"),
      "The shapes differ only on axis 1. To join the arrays along it, write `axis=1`."),
     (error_advice.mask_text("x", "mask", 2), "The mask fits axis 2: write `x[:, :, mask]`."),
     (errors.fitting_text("numpy.add", "(3,) and (3,)"),
-     "numpy.add can broadcast (3,) and (3,), so the message does not show the cause. Perhaps the call has "
-     "another option, or these are the shapes of other tensors."),
+     "numpy.add can broadcast (3,) and (3,), so the message does not show the cause. Perhaps another argument "
+     "causes the error, or these are the shapes of other tensors."),
     (errors.in_place_text("total", "+", "x", (5,), (3, 5), "numpy"),
      "An in-place operation can't change the shape of `total`. Reduce `x` first, for example `total += "
      "x.sum(axis=0)`. If `total` should become larger, write `total = total + x`."),
@@ -268,7 +269,7 @@ ERRORS: list[tuple[str, str]] = [
      "This uses one value of `bias` for each row of `x`. If you want one value for each column, `bias` must "
      "have size 8."),
     (errors.next_operand_text((5, 1), "y", (5,)),
-     "The product then has shape (5, 1), which forms all pairs with `y` of shape (5,). To avoid this, also "
+     "The product then has shape (5, 1), and broadcasts with `y` of shape (5,) to (5, 5). To avoid this, also "
      "append `.squeeze(-1)` to the product."),
     (errors.class_labels_text("y", 10, "jax"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
     (errors.class_labels_text("y", 10, "jaxlib"), "If y contains class indices, use jax.nn.one_hot(y, 10)."),
@@ -279,15 +280,15 @@ ERRORS: list[tuple[str, str]] = [
     (errors.class_labels_text("y", 10, "mlx"),
      "If y contains class indices, convert it to one-hot vectors of length 10."),
     (errors.features_text(7, 9, "input (2, 9)", 9),
-     "The layer has in_features=7, but the last axis of its input (2, 9) has size 9. Write in_features=9. Its "
-     "out_features is 9: perhaps the two arguments are swapped."),
+     "The layer has in_features=7, but the last axis of its input (2, 9) has size 9. Write in_features=9, or "
+     "swap in_features and out_features, which is 9."),
     (errors.missing_shapes_text(["a", "b"], "torch.add"),
      "The message does not contain the shapes. Print the shapes of `a` and `b`, and check torch.add with these "
      "shapes."),
     (errors.missing_shapes_text([], ""),
      "The message does not contain the shapes. Print the shapes of the operands, and check them."),
     (errors.summed_sizes_text(7, 3, "k"),
-     "The conflicting sizes are 7 and 3. If the last axis of `k` has size 7, write `k.swapaxes(-1, -2)`."),
+     "The sizes 7 and 3 must be equal. If the last axis of `k` has size 7, write `k.swapaxes(-1, -2)`."),
     (errors.axis_sizes_text([5, 7], None),
      "Sizes 5 and 7 conflict on an axis. They must be equal, or one of them must be 1."),
     (errors.axis_sizes_text([5, 7], 2, ("x", "b")),

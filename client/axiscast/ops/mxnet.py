@@ -162,7 +162,7 @@ class broadcast_like(Op, name="mxnet.broadcast_like"):
         """
         lhs, rhs = shapes
         if self.lhs_axes is None or self.rhs_axes is None:
-            check_equal_ranks(Input(0, lhs), Input(1, rhs), "Set lhs_axes and rhs_axes, or reshape one of them first.")
+            check_equal_ranks(Input(0, lhs), Input(1, rhs), "Set lhs_axes and rhs_axes, or reshape one input first.")
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         lhs_axes, rhs_axes = as_list(self.lhs_axes), as_list(self.rhs_axes)
         _check_counts(lhs_axes, rhs_axes, "lhs_axes", "rhs_axes")

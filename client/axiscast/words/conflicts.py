@@ -44,11 +44,11 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
 
 _REQUIREMENTS: dict[str | Relation, str] = {
     Relation.BROADCAST: "The sizes must be equal, or one of them must be 1",
-    Relation.EQUAL: "The op does not expand axes of size 1, so the sizes must be equal",
+    Relation.EQUAL: "The op requires equal sizes, even if one of them is 1",
     Relation.TILES: "The second size must be a multiple of the first",
     "summed": "The op sums over these axes, so their sizes must be equal",
     "ellipsis": "Both axes belong to '...', so their sizes must be equal, or one of them must be 1",
-    "split by 0": "The pattern splits this axis into ({}) with a length of 0, but no size can be divided by 0",
+    "split by 0": "The pattern splits this axis into ({}) with a length of 0, which fits no size",
     "split": "The pattern splits this axis into ({}), so its size must be a multiple of {}",
 }
 """The sentence for each requirement, with places for its values."""
@@ -78,11 +78,11 @@ def _requirement_text(conflict: Conflict, names: Names) -> str:
 
 
 def _known_text(name: str, value: SizeOrName, divisor: int) -> str:
-    """Return what the rest of a request requires of a symbolic size, or "" if it requires nothing."""
+    """Return what other axes or assumptions require of a symbolic size, or "" if they require nothing."""
     low, dots, high = str(value).partition("..")
-    facts = [f"from {low} to {high}" if high else f"at least {low}" if dots else low]
+    facts = [f"{low} <= {name} <= {high}" if high else f"{name} {'>=' if dots else '='} {low}"]
     if str(value) in (name, "?"):
         facts = []
     if divisor > 1:
-        facts.append(f"a multiple of {divisor}")
-    return f" The rest of the request requires {name} to be {' and '.join(facts)}." if facts else ""
+        facts.append(f"{name} to be a multiple of {divisor}")
+    return f" Other axes or assumptions require {' and '.join(facts)}." if facts else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 
 from ..plan.plan import Shape
+from ..wire.wording import count_of
 
 
 def last_index(size: int) -> str:
@@ -37,7 +38,11 @@ def row(rank: int, other_rank: int, number: int | None = None, other: int | None
     lower = min(rank, other_rank)
     place = "" if number is None else f"|{number if rank < other_rank else other}"
     code = f"[[x|rank {lower}{place}]][None]"
-    return f"If the input with rank {lower} is one row, write `{code}`." if abs(rank - other_rank) == 1 else ""
+    return (
+        f"To add axis 0 to the input with {count_of(lower, 'axis', 'axes')}, write `{code}`."
+        if abs(rank - other_rank) == 1
+        else ""
+    )
 
 
 def reshape(size: int, new: Shape) -> str:

@@ -160,8 +160,8 @@ layer: The input does not fit this layer.
   given normalized_shape=<s>, expected input with shape <...>, but got input of size<s> |
       The layer was built for normalized_shape={0}, but its input has shape {2}. =normalized_shape 0 2
   channels in input, but got weight of shape <s> and input of shape <s> |
-      num_channels must be the size of axis 1 of the input, but the weight has shape {0}, and
-      the input has shape {1}.
+      The weight of the layer has shape {0}, but the input has shape {1}. num_channels must be the size of axis 1 of the
+      input.
   expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <p> |
       {2} needs an input with {0} or {1} axes, but the input has shape {3}.
   expected <n>d input (got <n>d input) | The layer needs an input with {0} axes, but the input has {1}.
@@ -260,8 +260,10 @@ loss: This loss does not broadcast: the target must have the shape that the loss
   `labels.shape` must equal | input(logits) and input(label) | var is of incorrect size | must have rank (ndim)
       `target.ndim |
 vmap: The mapped axes of vmap or scan must have the same size.
-  got sizes <s> for the mapped dimension | + The sizes are {0}.
-  different leading axis sizes: <n>, <n> | + The sizes are {0} and {1}.
+  got sizes <s> for the mapped dimension |
+      The mapped axes of vmap or scan must have the same size, but they have sizes {0}.
+  different leading axis sizes: <n>, <n> |
+      The mapped axes of vmap or scan must have the same size, but they have sizes {0} and {1}.
   vmap got inconsistent |
 split: An axis can't be split into these parts: their sizes must add up to its size, or their number must divide it.
   split_sizes to sum exactly to <n> (input tensor's size at dimension <n>), but got split_sizes=<s> |
@@ -326,8 +328,8 @@ pairs: The arguments must have the same length.
   x and y must have same first dimension, but have shapes <s> and <s> |
       x and y must have the same size on the first axis, but they have shapes {0} and {1}.
   inconsistent numbers of samples: [<n>, <n>] |
-      The arguments must have the same number of rows, but the first has {0}, and the second has {1}. Check how both
-      were selected from the data.
+      The arguments must have the same number of rows, but the first has {0}, and the second has {1}. Check that both
+      are selected from the data in the same way.
   inconsistent numbers of samples: [<...>] | The arguments must have the same number of rows, but they have {0}.
   same number of samples.'x' sizes: <n> 'y' sizes: <n> |
       x and y must have the same number of rows, but x has {0}, and y has {1}.
@@ -384,7 +386,7 @@ jax: In a function that JAX traces, shapes and branches can't depend on values, 
 tile: tile and repeat need a number of copies for each axis.
   expected multiples argument | number of dimensions of repeat dims | input has incorrect number of values | 'repeat'
       input tensor must have | broadcast together with shape ( | must match length of reps |
-ggml: In ggml, each size of the larger tensor must be a multiple of the size of the repeated tensor.
+ggml: In ggml, each size of the larger tensor must be a multiple of the size of the repeated tensor on this axis.
   ggml_assert(ggml_can_repeat( |
 negative-copies: In tile or repeat, the number of copies must not be negative.
   'repeats' input must not contain negative | expected multiples[ | 'repeat_times' for tile op must be | for 'tile',

@@ -33,7 +33,7 @@ def operand_list(expression: str, operands: Sequence[tuple[str, Sequence[Any], s
 
 def unknown_text(shapes: Sequence[Any]) -> str:
     """Return that an error is unknown, with the shapes in its message."""
-    read = f" The end of the text has the shapes {shapes_text(shapes)}." if shapes else ""
+    read = f" The text ends with the shapes {shapes_text(shapes)}." if shapes else ""
     return (
         f"axiscast does not know this error. Paste the end of the traceback, starting with the name of the exception, "
         f"or check the shapes directly.{read}"
@@ -67,7 +67,7 @@ def given_shapes_text(shapes: str) -> str:
 
 def missing_equation_text() -> str:
     """Return that the message about an einsum has no equation."""
-    return "The message does not contain the equation."
+    return "The message does not contain the equation, so the einsum can't be checked."
 
 
 def joined_axis_text(axis: int, change: str) -> str:
@@ -78,8 +78,8 @@ def joined_axis_text(axis: int, change: str) -> str:
 def fitting_text(op: str, shapes: str) -> str:
     """Return what may have failed if the shapes in the message fit."""
     return (
-        f"{op} can broadcast {shapes}, so the message does not show the cause. Perhaps the call has another option, or "
-        f"these are the shapes of other tensors."
+        f"{op} can broadcast {shapes}, so the message does not show the cause. Perhaps another argument causes the "
+        f"error, or these are the shapes of other tensors."
     )
 
 
@@ -129,8 +129,9 @@ def other_reading_text(vector: str, matrix: str, columns: int | str) -> str:
 def next_operand_text(result: Sequence[int | str], name: str, shape: Sequence[int]) -> str:
     """Return the warning that the result of a fixed matrix product and the next operand make a matrix."""
     return (
-        f"The product then has shape {format_shape(result)}, which forms all pairs with `{name}` of shape "
-        f"{format_shape(shape)}. To avoid this, also append `.squeeze(-1)` to the product."
+        f"The product then has shape {format_shape(result)}, and broadcasts with `{name}` of shape "
+        f"{format_shape(shape)} to {format_shape((*shape, *shape))}. To avoid this, also append `.squeeze(-1)` to the "
+        "product."
     )
 
 
@@ -142,10 +143,10 @@ def class_labels_text(labels: str, classes: int, framework: str) -> str:
 
 def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> str:
     """Return the fix of a linear layer that was built for other features."""
-    exchanged = f" Its out_features is {outputs}: perhaps the two arguments are swapped." if outputs == found else ""
+    exchanged = f", or swap in_features and out_features, which is {outputs}" if outputs == found else ""
     return (
         f"The layer has in_features={built}, but the last axis of its {owner} has size {found}. Write "
-        f"in_features={found}.{exchanged}"
+        f"in_features={found}{exchanged}."
     )
 
 
@@ -159,7 +160,7 @@ def missing_shapes_text(names: Sequence[str], op: str) -> str:
 def summed_sizes_text(one: int | str, other: int | str, right: str = "") -> str:
     """Return the sizes that conflict in a product, and how to transpose its second operand `right`."""
     fix = f" If the last axis of `{right}` has size {one}, write `{as_primary(right)}.swapaxes(-1, -2)`."
-    return f"The conflicting sizes are {one} and {other}.{fix if right else ''}"
+    return f"The sizes {one} and {other} must be equal.{fix if right else ''}"
 
 
 def axis_sizes_text(sizes: Sequence[int | str], axis: int | None, names: Sequence[str] = ()) -> str:

@@ -24,12 +24,12 @@ from .operation_code import (
 from .warnings import all_pairs_text
 
 _UNCHECKED: dict[str, str] = {
-    "unknown-rank": "the rank of {} is unknown",
-    "other-opset": "this function and the model use different opsets",
+    "unknown-rank": "the number of axes is unknown for {}",
+    "other-opset": "it is in a function that imports another opset than the model",
     "input-count": "{} takes {} inputs, but this node has {}",
     "undefined": "in opset {}, {} does not exist or has another rule",
     "refused": "onnx can't infer its output from these inputs",
-    "unsolved": "it fails at all sizes that were tried, and the search for other sizes reached its limit",
+    "unsolved": "no sizes were found at which it runs before the search for sizes reached its limit",
     "limit": "{}",
 }
 """The sentence for each reason why an operation is unchecked, with places for its details."""
@@ -63,7 +63,7 @@ def group_text(group: Sequence[Finding]) -> str:
 
 def unchecked_text(reason: Unchecked) -> str:
     """Return the reason why an operation is unchecked."""
-    details = reason.details if reason.code != "unknown-rank" else (" and ".join(reason.details),)
+    details = reason.details if reason.code != "unknown-rank" else (joined(reason.details),)
     return printable(_UNCHECKED[reason.code].format(*details))
 
 
@@ -104,7 +104,7 @@ def _incompatible(finding: Finding) -> str:
         hints = [_hint_text(finding, hint) for hint in finding.answer.conflict.hints[:1]]
         return " ".join([_conflict(finding), *hints])
     if finding.failure is not None and finding.failure.sizes:
-        return f"{_code_or_name(finding)} fails at all sizes that were tried. {_failure_text(finding)}"
+        return f"No sizes were found at which {_code_or_name(finding)} runs. {_failure_text(finding)}"
     return f"{_code_or_name(finding)} fails. {_failure_text(finding)}"
 
 
@@ -119,16 +119,13 @@ def _conflict(finding: Finding) -> str:
     names = names_of(finding)
     owners = ["the target" if each is None else names.input(each) for each in conflict.inputs]
     sizes = [shown_size(finding, size) for size in conflict.sizes]
-    same_axis = len(set(axes)) == 1
-    sides = [
-        f"{size} in {owner}" if same_axis else f"{size} on axis {axis} of {owner}"
-        for size, owner, axis in zip(sizes, owners, axes, strict=True)
-    ]
+    if len(set(axes)) > 1:
+        placed = zip(axes, owners, sizes, strict=True)
+        sides = [f"axis {axis} of {owner} has size {size}" for axis, owner, size in placed]
+        return f"{operation_code(finding)} does not fit: {', but '.join(sides)}."
+    sides = [f"{size} in {owner}" for size, owner in zip(sizes, owners, strict=True)]
     listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
-    text = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
-    if same_axis:
-        return f"{operation_code(finding)} does not broadcast: axis {axes[0]} has size {text}."
-    return f"{operation_code(finding)} does not fit: the sizes are {text}."
+    return f"{operation_code(finding)} does not broadcast: axis {axes[0]} has size {joined(listed)}."
 
 
 def _failure_text(finding: Finding) -> str:
@@ -164,7 +161,7 @@ def _pinned(finding: Finding) -> str:
     names = printable(" and ".join(rule.name for rule in rules))
     return (
         f"{_code_or_name(finding)} runs only with {needs_text(finding)}, although the file declares {names} as "
-        f"dynamic. {_failure_text(finding)} Perhaps the model's code has this size as a constant. Compute it "
+        f"dynamic. {_failure_text(finding)} Perhaps the model's code has a constant in place of {names}. Read the size "
         f"from the shape of the input, or export {names} with a fixed size."
     )
 
@@ -217,7 +214,7 @@ def _pairs(finding: Finding, warning: Warned) -> str:
 
 def _mutual_stretch(finding: Finding) -> str:
     pairs = _pairs(finding, _warning(finding, "mutual-stretch"))
-    return f"{_result(finding)}: {pairs}. If only one of them should expand, the other one probably lacks an axis."
+    return f"{_result(finding)}: {pairs}. If this is not intended, check whether one of them lacks an axis."
 
 
 def _warning(finding: Finding, code: str) -> Warned:

@@ -20,21 +20,23 @@ REFUSALS: dict[str, str] = {
     "unequal-ranks": "{0} has {0:axes}, but {1} has {1:rank}, and the op does not add axes. {2}",
     "added-axes": "{0} has {0:axes} and {1}={2:list} adds {2:count}, but {3} has {3:rank}. List exactly the target "
     "axes that the input lacks.",
-    "not-inside": "{0} starts at axis {1}, so it does not fit inside {2}. The op adds axes only to the second input.",
-    "not-at-end": "{0} starts at axis {1}, so it does not end at the last axis of {2}. Give the input {3} axes, or "
-    "write {4}=-1 to align it on the right.",
+    "not-inside": "{0} starts at axis {1}, so it does not fit inside {2}. The op can't add axes to the first input.",
+    "not-at-end": "{0} starts at axis {1}, but must end at the last axis of {2}. Give it {3} axes, or write {4}=-1 to "
+    "align it on the right.",
     "term-rank": "{0} has {0:axes}, but its term {1:text} in the {2} {3:text} requires {4:range}.",
     "left-rank": "{0} has {0:axes}, but the left side of {1:text} requires {2:range}.",
     "entries": "{0}={1:list} has {1:entries}, but {2} has {2:axes}. The op needs {3:needed}.",
-    "unequal-counts": "{0}={1:list} has {1:entries}, but {2}={3:list} has {3:entries}. Both need the same number.",
+    "unequal-counts": "{0}={1:list} has {1:entries}, but {2}={3:list} has {3:entries}. Both must have the same number "
+    "of entries.",
     "no-axes": "{0} and {1} are empty. Name an axis in each, or omit both.",
     "outside": "{0}={1:list} names axis {2}, but {3} {3:numbers}.",
     "below-right-aligned": "{0}={1} is not valid. Axes are numbered from 0, and -1 aligns the input on the right.",
     "repeated-axis": "{0}={1:list} names axis {2} twice. Name each axis once.",
     "repeated-name": "{0} gives two axes of {2} the same name: {1:list}. Rename one of them.",
-    "unsorted": "{0}={1:list} is not in ascending order, but the op does not transpose. Transpose the input first.",
-    "kept-new-axis": "{0}={1:shape} has {2} on axis {3}, which is a new axis. {2} can only keep the size of an axis "
-    "that {4} has, so write the size of the new axis.",
+    "unsorted": "{0}={1:list} must be in ascending order, because the op does not transpose. Transpose the input "
+    "first.",
+    "kept-new-axis": "{0}={1:shape} has {2} on axis {3}. {2} keeps the size of an existing axis, but {4} does not have "
+    "this axis: write its size.",
     "negative-size": "{0}={1:shape} has {2} on axis {3}, but the op does not accept {2} as a size.",
     "negative-count": "{0}={1:shape} has {2} for output axis {3}. The number of copies must not be negative.",
     "too-many-copies": "{0}={1:shape} makes {2} copies of size {4} on output axis {3}. The axis would then have size "
@@ -43,7 +45,7 @@ REFUSALS: dict[str, str] = {
     "second-arrow": "The {0} {1:text} has '->' more than once.",
     "einsum-arrows": "The {0} {1:text} needs one '->', as in 'b i j, b j k -> b i k'.",
     "unknown-label": "The {0} {1:text} has the {2} {3:name} in its output, but no operand has this {2}.",
-    "repeated-label": "The {0} {1:text} has the {2} {3:name} twice in its output. Write each {2} once there.",
+    "repeated-label": "The {0} {1:text} has the {2} {3:name} twice in its output. Each {2} may occur there only once.",
     "operand-ellipses": "The {0} {1:text} has '...' twice in one operand.",
     "output-ellipses": "The {0} {1:text} has '...' twice in its output.",
     "summed-ellipsis": "The {0} {1:text} has no '...' in its output, but the op can't sum over the axes of '...'. Add "
@@ -60,8 +62,8 @@ REFUSALS: dict[str, str] = {
     "merged-ellipsis": "The pattern has '...' inside parentheses on its left side. Write names instead of '...' there.",
     "number-as-axis": "The pattern has the number {0:number} as an axis. Write a name. Only the right side may contain "
     "numbers, and they must be positive.",
-    "not-name": "The pattern contains {0:name}. A name has letters, digits and underscores, but does not begin or end "
-    "with an underscore.",
+    "not-name": "The pattern contains {0:name}, which is not a valid name. A name has letters, digits and underscores, "
+    "but does not begin or end with an underscore.",
     "side-name-twice": "The pattern has {0:name} twice on one side.",
     "left-only-name": "The pattern has {0:name} only on its left side, but {1} can't remove axes. Use einops.reduce.",
     "right-only-name": "The pattern has {0:name} only on its right side, but rearrange can't add axes. Use "
@@ -70,7 +72,6 @@ REFUSALS: dict[str, str] = {
     "missing-length": "The pattern adds the axis {0:name}, but axes_lengths gives no length for it.",
     "missing-lengths": "To split an axis into ({0}), axes_lengths needs the lengths of all of these names except one.",
     "unknown-name": "axes_lengths has {0:name}, which is not in the pattern.",
-    # --- an op that can't express a translation, as the end of a sentence
     "no-function": "no {0} with these shapes was found, even with reshapes and transpositions before and after it",
     "no-equivalent": "no equivalent {0} was found, even with reshapes and transpositions before and after it",
     "no-outputs": "{0} has no outputs: there is nothing to translate",

@@ -34,7 +34,7 @@ def square_text(meeting: Meeting, fix: HintFields | None, all_pairs: HintFields 
 
 def mutual_stretch_text(meeting: Meeting) -> str:
     """Return the warning about two inputs that expand each other."""
-    return f"{_meeting_text(meeting)} If only one of them should expand, the other one probably lacks an axis."
+    return f"{_meeting_text(meeting)} If this is not intended, check whether one of them lacks an axis."
 
 
 def rank_promotion_text(
