@@ -250,3 +250,110 @@ def two_parts_of_a_tensor(a: Tensor) -> Any:
 @bug((N, 3))
 def slice_and_select_of_one(a: Tensor) -> Any:
     return a[:, 0:1] / a[:, 2]
+
+
+@bug((N, 4), (4, 1), (N,), (N,))
+def clipped_surrogate(features: Tensor, head: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Any:
+    log_prob = features @ head
+    ratio = (log_prob - old_log_prob).exp()
+    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    return -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+
+
+@bug((N,), (N,), (N, 4))
+def bootstrapped_target(reward: Tensor, done: Tensor, next_values: Tensor) -> Any:
+    best, _ = next_values.max(dim=1, keepdim=True)
+    return reward + 0.99 * (1 - done) * best
+
+
+@bug((N, 1), (N,), (N,))
+def loss_weighted_by_sample(prediction: Tensor, target: Tensor, weight: Tensor) -> Any:
+    losses = F.mse_loss(prediction, target.view(-1, 1), reduction="none")
+    return (losses * weight).sum() / weight.sum()
+
+
+@bug((N, 5), (N,))
+def accuracy_of_kept_argmax(logits: Tensor, labels: Tensor) -> Any:
+    predicted = logits.argmax(dim=1, keepdim=True)
+    return (predicted == labels.long()).float().mean()
+
+
+@bug((N, 4), (4, 1), (N,))
+def scores_masked_by_row(features: Tensor, weight: Tensor, valid: Tensor) -> Any:
+    scores = features.matmul(weight)
+    return scores.masked_fill(valid < 1.0, float("-inf")).logsumexp(dim=0)
+
+
+@bug((N, 4), (4, 1), (N,))
+def quantile_loss(features: Tensor, weight: Tensor, target: Tensor) -> Any:
+    error = target - features @ weight
+    return torch.where(error >= 0, 0.9 * error, -0.1 * error).mean()
+
+
+@bug((N,), (N, 6))
+def returns_over_kept_deviation(returns: Tensor, values: Tensor) -> Any:
+    baseline = values.mean(dim=-1)
+    spread = values.std(dim=-1, keepdim=True)
+    return (returns - baseline) / (spread + 1e-6)
+
+
+@bug((N, 4), (N, 4), (4, 1))
+def gated_similarity(query: Tensor, key: Tensor, gate: Tensor) -> Any:
+    similarity = torch.einsum("nd,nd->n", query, key)
+    return torch.sigmoid(query @ gate) * similarity
+
+
+@bug((N, 4), (4, 1), (N,), (N,))
+def squared_in_place(features: Tensor, weight: Tensor, target: Tensor, scale: Tensor) -> Any:
+    error = features @ weight
+    error = error - target
+    error.pow_(2)
+    error.mul_(scale)
+    return error.mean()
+
+
+@bug((N, 3), (N, 3), (N,), (N,))
+def taken_action_values(values: Tensor, next_values: Tensor, action: Tensor, reward: Tensor) -> Any:
+    taken = values.gather(1, action.long().unsqueeze(1))
+    with torch.no_grad():
+        target = reward + 0.9 * next_values.max(1).values
+    return F.smooth_l1_loss(taken, target)
+
+
+@bug((N, 6), (N,))
+def rows_kept_for_attention(mask: Tensor, keep: Tensor) -> Any:
+    has_tokens = (mask > 0.6).any(dim=-1, keepdim=True)
+    return has_tokens & (keep > 0.7)
+
+
+@bug((N, 5), (N, 5), (N, 3), (N, 3))
+def evidence_bound(image: Tensor, decoded: Tensor, mean: Tensor, log_variance: Tensor) -> Any:
+    reconstruction = (decoded - image).square().sum(1)
+    divergence = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance).sum(1, keepdim=True)
+    return (reconstruction + divergence).mean()
+
+
+@bug((N, 3))
+def spread_of_columns(table: Tensor) -> Any:
+    bid, ask = table[:, [0]], table[:, 1]
+    return ((ask - bid) / bid.mean()).abs().mean()
+
+
+@bug((N, 5), (N,))
+def focal_loss(logits: Tensor, labels: Tensor) -> Any:
+    labels = labels.long()
+    losses = F.cross_entropy(logits, labels, reduction="none")
+    probability = logits.softmax(dim=1).gather(1, labels[:, None])
+    return ((1 - probability) ** 2 * losses).mean()
+
+
+@bug((3, N), (4, N, 1), (3, N))
+def generalised_advantages(rewards: Tensor, values: Tensor, dones: Tensor) -> Any:
+    advantage = torch.zeros_like(values[0])
+    advantages = []
+    for step in reversed(range(3)):
+        alive = 1.0 - dones[step]
+        delta = rewards[step] + 0.99 * values[step + 1] * alive - values[step]
+        advantage = delta + 0.95 * alive * advantage
+        advantages.append(advantage)
+    return torch.stack(advantages)

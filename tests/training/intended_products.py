@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
-from origin_cases import N, right
+from origin_cases import N, false_alarm, right
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -246,3 +247,129 @@ def lengths_mask_unsqueeze(lengths: Tensor) -> Any:
 @right((N,), (N,))
 def outer_einsum(x: Tensor, y: Tensor) -> Any:
     return torch.einsum("i,j->ij", x, y)
+
+
+@right((N,))
+def a_function_after_the_column(x: Tensor) -> Any:
+    column = x.view(-1, 1)
+    opposite = 2 - x
+    return column.square() * opposite
+
+
+@right((N, 1))
+def a_column_and_its_only_column(p: Tensor) -> Any:
+    return p - p[:, 0]
+
+
+@right((N,), (N,))
+def absolute_differences(one: Tensor, other: Tensor) -> Any:
+    return (one[:, None] - other[None, :]).abs().mean()
+
+
+@right((N,))
+def discounted_returns(rewards: Tensor) -> Any:
+    steps = torch.arange(rewards.shape[0])
+    ahead = steps - steps.unsqueeze(1)
+    return torch.triu(0.99 ** ahead.clamp(min=0)) @ rewards
+
+
+@right((N, 2 * N))
+def sinusoidal_positions(embedded: Tensor) -> Any:
+    length, width = embedded.shape
+    position = torch.arange(length, dtype=torch.float).unsqueeze(1)
+    rate = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
+    table = torch.zeros(length, width)
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate)
+    return embedded + table
+
+
+@right((N, 2 * N))
+def rotary_embedding(query: Tensor) -> Any:
+    inverse = 1.0 / (10000 ** (torch.arange(0, query.shape[1], 2).float() / query.shape[1]))
+    angles = torch.einsum("i,j->ij", torch.arange(query.shape[0]).float(), inverse)
+    first, second = query.chunk(2, dim=-1)
+    cosine, sine = angles.cos(), angles.sin()
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
+@right((2, N, N))
+def distance_bias(scores: Tensor) -> Any:
+    position = torch.arange(scores.shape[-1])
+    distance = (position.view(1, -1) - position.view(-1, 1)).abs()
+    slopes = torch.tensor([0.5, 0.25])
+    return (scores - slopes[:, None, None] * distance).softmax(dim=-1)
+
+
+@right((N, N), (N,))
+def brier_score(logits: Tensor, labels: Tensor) -> Any:
+    classes = torch.arange(logits.size(1))
+    target = (labels.long().unsqueeze(-1) == classes).float()
+    return (logits.softmax(-1) - target).pow(2).sum(-1).mean()
+
+
+@right((N, 4), (N,))
+def supervised_contrastive(features: Tensor, labels: Tensor) -> Any:
+    labels = labels.contiguous().view(-1, 1)
+    positive = torch.eq(labels, labels.T).float()
+    logits = features @ features.T / 0.07
+    log_prob = logits - torch.logsumexp(logits, dim=1, keepdim=True)
+    return -((positive * log_prob).sum(1) / positive.sum(1)).mean()
+
+
+@false_alarm((N, 4), (N, 4))
+def nearest_codes(latents: Tensor, codebook: Tensor) -> Any:
+    distances = (
+        torch.sum(latents**2, dim=1, keepdim=True)
+        + torch.sum(codebook**2, dim=1)
+        - 2 * torch.matmul(latents, codebook.t())
+    )
+    return distances.argmin(dim=1)
+
+
+@right((N, N), (N,))
+def mean_of_valid_steps(hidden: Tensor, lengths: Tensor) -> Any:
+    valid = torch.arange(hidden.size(1), device=hidden.device) < lengths.unsqueeze(1)
+    return (hidden * valid).sum(1) / lengths
+
+
+@right((2, N), (2, N, N))
+def attention_of_kept_pairs(keep: Tensor, scores: Tensor) -> Any:
+    pairs = keep.unsqueeze(2) * keep.unsqueeze(1)
+    return scores.masked_fill(pairs < 0.6, -1e9).softmax(-1)
+
+
+@right((N, 1), (N,))
+def pairwise_ranking(scores: Tensor, relevance: Tensor) -> Any:
+    scores = scores.flatten()
+    margin = scores.view(-1, 1) - scores.view(1, -1)
+    better = relevance.view(-1, 1) > relevance.view(1, -1)
+    return (F.softplus(-margin) * better).sum() / better.sum().clamp(min=1)
+
+
+@right((1, 1, 16, 16))
+def gaussian_blur(image: Tensor) -> Any:
+    offsets = torch.linspace(-1.0, 1.0, 7)
+    rows = offsets.reshape(-1, 1)
+    kernel = torch.exp(-(rows**2 + offsets**2) / 0.5)
+    return F.conv2d(image, (kernel / kernel.sum())[None, None], padding=3)
+
+
+@right((N, 3), (N, 3))
+def smeared_distances(positions: Tensor, others: Tensor) -> Any:
+    distance = (positions - others).norm(dim=-1)
+    centers = torch.linspace(0.0, 5.0, N)
+    return torch.exp(-10.0 * (distance.view(-1, 1) - centers.view(1, -1)) ** 2)
+
+
+@right((N, 4), (N, 4))
+def cosine_matrix(queries: Tensor, keys: Tensor) -> Any:
+    norms = queries.norm(dim=1)[:, None] * keys.norm(dim=1)
+    return queries @ keys.T / norms.clamp(min=1e-8)
+
+
+@right((N, 4), (N,))
+def hardest_negatives(embedded: Tensor, identity: Tensor) -> Any:
+    similarity = embedded @ embedded.T
+    same = identity[:, None] == identity
+    return torch.where(same, torch.full_like(similarity, -1e4), similarity).max(dim=1).values

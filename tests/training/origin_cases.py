@@ -12,11 +12,11 @@ Function = Callable[..., Any]
 
 
 class Case(NamedTuple):
-    """A function, the shapes of its inputs, and whether its outer product is an accident."""
+    """A function, the shapes of its inputs, and whether its outer product is reported."""
 
     function: Function
     shapes: tuple[Shape, ...]
-    is_bug: bool
+    is_reported: bool
 
 
 CASES: dict[str, Case] = {}
@@ -30,10 +30,15 @@ def right(*shapes: Shape) -> Callable[[Function], Function]:
     return _added(shapes, False)
 
 
-def _added(shapes: tuple[Shape, ...], is_bug: bool) -> Callable[[Function], Function]:
+def false_alarm(*shapes: Shape) -> Callable[[Function], Function]:
+    """Add a function that means its outer product, but has the form of an accident."""
+    return _added(shapes, True)
+
+
+def _added(shapes: tuple[Shape, ...], is_reported: bool) -> Callable[[Function], Function]:
     def add(function: Any) -> Function:
         code = function.__code__.replace(co_name="forward")  # torch.export records lines of such functions only
-        CASES[function.__name__] = Case(FunctionType(code, function.__globals__), shapes, is_bug)
+        CASES[function.__name__] = Case(FunctionType(code, function.__globals__), shapes, is_reported)
         return CASES[function.__name__].function
 
     return add

@@ -107,7 +107,9 @@ def is_found(function: Any, call: Any) -> bool:
         arguments = call.operands(is_expanded=False)
         with torch_walk.Seen() as seen:
             function(*arguments)
-        return any(role.meets or role.lists for each in seen.functions if (role := function_roles().get(each)))
+        return any(
+            role.broadcasts or role.takes_lists for each in seen.functions if (role := function_roles().get(each))
+        )
     names = torch_walk.parameters(function, len(call.arguments))
     for keywords in ((), names[1:]):
         arguments = call.operands(is_expanded=False)

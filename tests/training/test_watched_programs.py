@@ -44,7 +44,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     tests = Path(__file__).parents[1]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     environment |= {"PYTHONPATH": os.pathsep.join([str(tests), *sys.path]), "WATCHED_OUTCOMES": str(folder / "plugin")}
-    pytest_options = ["-p", "axiscast.training.plugin", "--axiscast-broadcast=warn", "-p", "no:cacheprovider", "-q"]
+    pytest_options = ["--axiscast-broadcast=warn", "-p", "no:cacheprovider", "-q"]
     commands = {way: ["watched", way, str(folder / way)] for way in ("alone", "mode", "watch")}
     commands["plugin"] = ["pytest", *pytest_options, "--noconftest", str(tests / "watched" / "under_pytest.py")]
     for command in commands.values():

@@ -250,7 +250,7 @@ def test_records_of_dead_tensors_are_removed(torch: Any) -> None:
         for _ in range(5000):
             x[:, None]
         kept = [x[:, None] for _ in range(2000)]
-        assert len(kept) <= len(seen._mode.records) <= 5000
+        assert len(kept) <= len(seen._mode.origins.records) <= 5000
 
 
 def test_the_number_of_reported_lines_is_bounded(torch: Any) -> None:

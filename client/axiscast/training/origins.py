@@ -6,40 +6,38 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, Literal
-from weakref import ref
 
 from ..models.intent import AxisOrigin, Origin, elementwise_origin
 
-SourceTensor = tuple[int, Any]
-"""The id of a tensor, and a weak reference of torch's own kind, which the user's program can't detect.
-
-The reference is None if there is no tensor.
-"""
 Location = tuple[CodeType, int]
 """A code object and the position of an instruction in it."""
-OriginRecord = tuple[AxisOrigin, Location | None, SourceTensor, bool, ref[Any]]
+OriginRecord = tuple[AxisOrigin, Location | None, object, bool, Any]
 """The origin of a tensor, as a tuple, because Python creates tuples faster than objects.
 
 The elements of the tuple are:
 - how the code added the tensor's axis of size 1 (see Origin);
 - the location of the code that added this axis;
-- the single source tensor from which the tensor was computed, or the tensor itself;
+- an object that stands for the single source tensor from which the tensor was computed, or for the tensor itself;
 - whether the tensor contains positions;
-- a weak reference to the tensor.
+- a weak reference to the tensor, of torch's own kind, which the user's program can't detect.
 """
 
 
-_NO_SOURCE = (0, None)
 _MIN_RECORDS = 1000
 """The minimum number of records that triggers the removal of the records of deleted tensors."""
 
 
 class TensorOrigins:
-    """The origins of all live tensors that contain positions, or that have an axis of size 1 from the user's code."""
+    """The origins of live tensors that contain positions, or that have an axis of size 1 from the user's code.
 
-    def __init__(self, weak_reference: Callable[[Any], Any]) -> None:
+    The origins of a tensor to which an axis was added, and of vectors that are functions of it, are included too.
+    """
+
+    def __init__(self, weak_reference: Callable[[Any], Any], whole_base: Callable[[Any], Any]) -> None:
         self.weak_reference = weak_reference
         """A function that takes a tensor and returns torch's own weak reference to the tensor."""
+        self.whole_base = whole_base
+        """A function that returns the base tensor of a view of all of its elements, or None for any other tensor."""
         self.records: dict[int, OriginRecord] = {}
         """The records, keyed by tensor id. The records of deleted tensors are removed from time to time."""
         self.has_positions = False
@@ -47,61 +45,57 @@ class TensorOrigins:
 
     def add_written(self, tensor: Any, axis_origin: AxisOrigin, frame: FrameType, operand: Any) -> None:
         """Record that code in this frame made `tensor` from `operand` by adding an axis of size 1."""
-        before = self.records.get(id(operand))
-        if before is None or before[4]() is not operand:
-            source, is_index = (id(operand), self.weak_reference(operand)), False
-        else:
-            source, is_index = before[2:4]
-        self._add(tensor, (axis_origin, (frame.f_code, frame.f_lasti), source, is_index, ref(tensor)))
+        _, _, source, is_index, _ = self._record(operand)
+        self._add(tensor, axis_origin, (frame.f_code, frame.f_lasti), source, is_index)
 
     def add_range(self, tensor: Any) -> None:
         """Record a tensor that contains a range, such as the result of torch.arange."""
         self.has_positions = True
-        self._add(tensor, ("", None, _NO_SOURCE, True, ref(tensor)))
+        self._add(tensor, "", None, object(), True)
 
-    def add_derived(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
-        """Record a tensor that was computed element by element from its operands.
+    def add_derived(self, tensor: Any, operands: Sequence[Any], has_axis: bool, is_whole: bool) -> None:
+        """Record a tensor that was computed element by element from its operands, or whose elements were selected.
 
-        The tensor is recorded only if it has an axis of size 1 or contains positions.
+        The tensor is recorded only if it has an axis of size 1, contains positions, or `is_whole` is true and it was
+        computed from a single source. `is_whole` says whether the tensor is a vector with the shape of an operand.
         """
-        records = [self._record(operand) for operand in operands]
-        if not records:
+        if not operands:
             return
-        known = [(*record[:2], _key(record[2]), record[3]) for record in records]
-        axis_origin, location, key, is_index = elementwise_origin(known)
-        if has_axis or is_index:
-            source = (id(tensor), self.weak_reference(tensor)) if key is None else records[0][2]
-            written = (axis_origin, location) if has_axis else ("", None)
-            self._add(tensor, (*written, source, is_index, ref(tensor)))
+        axis_origin, location, source, is_index = elementwise_origin([*map(self._record, operands)])
+        if has_axis:
+            self._add(tensor, axis_origin, location, source or object(), is_index)
+        elif is_index or (is_whole and source is not None):
+            self._add(tensor, "", None, source or object(), is_index)
+        else:  # an operation in place can change the origin
+            self.records.pop(id(tensor), None)
 
-    def _add(self, tensor: Any, record: OriginRecord) -> None:
+    def _add(
+        self, tensor: Any, axis_origin: AxisOrigin, location: Location | None, source: object, is_index: bool
+    ) -> OriginRecord:
         records = self.records
-        records[id(tensor)] = record
+        record = records[id(tensor)] = (axis_origin, location, source, is_index, self.weak_reference(tensor))
         if len(records) > self._max_records:
-            for key in [key for key, each in records.items() if each[4]() is None]:
+            for key in [key for key, each in records.items() if each[4].expired()]:
                 del records[key]
             self._max_records = max(2 * len(records), _MIN_RECORDS)
+        return record
 
-    def origin(self, tensor: Any, base: Any, frames: Sequence[FrameType]) -> Origin:
-        """Return the origin of an operand. `frames` are the frames that call the operation, innermost first.
-
-        If the operand is a view of all elements of another tensor, `base` is that tensor. Otherwise it is None.
-        """
+    def origin(self, tensor: Any, frames: Sequence[FrameType]) -> Origin:
+        """Return the origin of an operand. `frames` are the frames that call the operation, innermost first."""
         axis_origin, location, source, is_index, _ = self._record(tensor)
         is_here = location is not None and any(_is_inside(*location, frame) for frame in frames)
-        return Origin(axis_origin, is_here, _key(source if base is None else self._record(base)[2]), is_index)
+        return Origin(axis_origin, is_here, source, is_index)
+
+    def has_record(self, tensor: Any) -> bool:
+        record = self.records.get(id(tensor))
+        return record is not None and not record[4].expired()
 
     def _record(self, tensor: Any) -> OriginRecord:
-        record = self.records.get(id(tensor))
-        if record is not None and record[4]() is tensor:
-            return record
-        return "", None, (id(tensor), self.weak_reference(tensor)), False, ref(tensor)
-
-
-def _key(source: SourceTensor) -> object:
-    """Return a key that is equal for equal source tensors that still exist."""
-    number, reference = source
-    return object() if reference is None or reference.expired() else number
+        """Return the record of a tensor. If there is none, add a record that names the tensor as its own source."""
+        if self.has_record(tensor):
+            return self.records[id(tensor)]
+        base = self.whole_base(tensor)
+        return self._add(tensor, "", None, object() if base is None else self._record(base)[2], False)
 
 
 def _is_inside(code: CodeType, instruction: int, frame: FrameType) -> bool:

@@ -182,8 +182,7 @@ class WatchMode:
         self.sites = CallSites()
         self.callers = self.sites.callers
         self.needs_different_ranks = watch.kinds == {"square"}
-        self.origins = TensorOrigins(self.weak_reference)
-        self.records = self.origins.records
+        self.origins = TensorOrigins(self.weak_reference, self.whole_base)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Check the operands of a torch call, execute the call, and record the origin of its result."""
@@ -204,7 +203,7 @@ class WatchMode:
         if role.broadcasts:
             has_record = self.check_operands(role, args, kwargs, frame)
         elif role.keeps_origin:
-            has_record = bool(args) and (record := self.records.get(id(args[0]))) is not None and record[4]() is args[0]
+            has_record = bool(args) and self.origins.has_record(args[0])
         else:
             has_record = False
             if role.takes_lists:
@@ -229,7 +228,7 @@ class WatchMode:
         operands = args if role.operand_count is None else args[: role.operand_count]
         if kwargs:
             operands = (*operands, *[kwargs[name] for name in role.keywords if name in kwargs])
-        rank, has_different_ranks, has_record, records = 0, False, False, self.records
+        rank, has_different_ranks, has_record, records = 0, False, False, self.origins.records
         for operand in operands:
             kind = type(operand)
             if kind in plain:
@@ -241,7 +240,7 @@ class WatchMode:
             if operand_rank:  # a tensor without axes can't expand any other operand
                 if operand_rank != rank:
                     has_different_ranks, rank = rank != 0, operand_rank
-                if records and (record := records.get(id(operand))) is not None and record[4]() is operand:
+                if records and (record := records.get(id(operand))) is not None and not record[4].expired():
                     has_record = True
         if has_different_ranks or not self.needs_different_ranks:
             self.report_if_suspicious(role, [operand for operand in operands if self.rank(operand)], frame)
@@ -269,14 +268,19 @@ class WatchMode:
                 if type(operand) not in self.plain:
                     operand = next((each for each in operands if self.rank(each)), tensor)
                 self.origins.add_written(tensor, axis_origin, frame, operand)
-            elif (has_axis or (self.origins.has_positions and self.have_records(operands))) and (
+            elif (has_axis or self.is_derived(tensor, operands)) and (
                 role.axis != "index" or is_basic_index(operands[1])
             ):
-                self.origins.add_derived(tensor, [each for each in operands if self.rank(each)], has_axis)
+                tensors = [each for each in operands if self.rank(each)]
+                is_whole = self.rank(tensor) == 1 and self.shape(tensor) in map(self.shape, tensors)
+                self.origins.add_derived(tensor, tensors, has_axis, is_whole)
 
-    def have_records(self, operands: Sequence[Any]) -> bool:
-        """Return whether the origins of all tensors among the operands are recorded."""
-        return all(id(operand) in self.records for operand in operands if isinstance(operand, self.tensor))
+    def is_derived(self, result: Any, operands: Sequence[Any]) -> bool:
+        """Return whether a result may be positions or a vector, and the origins of all of its operands are recorded."""
+        records = self.origins.records
+        return (self.origins.has_positions or self.rank(result) == 1) and all(
+            id(operand) in records for operand in operands if isinstance(operand, self.tensor)
+        )
 
     def report_if_suspicious(self, role: FunctionRole, operands: Sequence[Any], frame: FrameType | None = None) -> None:
         """Report the operands of a call if their broadcast is suspicious and appears to be unintended."""
@@ -307,7 +311,7 @@ class WatchMode:
         """Return whether the user intended to combine all pairs of elements in a two-sided broadcast."""
         frames = [*operation_frames(frame)]
         pair = [operands[number] for number in found.inputs]
-        one, other = (self.origins.origin(operand, self.whole_base(operand), frames) for operand in pair)
+        one, other = (self.origins.origin(operand, frames) for operand in pair)
         with self.unnoticed():
             types = [self.tensor.dtype.__get__(operand) for operand in pair]
         has_reals = any(each.is_floating_point or each.is_complex for each in types)

@@ -218,11 +218,16 @@ def _provenances(module: Any, constants: Container[str]) -> dict[Any, Provenance
             line=line,
         )
         sizes = getattr(node.meta.get("val"), "shape", ())
-        if name in SELECT and sorted(map(str, sizes)) != sorted(map(str, _shape(node.args[0]))):
+        if name in SELECT and _nonunit(sizes) != _nonunit(_shape(node.args[0])):
             provenance = provenance._replace(source=object())  # two parts of a tensor can be a prediction and a target
         has_unit_axis = any(type(size) is int and size == 1 for size in sizes)
         provenances[node] = provenance if has_unit_axis else provenance._replace(axis_origin="", written_at=None)
     return provenances
+
+
+def _nonunit(sizes: Iterable[Any]) -> list[str]:
+    """Return the sizes other than 1 as sorted text, because symbolic sizes can't be compared."""
+    return sorted(str(size) for size in sizes if str(size) != "1")
 
 
 def _is_meant(
