@@ -246,7 +246,7 @@ def _interpreted(absent: str, port: int, environment: Mapping[str, str]) -> subp
     run, imports = ["-m", "axiscast"], os.environ.get("SERVICE_IMPORTS", "")
     if absent or imports:
         blocked = dict.fromkeys(absent.split())
-        code = f"import sys; sys.modules |= {blocked}; {imports}; from axiscast.cli import main; main()"
+        code = f"import sys; sys.modules |= {blocked}; {imports or 'pass'}; from axiscast.cli import main; main()"
         run = ["-P", "-c", code]
     command = [sys.executable, *run, "serve", "--port", str(port)]
     return _leading(command, env=environment, stderr=subprocess.PIPE)

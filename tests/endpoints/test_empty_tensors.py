@@ -108,7 +108,7 @@ def asked(*requests: tuple[str, dict[str, Any]]) -> int:
 @pytest.mark.parametrize("shape", sorted(SHAPES), ids=str)
 def test_an_empty_tensor_is_the_same_in_json_and_messagepack(shape: tuple[int, ...]) -> None:
     if lists_in(shape) > MAX_LISTS - 1:
-        pytest.skip("more lists than JSON holds: tests/endpoints/test_refusals.py")
+        pytest.skip("more lists than JSON holds: tests/endpoints/test_refused_requests.py")
     assert asked(*requests_of(shape, "float32")) > 0
 
 

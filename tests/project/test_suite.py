@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -66,3 +67,9 @@ def test_processes_are_started_where_they_are_ended() -> None:
             if isinstance(node, ast.Attribute) and node.attr in starting and ast.unparse(node.value) == "subprocess":
                 found.append(f"{path.name}:{node.lineno}")
     assert found == []
+
+
+def test_no_two_test_modules_have_the_same_name() -> None:
+    """Pytest imports them by their names alone, and collects only one of two, but only if it collects both folders."""
+    names = Counter(path.name for path in TESTS.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
