@@ -116,17 +116,12 @@ def test_the_form_leaves_room_for_the_verdict_and_its_errors_stand_below_their_f
     assert error["left"] == field["left"]
 
 
-MESSAGE = (
-    "a of shape (2, 64, 7, 7) has size 7 on output axis 3, but b of shape (64,) has size 64. "
-    "The sizes must be equal, or one of them must be 1."
-)
-
-
 def test_a_short_shape_or_index_does_not_break_across_lines(page: Page) -> None:
     page.tab.set_viewport_size({"width": 390, "height": 844})
     page.ask("op=torch.add&input=2,64,7,7&input=64")
     assert page.texts(".hint .short") == ["b[:, None, None]", "(64, 1, 1)", "(2, 64, 7, 7)"]
-    assert page.text("#message") == MESSAGE
+    message = page.text("#message")
+    assert [value for value in ("a", "(2, 64, 7, 7)", "7", "b", "(64,)", "64") if value not in message] == []
     lines = "all => all.map(one => one.getClientRects().length)"
     assert set(page.tab.eval_on_selector_all(".short", lines)) == {1}
 

@@ -92,10 +92,11 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
 
 def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     page.ask("input=N&input=N,1")
-    hint = "write b.squeeze(-1), of shape (N,): the result is (N,)"
     assert page.text("#verdict") == "⚠ Broadcasts to (N, N): probably not what you want"
-    assert page.text("#message").startswith("(N,) and (N, 1) broadcast to (N, N)")
-    assert page.texts(".hint li > span") == [hint]
+    message = page.text("#message")
+    assert [shape for shape in ("(N,)", "(N, 1)", "(N, N)") if shape not in message] == []
+    (hint,) = page.texts(".hint li > span")
+    assert "b.squeeze(-1)" in hint
     page.tab.get_by_role("link", name="Apply").click()
     page.settle()
     assert page.query() == "op=numpy.broadcast_arrays&input=N&input=N"
