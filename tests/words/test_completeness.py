@@ -12,12 +12,16 @@ from typing import Any
 
 import pytest
 
+import axiscast.drawing.summary
 import axiscast.words
 
-MODULES = [import_module(f"axiscast.words.{path.stem}") for path in Path(*axiscast.words.__path__).glob("[a-z]*.py")]
+MODULES = [
+    *(import_module(f"axiscast.words.{path.stem}") for path in Path(*axiscast.words.__path__).glob("[a-z]*.py")),
+    axiscast.drawing.summary,
+]
 TABLES = [
     str(Path(__file__).with_name(f"test_{name}.py"))
-    for name in ("findings", "refusals", "sentences", "topics", "translations")
+    for name in ("drawings", "findings", "refusals", "sentences", "topics", "translations")
 ]
 IS_FUNCTION = 0x2
 """The flag CO_NEWLOCALS of the code of a function. The code of a class does not have it."""
