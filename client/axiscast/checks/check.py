@@ -18,10 +18,10 @@ from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve
 from ..wire.problems import Problem
+from ..wire.shapes import MAX_SIZE
 from ..words.conflicts import conflict_text
 from .hints.hints import Lower, find_hints, find_matching_hints
 from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
-from .two_sided import axes_in
 from .warnings import input_warnings
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _placed_to_dict(placement: Placement | SymbolicPlacement, shapes: tuple[Shap
 
 
 def _size_to_json(size: int | str) -> int | str:
-    return int64_or_text(size) if isinstance(size, int) else size
+    return str(size) if isinstance(size, int) and size > MAX_SIZE else size
 
 
 def _element_count(shape: Sequence[int | str]) -> int | None:
@@ -236,7 +236,7 @@ def input_to_dict(number: int, shape: Any, input_rank: int, rank: int, missing: 
     bit represents the last axis.
     """
     new = rank - input_rank
-    expanded = [axis for axis in axes_in(missing, rank) if axis >= new]
+    expanded = [axis for axis in range(new, rank) if missing >> (rank - 1 - axis) & 1]
     return {
         "input": number,
         "shape": shape,

@@ -76,11 +76,6 @@ def find_two_sided_in_rows(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast |
     return stretch and (_find_square(rows) or stretch)
 
 
-def axes_in(mask: int, rank: int) -> list[int]:
-    """Return the axes of a nonunit mask, in ascending order."""
-    return [axis for axis in range(rank) if mask >> (rank - 1 - axis) & 1]
-
-
 def _nonunit_masks(shapes: Sequence[Sequence[Any]]) -> tuple[int, ...]:
     masks = []
     for shape in shapes:

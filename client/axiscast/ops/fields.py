@@ -41,7 +41,7 @@ class UnionByName:
     def _validated(self, value: Any) -> BaseModel:
         if isinstance(value, str) and self.takes_bare_names:
             value = {"name": value}
-        is_map = isinstance(value, Mapping)
+        is_map = isinstance(value, (dict, Mapping))  # most maps are dicts, for which this test is faster
         if not is_map and not isinstance(value, BaseModel):
             raise PydanticKnownError("model_attributes_type")
         name = value.get("name") if is_map else getattr(value, "name", None)

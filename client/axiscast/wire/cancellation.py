@@ -18,8 +18,6 @@ from .problems import Problem
 MAX_SECONDS = 10
 """The time, in seconds, after which work is stopped. A request within the limits takes only a fraction of this time."""
 
-_thread = local()
-
 
 class WorkCancelled(Exception):
     """The exception that a checkpoint raises if the work was cancelled because the client has disconnected."""
@@ -64,8 +62,14 @@ class CancellableWork:
             raise Problem("work-too-large", f"the request took more than {MAX_SECONDS} seconds: send a smaller request")
 
 
+class _Thread(local):
+    work: CancellableWork | None = None
+
+
+_thread = _Thread()
+
+
 def checkpoint() -> None:
     """Raise an exception if the work on this thread must stop. CancellableWork.checkpoint lists the exceptions."""
-    work: CancellableWork | None = getattr(_thread, "work", None)
-    if work is not None:
-        work.checkpoint()
+    if _thread.work is not None:
+        _thread.work.checkpoint()

@@ -51,7 +51,7 @@ def is_unordered(value: Any) -> bool:
 
 def in_order(value: Any) -> Any:
     """Return a value unchanged, unless it is a collection without an order. pydantic would accept it as a list."""
-    if is_unordered(value):
+    if not isinstance(value, (list, tuple)) and is_unordered(value):
         raise PydanticCustomError("not_a_list", "must be a list, not {found}", {"found": json_type_name(value)})
     return value
 

@@ -204,7 +204,8 @@ def hint_to_dict(found: Candidate, shapes: tuple[Shape, ...], output: Sequence[i
     suffix = "" if number is None else reshape_code(shapes[number], found.inputs[number], framework)
     code = {"suffix": suffix} if suffix else {}
     hint = {"code": found.code, **found.facts, **code, "output": list(output), "request": request}
-    return {**hint, "message": hint_text(hint)}
+    hint["message"] = hint_text(hint)
+    return hint
 
 
 def _likely_candidates(
@@ -322,13 +323,14 @@ def _widened(op: Op, shapes: tuple[Shape, ...], number: int, rank: int) -> Itera
     """
     shape = shapes[number]
     for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):
-        sizes, moved = [1] * rank, []
-        for axis, new in enumerate((0, *own)):
-            sizes[new] = shape[axis]
-            if new != axis:
-                moved.append(axis)
-        if not op.names_axis(number, moved, len(shape)):
-            yield reshape_candidate(op, shapes, number, tuple(sizes))
+        sizes, places = [1] * rank, (0, *own)
+        for new, size in zip(places, shape, strict=True):
+            sizes[new] = size
+        if op.named_axes and op.names_axis(
+            number, [axis for axis, new in enumerate(places) if axis != new], len(shape)
+        ):
+            continue
+        yield reshape_candidate(op, shapes, number, tuple(sizes))
 
 
 def _paired(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
