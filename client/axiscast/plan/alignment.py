@@ -42,8 +42,7 @@ class Count(NamedTuple):
     high: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(NamedTuple):
     """The reason why shapes do not broadcast. `code` is one of the codes in docs/wire.md.
 
     `sizes[i]` is the size from `inputs[i]`, or from the target if `inputs[i]` is None. If the sizes are not combined on
