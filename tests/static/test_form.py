@@ -165,7 +165,7 @@ def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> No
     page.ask("op=torch.add&input=3&input=4")
     page.tab.fill("#inputs", "RuntimeError: shape '[4, 2]' is invalid for input of size 6")
     page.tab.get_by_text("An error message", exact=True).wait_for()
-    assert page.text("#message").startswith("A reshape keeps the number of elements.")
+    assert [value for value in ("6", "(4, 2)") if value not in page.text("#message")] == []
     assert page.tab.input_value("#inputs").startswith("RuntimeError")
     assert page.tab.locator("#picture").is_hidden()
     page.tab.fill("#inputs", NAMED)
