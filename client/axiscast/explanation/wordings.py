@@ -49,6 +49,7 @@ _PATTERNS = {
     **_VALUES,
     "node": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}"),
     "@": _NUMBER,
+    "?": re.compile("true|false"),
     "#": re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII),
 }
 """The patterns of the slots whose end does not depend on the words after them, except those of shapes."""
@@ -137,7 +138,7 @@ def compiled(text: str, message: Any) -> Wording:
 def _slot(text: str) -> _Slot:
     if text == "node" or text in _VALUES:
         return _Slot(text, "")
-    for kind in ("...", "*compact", "*", ":", "=", "%", "#", "@"):
+    for kind in ("...", "*compact", "*", ":", "=", "%", "?", "#", "@"):
         if text.startswith(kind):
             return _Slot(kind, text[len(kind) :])
     if text[-1] in _BARE and text[:-1].isdecimal():
@@ -184,6 +185,8 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
         reading.node = found[0]
     elif kind == "@":
         reading.axis = int(found[0])
+    elif kind == "?":
+        reading.attributes[name] = found[0] == "true"
     elif kind == "#":
         size = found[0] if found[0][0].isalpha() or found[0][0] == "_" else int(found[0])
         reading.sizes.append((int(name) if name else None, size))

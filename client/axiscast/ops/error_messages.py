@@ -23,6 +23,7 @@ class ErrorMessage(NamedTuple):
     `<:>`: the shapes of all inputs, each after its type, as in `Parameter_1[0]:f32[3,4]`
     `<=size>`: the value of the attribute `size`, which is a shape
     `<pattern>`, `<%axes_lengths>`: the value of this einops attribute, a string or a mapping of sizes
+    `<?transpose_a>`: the value of this attribute, which is true or false
     `<#>`, `<#1>`: a conflicting size, or the conflicting size of input 1; `<@>`: the output axis of the conflict
     `<node>`: the framework's name for the operation, which is one word
     `<...>`: a short text up to the next words of the pattern

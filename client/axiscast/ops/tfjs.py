@@ -5,7 +5,6 @@ the warning `release-differs`. These results are from the CPU backend.
 """
 
 import json
-from itertools import product
 from math import prod
 from typing import ClassVar
 
@@ -16,7 +15,6 @@ from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases, same_names
 from .base import declare
-from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import Framework, Language
 
@@ -106,16 +104,7 @@ ALIASES = {
 MESSAGES = """
     tfjs.add | Operands could not be broadcast together with shapes <0,> and <1,>.
     tfjs.broadcastTo | broadcastTo(): <0> cannot be broadcast to <=shape>.
+    tfjs.matMul | Error in matMul: inner shapes (<...>) and (<...>) of Tensors with shapes <0,> and <1,> and
+        transposeA=<?transposeA> and transposeB=<?transposeB> must match
     tfjs.broadcastTo | broadcastTo(): shape.length=<...> < input.rank=
 """
-NODE_MESSAGES = (
-    *(
-        ErrorMessage(
-            "Error in matMul: inner shapes (<...>) and (<...>) of Tensors with shapes <0,> and <1,> and "
-            f"transposeA={json.dumps(a)} and transposeB={json.dumps(b)} must match",
-            ("tfjs.matMul",),
-            attributes={"transposeA": a, "transposeB": b},
-        )
-        for a, b in product((False, True), repeat=2)
-    ),
-)
