@@ -21,7 +21,7 @@ MODULES = [
 ]
 TABLES = [
     str(Path(__file__).with_name(f"test_{name}.py"))
-    for name in ("drawings", "findings", "refusals", "sentences", "topics", "translations")
+    for name in ("picture_sentences", "findings", "refusals", "sentences", "topics", "translations")
 ]
 IS_FUNCTION = 0x2
 """The flag CO_NEWLOCALS of the code of a function. The code of a class does not have it."""

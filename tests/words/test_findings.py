@@ -152,43 +152,42 @@ def failed(op: str, requirement: Requirement | None, *rules: SizeRule) -> Findin
     return Finding("n", op, operands, failure=Failure({"batch": 5, "seq": 7}, requirement, (), rules))
 
 
-PINNED = (
-    "although the file declares {0} as dynamic. For example, if batch = 5 and seq = 7, then {1}. Perhaps the model's "
-)
+PINNED = "although the file declares {0} as dynamic. It fails, for example, if batch = 5 and seq = 7: {1}. Perhaps the "
 PINNED += (
-    "code has a constant in place of {2}. Read the size from the shape of the input, or export {2} with a fixed size."
+    "model's code has a constant in place of {0}. Read the size from the shape of the input, or export {0} with a "
 )
+PINNED += "fixed size."
 SEQ, ELEMENTS = Quantity(7, 0, 1), Quantity(280, 0, what="elements")
 FAILURES = [
     (failed("Add", Requirement("broadcast", SEQ, Quantity(12, 1, 0)), SizeRule("seq", "equal", 12, or_one=True)),
      "x (batch, seq, 8) + k (K, 1) runs only with seq = 12 or 1, "
-     + PINNED.format("seq", "x.shape[1] is 7, but k.shape[0] is 12", "seq")),
+     + PINNED.format("seq", "x.shape[1] is 7, but k.shape[0] is 12")),
     (failed("Reshape", Requirement("equal", ELEMENTS, Quantity(192)),
             SizeRule("batch", "equal", 2), SizeRule("seq", "equal", 12)),
      "Reshape(x (batch, seq, 8), k (K, 1)) runs only with batch = 2 and seq = 12, "
-     + PINNED.format("batch and seq", "x.size is 280, but must be 192", "batch and seq")),
+     + PINNED.format("batch and seq", "x.size is 280, but must be 192")),
     (failed("Reshape", Requirement("multiple", ELEMENTS, Quantity(32)), SizeRule("seq", "multiple", 4)),
      "Reshape(x (batch, seq, 8), k (K, 1)) needs seq to be a multiple of 4. "
-     "For example, if batch = 5 and seq = 7, then x.size is 280, but must be a multiple of 32."),
+     "It fails, for example, if batch = 5 and seq = 7: x.size is 280, but must be a multiple of 32."),
     (failed("TopK", Requirement("at-most", Quantity(10, 1, what="value"), SEQ), SizeRule("seq", "at-least", 10)),
      "TopK(x (batch, seq, 8), k (K, 1)) needs seq to be at least 10. "
-     "For example, if batch = 5 and seq = 7, then k holds 10, but x.shape[1] is 7."),
+     "It fails, for example, if batch = 5 and seq = 7: the value of k is 10, but x.shape[1] is 7."),
     (failed("Add", Requirement("broadcast", SEQ, Quantity(9, 1, 0)),
             SizeRule("seq", "equal", -1, (("batch", 2),))),
      "x (batch, seq, 8) + k (K, 1) needs seq = 2 * batch - 1. "
-     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but k.shape[0] is 9."),
+     "It fails, for example, if batch = 5 and seq = 7: x.shape[1] is 7, but k.shape[0] is 9."),
     (failed("Split", Requirement("equal", SEQ, Quantity(12))),
      "No sizes were found at which Split(x (batch, seq, 8), k (K, 1)) runs. "
-     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
+     "It fails, for example, if batch = 5 and seq = 7: x.shape[1] is 7, but must be 12."),
     (failed("Split", Requirement("equal", Quantity(12), SEQ)),
      "No sizes were found at which Split(x (batch, seq, 8), k (K, 1)) runs. "
-     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be 12."),
+     "It fails, for example, if batch = 5 and seq = 7: x.shape[1] is 7, but must be 12."),
     (failed("Gather", Requirement("at-most", SEQ, Quantity(4))),
      "No sizes were found at which Gather(x (batch, seq, 8), k (K, 1)) runs. "
-     "For example, if batch = 5 and seq = 7, then x.shape[1] is 7, but must be at most 4."),
+     "It fails, for example, if batch = 5 and seq = 7: x.shape[1] is 7, but must be at most 4."),
     (failed("Custom", None, SizeRule("seq", "equal", 3)),
      "Custom(x (batch, seq, 8), k (K, 1)) runs only with seq = 3, "
-     + PINNED.format("seq", "onnx reports an error", "seq")),
+     + PINNED.format("seq", "onnx reports an error")),
 ]  # fmt: skip
 
 
@@ -199,11 +198,11 @@ def test_a_failure_states_the_rule_the_numbers_and_the_fix(found: Finding, messa
 
 UNCHECKED = [
     (Unchecked("unknown-rank", ("x", "y")), "the number of axes is unknown for x and y"),
-    (Unchecked("other-opset"), "it is in a function that imports another opset than the model"),
+    (Unchecked("other-opset"), "it is in a function that imports a different opset version than the model"),
     (Unchecked("input-count", ("Gemm", "3", "4")), "Gemm takes 3 inputs, but this node has 4"),
-    (Unchecked("undefined", ("6", "Mod")), "in opset 6, Mod does not exist or has another rule"),
+    (Unchecked("undefined", ("6", "Mod")), "opset 6 has no Mod, or a different rule for it"),
     (Unchecked("refused"), "onnx can't infer its output from these inputs"),
-    (Unchecked("unsolved"), "no sizes were found at which it runs before the search for sizes reached its limit"),
+    (Unchecked("unsolved"), "the search for sizes at which it runs reached its limit"),
     (Unchecked("limit", ("this takes 3 s",)), "this takes 3 s"),
 ]  # fmt: skip
 

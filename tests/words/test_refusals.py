@@ -29,18 +29,18 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "the target axes that the input lacks."),
     ("openvino.Add-1", [(2, 3), (3, 4)], {"auto_broadcast": "pdpd", "axis": 1},
      "Input 1 of shape (3, 4) starts at axis 1, so it does not fit inside input 0 of shape (2, 3). The op can't"
-     " add axes to the first input."),
+     " add axes to input 0."),
     ("openvino.Add-1", [(2, 3), (3,)], {"auto_broadcast": "none"},
      "Input 0 of shape (2, 3) has 2 axes, but input 1 of shape (3,) has 1, and the op does not add axes. "
      "auto_broadcast='none' requires equal shapes."),
     ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": 1},
-     "Input 0 of shape (3,) starts at axis 1, but must end at the last axis of the target (2, 3, 4). Give it 2 "
+     "Input 0 of shape (3,) starts at axis 1, but must reach the last axis of the target (2, 3, 4). Give it 2 "
      "axes, or write axis=-1 to align it on the right."),
     ("openvino.Broadcast-1", [(3,)], {"mode": "pdpd", "target_shape": (2, 3, 4), "axis": -2},
      "axis=-2 is not valid. Axes are numbered from 0, and -1 aligns the input on the right."),
     ("xla.Add", [(2, 3), (3,)], {},
-     "Input 1 of shape (3,) has 1 axis, but input 0 of shape (2, 3) has 2, and the op does not add axes. List "
-     "the output axes of the smaller input in broadcast_dimensions."),
+     "Input 1 of shape (3,) has 1 axis, but input 0 of shape (2, 3) has 2, and the op does not add axes. In "
+     "broadcast_dimensions, list the output axis of each axis of the smaller input."),
     ("mxnet.broadcast_like", [(2, 3), (3,)], {},
      "Input 0 of shape (2, 3) has 2 axes, but input 1 of shape (3,) has 1, and the op does not add axes. Set "
      "lhs_axes and rhs_axes, or reshape one input first."),
@@ -100,7 +100,7 @@ REFUSALS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("einops.repeat", [(2,)], {"pattern": "(...) -> ..."},
      "The pattern has '...' inside parentheses on its left side. Write names instead of '...' there."),
     ("einops.repeat", [(2,)], {"pattern": "2 w -> w"},
-     "The pattern has the number 2 as an axis. Write a name. Only the right side may contain numbers, and they "
+     "The pattern has the number 2 as an axis. Use a name: only the right side may contain numbers, and they "
      "must be positive."),
     ("einops.repeat", [(2,)], {"pattern": "w_ -> w_"},
      "The pattern contains 'w_', which is not a valid name. A name has letters, digits and underscores, but "

@@ -185,9 +185,9 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
 ]  # fmt: skip
 WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     (ADD, [(5, 1), (5,)],
-     "(5, 1) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
-     "To combine them element by element, write input 0 as `a.squeeze(-1)`, of shape (5,). If shape (5, 5) is "
-     "intended, write input 1 as `b[None]`, of shape (1, 5)."),
+     "Input 0 of shape (5, 1) and input 1 of shape (5,) broadcast to (5, 5): every element of input 0 is "
+     "combined with every element of input 1. To combine them element by element, write input 0 as "
+     "`a.squeeze(-1)`, of shape (5,). If shape (5, 5) is intended, write input 1 as `b[None]`, of shape (1, 5)."),
     ("numpy.broadcast_arrays", [(5,), (5,), (5, 1)],
      "Input 0 of shape (5,) and input 2 of shape (5, 1) broadcast to (5, 5): every element of input 0 is "
      "combined with every element of input 2. To combine them element by element, write input 2 as "
@@ -197,20 +197,22 @@ WARNINGS: list[tuple[str, list[tuple[Any, ...]], str]] = [
      "combined with every element of input 1. To combine them element by element, give all inputs the same "
      "shape."),
     (ADD, [(4, 4), (4, 4, 1)],
-     "(4, 4) and (4, 4, 1) broadcast to (4, 4, 4): input 0 is repeated along output axis 0, and input 1 along "
-     "output axis 2. To combine them element by element, write input 1 as `b.squeeze(-1)`, of shape (4, 4). If "
-     "shape (4, 4, 4) is intended, write input 0 as `a[None]`, of shape (1, 4, 4)."),
+     "Input 0 of shape (4, 4) and input 1 of shape (4, 4, 1) broadcast to (4, 4, 4): input 0 is repeated along "
+     "output axis 0, and input 1 along output axis 2. To combine them element by element, write input 1 as "
+     "`b.squeeze(-1)`, of shape (4, 4). If shape (4, 4, 4) is intended, write input 0 as `a[None]`, of shape "
+     "(1, 4, 4)."),
     ("tensorflow.subtract", [(5, 1), (5,)],
-     "(5, 1) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
-     "To combine them element by element, write input 0 as `a[:, 0]`, of shape (5,). If shape (5, 5) is "
-     "intended, write input 1 as `b[tf.newaxis]`, of shape (1, 5)."),
+     "Input 0 of shape (5, 1) and input 1 of shape (5,) broadcast to (5, 5): every element of input 0 is "
+     "combined with every element of input 1. To combine them element by element, write input 0 as `a[:, 0]`, "
+     "of shape (5,). If shape (5, 5) is intended, write input 1 as `b[tf.newaxis]`, of shape (1, 5)."),
     ("julia.broadcast", [(1, 5), (5,)],
-     "(1, 5) and (5,) broadcast to (5, 5): every element of input 0 is combined with every element of input 1. "
-     "To combine them element by element, reshape input 0 to (5,). If shape (5, 5) is intended, reshape input 1"
-     " to (5, 1)."),
+     "Input 0 of shape (1, 5) and input 1 of shape (5,) broadcast to (5, 5): every element of input 0 is "
+     "combined with every element of input 1. To combine them element by element, reshape input 0 to (5,). If "
+     "shape (5, 5) is intended, reshape input 1 to (5, 1)."),
     (ADD, [(8, 1, 6, 1), (7, 1, 5)],
-     "(8, 1, 6, 1) and (7, 1, 5) broadcast to (8, 7, 6, 5): input 0 is repeated along output axis 1, and input "
-     "1 along output axis 0. If this is not intended, check whether one of them lacks an axis."),
+     "Input 0 of shape (8, 1, 6, 1) and input 1 of shape (7, 1, 5) broadcast to (8, 7, 6, 5): input 0 is "
+     "repeated along output axis 1, and input 1 along output axis 0. If this is not intended, check whether one"
+     " of them lacks an axis."),
     (ADD, [(2, 3), (3,)],
      "Input 1 of shape (3,) gets new axes on the left to match input 0 of shape (2, 3). To put the new axes "
      "elsewhere, write them explicitly."),
@@ -238,7 +240,8 @@ ERRORS: list[tuple[str, str]] = [
      "exception, or check the shapes directly. The text ends with the shapes (3, 4) and (5,)."),
     (errors.invalid_shapes_text("a shape has 65 axes"),
      "The shapes in this message can't be checked. A shape has 65 axes."),
-    (UNREAD.text, "This error seems to be about sizes or axes, but axiscast does not know its wording."),
+    (UNREAD.text,
+     "This error seems to be about sizes or axes, but axiscast does not recognize this message."),
     (errors.refused_text("numpy.add", "(3,) and (4,)"), "numpy.add can't broadcast (3,) and (4,)."),
     (errors.refused_text("numpy.matmul", "(3,) and (4,)"), "numpy.matmul can't multiply (3,) and (4,)."),
     (errors.conditional_text("numpy.add", "(N,) and (M,)", ["N == M or N == 1 or M == 1"]),
@@ -254,16 +257,17 @@ ERRORS: list[tuple[str, str]] = [
      "numpy.add can broadcast (3,) and (3,), so the message does not show the cause. Perhaps another argument "
      "causes the error, or these are the shapes of other tensors."),
     (errors.in_place_text("total", "+", "x", (5,), (3, 5), "numpy"),
-     "An in-place operation can't change the shape of `total`. Reduce `x` first, for example `total += "
-     "x.sum(axis=0)`. If `total` should become larger, write `total = total + x`."),
+     "An in-place operation can't change the shape of `total`. Reduce `x` to shape (5,) first, for example "
+     "`total += x.sum(axis=0)`. If `total` should become larger, write `total = total + x`."),
     (errors.in_place_text("total", "-", "x - y", (2, 1), (2, 3), "torch"),
-     "An in-place operation can't change the shape of `total`. Reduce `x - y` first, for example `total -= (x -"
-     " y).sum(dim=1, keepdim=True)`. If `total` should become larger, write `total = total - (x - y)`."),
+     "An in-place operation can't change the shape of `total`. Reduce `x - y` to shape (2, 1) first, for "
+     "example `total -= (x - y).sum(dim=1, keepdim=True)`. If `total` should become larger, write `total = "
+     "total - (x - y)`."),
     (errors.in_place_text("rows[0]", "*", "x", (5,), (3, 5), "numpy"),
-     "An in-place operation can't change the shape of `rows[0]`. Reduce `x` first."),
+     "An in-place operation can't change the shape of `rows[0]`. Reduce `x` to shape (5,) first."),
     (errors.in_place_text("total", "+", "x", (3,), (4,), "numpy"),
-     "An in-place operation can't change the shape of `total`. Reduce `x` first. If `total` should become "
-     "larger, write `total = total + x`."),
+     "An in-place operation can't change the shape of `total`. Reduce `x` to shape (3,) first. If `total` "
+     "should become larger, write `total = total + x`."),
     (errors.index_pairs_text("a", "i", "j + 1"), "To select all index pairs, write `a[i[:, None], (j + 1)]`."),
     (errors.other_reading_text("bias", "x", 8),
      "This uses one value of `bias` for each row of `x`. If you want one value for each column, `bias` must "
@@ -281,7 +285,7 @@ ERRORS: list[tuple[str, str]] = [
      "If y contains class indices, convert it to one-hot vectors of length 10."),
     (errors.features_text(7, 9, "input (2, 9)", 9),
      "The layer has in_features=7, but the last axis of its input (2, 9) has size 9. Write in_features=9, or "
-     "swap in_features and out_features, which is 9."),
+     "swap the two arguments, because out_features is 9."),
     (errors.missing_shapes_text(["a", "b"], "torch.add"),
      "The message does not contain the shapes. Print the shapes of `a` and `b`, and check torch.add with these "
      "shapes."),

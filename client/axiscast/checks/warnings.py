@@ -8,9 +8,9 @@ from typing import Any
 from ..ops import Op
 from ..plan.alignment import Alignment
 from ..plan.plan import Shape
-from ..words.warnings import Meeting, mutual_stretch_text, rank_promotion_text, square_text
+from ..words.warnings import mutual_stretch_text, rank_promotion_text, square_text
 from .hints.hints import Lower, is_small
-from .hints.outer_products import outer_product_changes, outer_product_of, rows_of, two_sided_of
+from .hints.outer_products import outer_product_changes, outer_product_of, two_sided_of
 from .two_sided import TwoSidedBroadcast
 
 
@@ -31,26 +31,11 @@ def input_warnings(
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
     warnings: list[dict[str, Any]] = []
     if "mutual-stretch" in warn and (found := two_sided_of(alignment)):
-        message = mutual_stretch_text(_meeting(found, shapes, alignment, outputs))
-        warnings.append({"code": found.kind, **_places(found), "message": message})
+        warning = _places(found)
+        warnings.append(warning | {"message": mutual_stretch_text(warning, shapes, _output(found, outputs))})
     if "rank-promotion" in warn:
         warnings += rank_promotion_warnings(shapes, outputs)
     return warnings
-
-
-def _meeting(
-    found: TwoSidedBroadcast, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]]
-) -> Meeting:
-    """Return the two inputs that expand each other, and their common shape."""
-    pair = sorted(found.inputs)
-    all_rows = rows_of(alignment)
-    rows = [all_rows[number] for number in pair]
-    axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
-    whole = outputs[pair[0]]["shape"]
-    together = [whole[axis] if any(row[axis] not in (None, 1) for row in rows) else 1 for axis in axes]
-    own = [shapes[number] for number in pair]
-    expanding = [axes.index(axis) for _, axis in sorted(zip(found.inputs, found.axes, strict=True))]
-    return Meeting(pair, own, together, expanding, len(shapes) == 2)
 
 
 def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -84,14 +69,18 @@ def _square_warning(
 ) -> dict[str, Any]:
     """Return the warning about an accidental outer product, with a hint if changing one input fixes it."""
     changes = outer_product_changes(op, shapes, alignment, found, lower) if is_small(op, shapes) else ()
-    warning: dict[str, Any] = {"code": found.kind, **_places(found)}
+    warning = _places(found)
     pairs = zip(("hint", "all_pairs"), changes, strict=False)
     warning |= {field: change for field, change in pairs if change is not None}
-    meeting = _meeting(found, shapes, alignment, outputs)
-    warning["message"] = square_text(meeting, warning.get("hint"), warning.get("all_pairs"))
+    warning["message"] = square_text(warning, shapes, _output(found, outputs))
     return warning
 
 
-def _places(found: TwoSidedBroadcast) -> dict[str, list[int]]:
+def _places(found: TwoSidedBroadcast) -> dict[str, Any]:
     """Return the inputs that expand each other, and the axis along which each of them expands."""
-    return {"inputs": list(found.inputs), "axes": list(found.axes)}
+    return {"code": found.kind, "inputs": list(found.inputs), "axes": list(found.axes)}
+
+
+def _output(found: TwoSidedBroadcast, outputs: Sequence[dict[str, Any]]) -> Sequence[int | str]:
+    shape: Sequence[int | str] = outputs[found.inputs[0]]["shape"]
+    return shape

@@ -54,6 +54,8 @@ class Drawing(NamedTuple):
     reached: list[str]
     """The size in each column after broadcasting, or an empty list if these sizes are unknown."""
     conflict: Conflict | None
+    shapes: tuple[Shape, ...]
+    """The shapes of the inputs."""
     panels: list[Panel]
     """The arrays that conflict, or the operands and the result of a product. Otherwise, the list is empty."""
 
@@ -81,7 +83,7 @@ def describe_drawing(op: Op, shapes: tuple[Shape, ...], outcome: Plan | Symbolic
         scenes = [scene for scene in scenes if scene.has_copies]
     panels = _panels(op, shapes, heads, rows, outcome)
     conflict = outcome if isinstance(outcome, Conflict) else None
-    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached, conflict, panels)
+    return Drawing(heads, rows, ruled, omitted_inputs, scenes, reached, conflict, shapes, panels)
 
 
 def _panels(

@@ -15,6 +15,7 @@ from ..wire.problems import Problem
 from ..words.conflicts import conflict_text
 from ..words.hints import hint_text
 from ..words.names import Names
+from ..words.warnings import square_text
 from .drawing import Drawing, describe_drawing
 from .drawing_svg import drawing_block, drawing_rows
 from .drawing_text import drawing_as_text
@@ -65,7 +66,7 @@ def answer_as_svg(request: Any, answer: CheckAnswer | Comparison | TranslateAnsw
         return svg_document(title, [Paragraph(title, "head"), *_drawn(drawing), *below])
     verdict, message = verdict_of(answer), _message(answer, drawing)
     below = [Paragraph(line, "maybe") for line in axis_size_lines(answer)]
-    below += _warnings(warning for warning in answer.warnings if warning.message != message)
+    below += _warnings(warning for warning in answer.warnings if warning.code != "square" or drawing is None)
     parts = [verdict, *_fix_boxes(answer), Paragraph(message), *_drawn(drawing), *below]
     return svg_document(verdict.text, parts)
 
@@ -125,8 +126,8 @@ def _message(answer: CheckAnswer | Comparison, drawing: Drawing | None) -> str:
     if answer.conflict is not None:
         return answer.conflict.message
     for warning in answer.warnings:
-        if warning.code == "square":
-            return warning.message
+        if warning.code == "square" and drawing is not None:
+            return square_text(warning.model_dump(mode="json"), drawing.shapes, answer.outputs[0].shape, _LETTERS)
     only = join_conditions(answer.conditions)
     return f"The shapes broadcast only if {only}." if len(only) > _MAX_CONDITION else ""
 

@@ -50,7 +50,9 @@ class Add(Elementwise, name="xla.Add"):
         """Return the axis of the larger operand for each axis of the smaller operand."""
         mapping = tuple(self.broadcast_dimensions)
         if not mapping and smaller.shape:
-            check_equal_ranks(smaller, larger, "List the output axes of the smaller input in broadcast_dimensions.")
+            check_equal_ranks(
+                smaller, larger, "In broadcast_dimensions, list the output axis of each axis of the smaller input."
+            )
             return tuple(range(len(larger.shape)))
         check_entries(mapping, smaller, "broadcast_dimensions")
         check_mapping(mapping, larger.shape, "broadcast_dimensions")

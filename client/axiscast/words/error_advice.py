@@ -97,5 +97,5 @@ def keras_target(target: tuple[int | None, ...], output: tuple[int | None, ...])
 
 def assigned(variable: Shape, value: Shape) -> str:
     """Return how to transpose a value that has the exchanged axes of its variable."""
-    fix = f"If the axes of the value are exchanged, write `tf.transpose([[x|{value}|0]])`."
+    fix = f"If the axes of the value are swapped, write `tf.transpose([[x|{value}|0]])`."
     return fix if len(value) > 1 and value == variable[::-1] else ""

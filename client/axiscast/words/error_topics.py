@@ -24,7 +24,7 @@ class Topic(NamedTuple):
     text: str
 
 
-UNREAD = Topic("unread", "This error seems to be about sizes or axes, but axiscast does not know its wording.")
+UNREAD = Topic("unread", "This error seems to be about sizes or axes, but axiscast does not recognize this message.")
 
 
 def topic_wordings() -> Iterator[tuple[str, Topic, str]]:
@@ -206,8 +206,8 @@ einsum: The einsum does not fit its operands: a letter has two sizes, or a term 
   einstein sum subscripts | given in einstein sum | for collapsing index | of input shaped [ |
 product: The operands of the product do not fit: the axes that are summed must have equal sizes.
   batch2 tensor to be: [<n>, <n>] but got: [<n>, <n>] |
-      The first operand has {0} matrices with {1} columns, but the second has {2} matrices with {3} rows. Both numbers
-      must be equal. =batches 0 1 2
+      The first operand has {0} matrices with {1} columns, but the second has {2} matrices with {3} rows. The numbers of
+      matrices must be equal, and the columns of the first must be as many as the rows of the second. =batches 0 1 2
   size mismatch, m1: [<n> x <n>], m2: [<n> x <n>] |
       The first matrix has {1} columns, but the second has {2} rows. These numbers must be equal.
   dimension mismatch with signature (n,k=<n>),(k=<n>, |
@@ -386,7 +386,7 @@ jax: In a function that JAX traces, shapes and branches can't depend on values, 
 tile: tile and repeat need a number of copies for each axis.
   expected multiples argument | number of dimensions of repeat dims | input has incorrect number of values | 'repeat'
       input tensor must have | broadcast together with shape ( | must match length of reps |
-ggml: In ggml, each size of the larger tensor must be a multiple of the size of the repeated tensor on this axis.
+ggml: In ggml, on each axis, the size of the larger tensor must be a multiple of the size of the repeated tensor.
   ggml_assert(ggml_can_repeat( |
 negative-copies: In tile or repeat, the number of copies must not be negative.
   'repeats' input must not contain negative | expected multiples[ | 'repeat_times' for tile op must be | for 'tile',

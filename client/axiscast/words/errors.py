@@ -87,7 +87,7 @@ def in_place_text(
     target: str, operator: str, value: str, shape: Sequence[int], value_shape: Sequence[Any], framework: str
 ) -> str:
     """Return the fix of an operation in place, such as `a += b`, with the shapes of its target and its value."""
-    reduced = f"Reduce `{value}` first"
+    reduced = f"Reduce `{value}` to shape {format_shape(shape)} first"
     if operator in "+-" and (arguments := _reduction(shape, value_shape, framework)):
         reduced += f", for example `{target} {operator}= {as_primary(value)}.sum({arguments})`"
     other = f" If `{target}` should become larger, write `{target} = {target} {operator} {as_primary(value)}`."
@@ -143,7 +143,7 @@ def class_labels_text(labels: str, classes: int, framework: str) -> str:
 
 def features_text(built: Any, found: Any, owner: str, outputs: Any = None) -> str:
     """Return the fix of a linear layer that was built for other features."""
-    exchanged = f", or swap in_features and out_features, which is {outputs}" if outputs == found else ""
+    exchanged = f", or swap the two arguments, because out_features is {outputs}" if outputs == found else ""
     return (
         f"The layer has in_features={built}, but the last axis of its {owner} has size {found}. Write "
         f"in_features={found}{exchanged}."

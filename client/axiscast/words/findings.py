@@ -25,11 +25,11 @@ from .warnings import all_pairs_text
 
 _UNCHECKED: dict[str, str] = {
     "unknown-rank": "the number of axes is unknown for {}",
-    "other-opset": "it is in a function that imports another opset than the model",
+    "other-opset": "it is in a function that imports a different opset version than the model",
     "input-count": "{} takes {} inputs, but this node has {}",
-    "undefined": "in opset {}, {} does not exist or has another rule",
+    "undefined": "opset {} has no {}, or a different rule for it",
     "refused": "onnx can't infer its output from these inputs",
-    "unsolved": "no sizes were found at which it runs before the search for sizes reached its limit",
+    "unsolved": "the search for sizes at which it runs reached its limit",
     "limit": "{}",
 }
 """The sentence for each reason why an operation is unchecked, with places for its details."""
@@ -134,16 +134,16 @@ def _failure_text(finding: Finding) -> str:
     if failure is None:
         return ""
     sizes = printable(joined([f"{name} = {size}" for name, size in failure.sizes.items()]))
-    at_sizes = f"For example, if {sizes}, then " if sizes else ""
+    at_sizes = f"It fails, for example, if {sizes}: " if sizes else ""
     if failure.requirement is None:
         return f"{at_sizes}onnx reports an error."
     kind, left, right = failure.requirement
     if left.input is None and right.input is not None:
         left, right = right, left
     name = _quantity_name(finding, right)
-    holds = "holds" if left.what == "value" else "is"
+    subject = f"{'the value of ' if left.what == 'value' else ''}{_quantity_name(finding, left) or 'a number'}"
     verb = f"but {name} is {right.value}" if name else f"but must be {_MUST.get(kind, '')}{right.value}"
-    return f"{at_sizes}{_quantity_name(finding, left) or 'a number'} {holds} {left.value}, {verb}."
+    return f"{at_sizes}{subject} is {left.value}, {verb}."
 
 
 def _quantity_name(finding: Finding, quantity: Quantity) -> str:

@@ -20,8 +20,8 @@ REFUSALS: dict[str, str] = {
     "unequal-ranks": "{0} has {0:axes}, but {1} has {1:rank}, and the op does not add axes. {2}",
     "added-axes": "{0} has {0:axes} and {1}={2:list} adds {2:count}, but {3} has {3:rank}. List exactly the target "
     "axes that the input lacks.",
-    "not-inside": "{0} starts at axis {1}, so it does not fit inside {2}. The op can't add axes to the first input.",
-    "not-at-end": "{0} starts at axis {1}, but must end at the last axis of {2}. Give it {3} axes, or write {4}=-1 to "
+    "not-inside": "{0} starts at axis {1}, so it does not fit inside {2}. The op can't add axes to input 0.",
+    "not-at-end": "{0} starts at axis {1}, but must reach the last axis of {2}. Give it {3} axes, or write {4}=-1 to "
     "align it on the right.",
     "term-rank": "{0} has {0:axes}, but its term {1:text} in the {2} {3:text} requires {4:range}.",
     "left-rank": "{0} has {0:axes}, but the left side of {1:text} requires {2:range}.",
@@ -60,7 +60,7 @@ REFUSALS: dict[str, str] = {
     "unclosed-parenthesis": "The pattern has a '(' without a ')' after it.",
     "side-ellipses": "The pattern has '...' twice on one side.",
     "merged-ellipsis": "The pattern has '...' inside parentheses on its left side. Write names instead of '...' there.",
-    "number-as-axis": "The pattern has the number {0:number} as an axis. Write a name. Only the right side may contain "
+    "number-as-axis": "The pattern has the number {0:number} as an axis. Use a name: only the right side may contain "
     "numbers, and they must be positive.",
     "not-name": "The pattern contains {0:name}, which is not a valid name. A name has letters, digits and underscores, "
     "but does not begin or end with an underscore.",

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from ..plan.alignment import Input
 from ..wire.shapes import format_shape
-from .hints import HintFields, change_text
-from .names import UNNAMED, capitalized
+from .hints import change_text
+from .names import UNNAMED, Names
+
+WarningFields = Mapping[str, Any]
+"""The fields of messages.Warned as plain values, without `message`."""
+Shapes = Sequence[Sequence[int | str]]
 
 
-class Meeting(NamedTuple):
-    """Two inputs that expand each other."""
-
-    inputs: Sequence[int]
-    shapes: Sequence[Sequence[int | str]]
-    output: Sequence[int | str]
-    """The shape to which the two inputs broadcast together."""
-    axes: Sequence[int]
-    """For each of the two inputs, the axis of this shape along which it expands."""
-    is_only_pair: bool
-    """Whether the request has no other inputs."""
+def square_text(warning: WarningFields, shapes: Shapes, output: Sequence[int | str], names: Names = UNNAMED) -> str:
+    """Return the warning about an accidental outer product of some of these shapes, with the fix if one is known."""
+    fix, all_pairs = warning.get("hint"), warning.get("all_pairs")
+    remedy = change_text(fix, names) if fix else "give all inputs the same shape"
+    intended = f" If shape {format_shape(output)} is intended, {change_text(all_pairs, names)}." if all_pairs else ""
+    pair = _pair_text(warning, shapes, output, names)
+    return f"{pair} To combine them element by element, {remedy}.{intended}"
 
 
-def square_text(meeting: Meeting, fix: HintFields | None, all_pairs: HintFields | None) -> str:
-    """Return the warning about an accidental outer product, with the fix and the change that forms all pairs."""
-    remedy = "give all inputs the same shape" if fix is None else change_text(fix)
-    pairs = (
-        "" if all_pairs is None else f" If shape {format_shape(meeting.output)} is intended, {change_text(all_pairs)}."
-    )
-    return f"{_meeting_text(meeting)} To combine them element by element, {remedy}.{pairs}"
-
-
-def mutual_stretch_text(meeting: Meeting) -> str:
+def mutual_stretch_text(warning: WarningFields, shapes: Shapes, output: Sequence[int | str]) -> str:
     """Return the warning about two inputs that expand each other."""
-    return f"{_meeting_text(meeting)} If this is not intended, check whether one of them lacks an axis."
+    pair = _pair_text(warning, shapes, output, UNNAMED)
+    return f"{pair} If this is not intended, check whether one of them lacks an axis."
 
 
 def rank_promotion_text(
@@ -56,10 +49,11 @@ def all_pairs_text(names: Sequence[str], axes: Sequence[int], rank: int) -> str:
     return f"{one} is repeated along output axis {axes[0]}, and {other} along output axis {axes[1]}"
 
 
-def _meeting_text(meeting: Meeting) -> str:
-    """Return a sentence that states the common shape of the two inputs."""
-    names, owners = [*map(UNNAMED.input, meeting.inputs)], [*map(format_shape, meeting.shapes)]
-    if not meeting.is_only_pair:
-        owners = [f"{name} of shape {shape}" for name, shape in zip(names, owners, strict=True)]
-    pairs = all_pairs_text(names, meeting.axes, len(meeting.output))
-    return f"{capitalized(' and '.join(owners))} broadcast to {format_shape(meeting.output)}: {pairs}."
+def _pair_text(warning: WarningFields, shapes: Shapes, output: Sequence[int | str], names: Names) -> str:
+    """Return a sentence about the two inputs that expand each other, and the shape of the output."""
+    (one, axis), (other, other_axis) = sorted(zip(warning["inputs"], warning["axes"], strict=True))
+    owner = names.owner(Input(one, tuple(shapes[one])), begins_sentence=True)
+    pairs = all_pairs_text([names.input(one), names.input(other)], [axis, other_axis], len(output))
+    return (
+        f"{owner} and {names.owner(Input(other, tuple(shapes[other])))} broadcast to {format_shape(output)}: {pairs}."
+    )
