@@ -112,10 +112,7 @@ def test_a_switch_shows_the_warnings_of_correct_code_and_the_link_remembers_it(p
     page.tab.get_by_label("All warnings").check()
     page.settle()
     assert page.query() == "op=numpy.add&input=3,1&input=4&warn=mutual-stretch&warn=rank-promotion"
-    assert [text.split(":")[0].split(" of")[0] for text in page.texts(".warning li")] == [
-        "(3, 1) and (4,) broadcast to (3, 4)",
-        "Input 1",
-    ]
+    assert [text.split(":")[0].split(" of")[0] for text in page.texts(".warning li")] == ["Input 0", "Input 1"]
     page.tab.reload()  # as another who has the link
     page.settle()
     assert page.tab.get_by_label("All warnings").is_checked()
