@@ -252,8 +252,8 @@ def outer_einsum(x: Tensor, y: Tensor) -> Any:
 @right((N,))
 def a_function_after_the_column(x: Tensor) -> Any:
     column = x.view(-1, 1)
-    opposite = 2 - x
-    return column.square() * opposite
+    opposite = 2 - column.flatten()
+    return column.square() * opposite * x.neg()
 
 
 @right((N, 1))

@@ -57,7 +57,7 @@ class TensorOrigins:
         """Record a tensor that was computed element by element from its operands, or whose elements were selected.
 
         The tensor is recorded only if it has an axis of size 1, contains positions, or `is_whole` is true and it was
-        computed from a single source. `is_whole` says whether the tensor is a vector with the shape of an operand.
+        computed from a single source. `is_whole` says whether the tensor is a vector of all elements of an operand.
         """
         if not operands:
             return

@@ -272,14 +272,14 @@ class WatchMode:
                 role.axis != "index" or is_basic_index(operands[1])
             ):
                 tensors = [each for each in operands if self.rank(each)]
-                is_whole = self.rank(tensor) == 1 and self.shape(tensor) in map(self.shape, tensors)
+                counts = [prod(self.shape(each) or ()) for each in (tensor, *tensors)]
+                is_whole = self.rank(tensor) == 1 and counts[0] in counts[1:]
                 self.origins.add_derived(tensor, tensors, has_axis, is_whole)
 
     def is_derived(self, result: Any, operands: Sequence[Any]) -> bool:
         """Return whether a result may be positions or a vector, and the origins of all of its operands are recorded."""
-        records = self.origins.records
         return (self.origins.has_positions or self.rank(result) == 1) and all(
-            id(operand) in records for operand in operands if isinstance(operand, self.tensor)
+            id(operand) in self.origins.records for operand in operands if isinstance(operand, self.tensor)
         )
 
     def report_if_suspicious(self, role: FunctionRole, operands: Sequence[Any], frame: FrameType | None = None) -> None:
