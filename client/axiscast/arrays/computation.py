@@ -123,7 +123,7 @@ def _request_size(op: OpLike, arrays: Sequence[Array], shapes: Sequence[Sequence
             dtype_from_name(dtype_name(array.dtype))
         except UnknownDtype as error:
             raise TypeError(str(error)) from None
-    return validate_request(request.op, tuple(request.inputs), all_static=True)
+    return validate_request(request.op, tuple(request.inputs))
 
 
 def _memory_bytes() -> int:

@@ -196,13 +196,14 @@ def _itemsize(dtype: str | None) -> int | None:
 def _output_to_dict(shape: Sequence[int | str], itemsize: int | None, dims: list[str] | None = None) -> dict[str, Any]:
     """Return an output as plain values, in the fields of an OutputShape."""
     output: dict[str, Any] = {"shape": [*map(_size_to_json, shape)]}
-    elements = _element_count(shape)
-    if elements is not None:
-        output["elements"] = int64_or_text(elements)
+    integers = [size for size in shape if isinstance(size, int)]
+    is_known = len(integers) == len(shape) or 0 in integers  # otherwise the count depends on symbolic sizes
+    if is_known:
+        output["elements"] = int64_or_text(prod(integers))
     if dims is not None:
         output["dims"] = dims
-    if itemsize is not None and elements is not None:
-        output["nbytes"] = int64_or_text(elements * itemsize)
+    if itemsize is not None and is_known:
+        output["nbytes"] = int64_or_text(prod(integers) * itemsize)
     return output
 
 
@@ -221,12 +222,6 @@ def _placed_to_dict(placement: Placement | SymbolicPlacement, shapes: tuple[Shap
 
 def _size_to_json(size: int | str) -> int | str:
     return str(size) if isinstance(size, int) and size > MAX_SIZE else size
-
-
-def _element_count(shape: Sequence[int | str]) -> int | None:
-    """Return the number of elements of a shape, or None if the number depends on symbolic sizes."""
-    integers = [size for size in shape if isinstance(size, int)]
-    return prod(integers) if len(integers) == len(shape) or 0 in integers else None
 
 
 def input_to_dict(number: int, shape: Any, input_rank: int, rank: int, missing: int) -> dict[str, Any]:

@@ -154,8 +154,8 @@ class RequestSize(NamedTuple):
     """Whether the request has symbolic sizes."""
 
 
-def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False) -> RequestSize:
-    """Return the size of a request. Pass `all_static` if all input sizes are known to be integers.
+def validate_request(op: Op, shapes: tuple[Shape, ...]) -> RequestSize:
+    """Return the size of a request.
 
     Raises Problem (invalid-request) if the op never accepts this number of inputs, or if the op needs integers and a
     size is symbolic. Raises Problem (work-too-large) if there are too many axes, unless the op's rule already refuses
@@ -170,10 +170,8 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
     if axes > MAX_LISTED_AXES:
         raise MAX_LISTED_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
-    for shape in () if all_static else shapes:  # every request runs this code, and loops are the fastest form
-        for size in shape:
-            if type(size) is not int and isinstance(size, Symbol):
-                is_symbolic = True
+    for shape in shapes:
+        is_symbolic = is_symbolic or Symbol in map(type, shape)
     if len(op.__dict__) > 1:  # otherwise the name is the op's only attribute
         for value in op.__dict__.values():
             if type(value) is tuple:

@@ -105,17 +105,14 @@ class _Trials:
                 for candidate in group:
                     if (output := self._output(candidate.op, candidate.inputs)) is None:
                         continue
-                    if not self._is_refused(candidate):
+                    # The release of the framework may refuse an equation that its rule accepts.
+                    is_equation = self.of_integers and isinstance(candidate.op, LabeledProduct)
+                    if not is_equation or not candidate.op.known_deviation(candidate.inputs, None):
                         found.setdefault(candidate[1:3], hint_to_dict(candidate, shapes, output))
                     break
                 if len(found) == MAX_HINTS:
                     break
         return [*found.values()]
-
-    def _is_refused(self, candidate: Candidate) -> bool:
-        """Return whether the release of the framework refuses an equation that its rule accepts."""
-        op, inputs = candidate.op, candidate.inputs
-        return self.of_integers and isinstance(op, LabeledProduct) and bool(op.known_deviation(inputs, None))
 
     def _output(self, op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
         """Return the shape of the output, or of the result of a product, or None if the shapes do not broadcast."""
@@ -131,18 +128,13 @@ class _Trials:
                 return None
             if isinstance(alignment, RightAlignment) and has_integer_mismatch(alignment):
                 return None  # most changed requests are rejected here, where it is cheap
-            plan = self._symbolic_plan(op, shapes)
+            self._symbolic_left -= 1
+            if self._symbolic_left < 0:
+                raise _Enough
+            plan = self._lower(op, shapes)
         except ShapeMismatch:
             return None
-        return None if plan is None else _output_of(plan)
-
-    def _symbolic_plan(self, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | None:
-        """Return the plan of a request that broadcasts for all sizes, or None."""
-        self._symbolic_left -= 1
-        if self._symbolic_left < 0:
-            raise _Enough
-        plan = self._lower(op, shapes)
-        return plan if isinstance(plan, Plan) or not plan.conditions else None
+        return _output_of(plan) if isinstance(plan, Plan) or not plan.conditions else None
 
 
 def integer_output(alignment: Alignment) -> Sequence[int | str] | None:
@@ -168,13 +160,9 @@ def _opposed_inputs(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None
     Right-aligned inputs meet on the same axes, whatever the shapes of the other inputs are.
     """
     inputs = [] if conflict is None else [number for number in conflict.inputs[:2] if number is not None]
+    may_be_right_aligned = len(inputs) == 2 and op.has_common_output_axes and op.target is None
     try:
-        if (
-            len(inputs) == 2
-            and op.has_common_output_axes
-            and op.target is None
-            and isinstance(op.align(shapes), RightAlignment)
-        ):
+        if may_be_right_aligned and isinstance(op.align(shapes), RightAlignment):
             return [number for number in inputs if _can_fit(shapes[number], shapes[:number] + shapes[number + 1 :])]
     except ShapeMismatch:  # the op's rule refuses the shapes before it aligns them
         pass
