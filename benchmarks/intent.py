@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 
 def _here(pair: OperandPair) -> set[str]:
-    return {origin.way for origin in pair.origins if origin.is_here and origin.way}
+    return {origin.axis_origin for origin in pair.origins if origin.is_here and origin.axis_origin}
 
 
 def _is_one(pair: OperandPair) -> bool:
@@ -41,7 +41,9 @@ def _is_one(pair: OperandPair) -> bool:
 
 CHOSEN = intent.is_meant
 RULES: dict[str, Callable[[OperandPair], bool]] = {
-    "a: an axis was written anywhere": lambda pair: any(origin.way for origin in pair.origins) and not pair.is_loss,
+    "a: an axis was written anywhere": lambda pair: (
+        any(origin.axis_origin for origin in pair.origins) and not pair.is_loss
+    ),
     "b: nothing is meant": lambda pair: False,
     "c: an axis was written in the expression": lambda pair: bool(_here(pair)) and not pair.is_loss,
     "c, by None in an index": lambda pair: "index" in _here(pair) and not pair.is_loss,

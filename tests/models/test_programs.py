@@ -20,7 +20,10 @@ from axiscast.models.programs.program_report import ProgramSizes, report_program
 
 FOLDER = Path(__file__).parents[1] / "programs"
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's warning about the loss, and Dynamo's own
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch's warning about the loss, and Dynamo's own
+    pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),  # torch calls its own deprecated functions
+]
 
 
 class Node(SimpleNamespace):
