@@ -292,7 +292,8 @@ ERRORS: list[tuple[str, str]] = [
     (errors.missing_shapes_text([], ""),
      "The message does not contain the shapes. Print the shapes of the operands, and check them."),
     (errors.summed_sizes_text(7, 3, "k"),
-     "The sizes 7 and 3 must be equal. If the last axis of `k` has size 7, write `k.swapaxes(-1, -2)`."),
+     "The sizes must be equal, but they are 7 and 3. If the last axis of `k` has size 7, write `k.swapaxes(-1, "
+     "-2)`."),
     (errors.axis_sizes_text([5, 7], None),
      "Sizes 5 and 7 conflict on an axis. They must be equal, or one of them must be 1."),
     (errors.axis_sizes_text([5, 7], 2, ("x", "b")),

@@ -51,7 +51,8 @@ index: An index is out of range.
       The array has {0} axes, but {1} indices are given.
   too many indices for tensor of dimension <n> | The tensor has {0} axes, but more indices are given.
   index out of range in self |
-      An embedding has num_embeddings rows, and each index must be less than this number. Compare it with `x.max()`.
+      In an embedding, each index must be less than num_embeddings. Compare num_embeddings with the largest index,
+      `x.max()`.
   [op:slice] | slice_sizes must be less than or equal to operand shape | indices element out of data bounds | index must
       be less than the size of input dim | ): out of bound | of slice is out of bounds | indexer is out-of-bounds | is
       not in [0, | slice index | of op(embedding) expected >= 0 |
@@ -206,8 +207,8 @@ einsum: The einsum does not fit its operands: a letter has two sizes, or a term 
   einstein sum subscripts | given in einstein sum | for collapsing index | of input shaped [ |
 product: The operands of the product do not fit: the axes that are summed must have equal sizes.
   batch2 tensor to be: [<n>, <n>] but got: [<n>, <n>] |
-      The first operand has {0} matrices with {1} columns, but the second has {2} matrices with {3} rows. The numbers of
-      matrices must be equal, and the columns of the first must be as many as the rows of the second. =batches 0 1 2
+      The first operand has {0} matrices with {1} columns, but the second has {2} matrices with {3} rows. Both must have
+      the same number of matrices, and the first must have as many columns as the second has rows. =batches 0 1 2
   size mismatch, m1: [<n> x <n>], m2: [<n> x <n>] |
       The first matrix has {1} columns, but the second has {2} rows. These numbers must be equal.
   dimension mismatch with signature (n,k=<n>),(k=<n>, |
@@ -231,7 +232,7 @@ linear-algebra: The arguments of this linear algebra function do not fit each ot
   of a and b for the equation ax = b (<n>x<n> and <n>x<n>) |
       A and B must have the same number of rows, but A has {0}, and B has {2}.
   incompatible dimensions for cross product |
-      A cross product needs vectors of 2 or 3 elements. They are on the last axis, or on the axis given by `axis`.
+      A cross product needs size 2 or 3 on the last axis, or on the axis given by `axis`.
 chunks: The chunks of a Dask array do not add up to its shape. Perhaps the operands do not broadcast: check their
       shapes.
   chunks do not add up to shape. got chunks=<...>, shape=<s> | + The chunks are {0}, and the shape is {1}.

@@ -160,7 +160,7 @@ def missing_shapes_text(names: Sequence[str], op: str) -> str:
 def summed_sizes_text(one: int | str, other: int | str, right: str = "") -> str:
     """Return the sizes that conflict in a product, and how to transpose its second operand `right`."""
     fix = f" If the last axis of `{right}` has size {one}, write `{as_primary(right)}.swapaxes(-1, -2)`."
-    return f"The sizes {one} and {other} must be equal.{fix if right else ''}"
+    return f"The sizes must be equal, but they are {one} and {other}.{fix if right else ''}"
 
 
 def axis_sizes_text(sizes: Sequence[int | str], axis: int | None, names: Sequence[str] = ()) -> str:

@@ -27,7 +27,7 @@ _UNCHECKED: dict[str, str] = {
     "unknown-rank": "the number of axes is unknown for {}",
     "other-opset": "it is in a function that imports a different opset version than the model",
     "input-count": "{} takes {} inputs, but this node has {}",
-    "undefined": "opset {} has no {}, or a different rule for it",
+    "undefined": "opset {} either has no {} or defines it differently",
     "refused": "onnx can't infer its output from these inputs",
     "unsolved": "the search for sizes at which it runs reached its limit",
     "limit": "{}",
