@@ -57,11 +57,15 @@ _MAX_DIAGONAL_RANK = 6
 _BLOCK_ROWS = 16
 
 
-def missing_product(shapes: tuple[Shape, ...]) -> str | None:
-    """Return a sentence if TensorFlow's CPU kernel cannot multiply matrices of these shapes. Otherwise, return None."""
-    if max(map(len, shapes)) <= _MAX_PRODUCT_RANK:
-        return None
-    return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
+def missing_product(shapes: tuple[Shape, ...], is_transposed: bool = False) -> str | None:
+    """Return a sentence if TensorFlow's CPU kernel refuses or may misread matrices of these shapes, or None.
+
+    `is_transposed` says whether the kernel transposes the left matrices.
+    """
+    left, right = shapes
+    if max(map(len, shapes)) > _MAX_PRODUCT_RANK:
+        return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
+    return None if is_transposed else misread_stack(left[:-2], right[:-2], left[-2])
 
 
 def misread_stack(left: Shape, right: Shape, rows: int) -> str | None:
@@ -136,9 +140,7 @@ class matmul(MatrixProduct, name="tensorflow.matmul"):
     )
 
     def accepted_deviation(self, shapes: tuple[Shape, ...]) -> str | None:
-        left, right = shapes
-        misread = None if self.transpose_a else misread_stack(left[:-2], right[:-2], left[-2])
-        return misread or missing_product(shapes)
+        return missing_product(shapes, self.transpose_a)
 
 
 class einsum(Einsum, name="tensorflow.einsum"):
