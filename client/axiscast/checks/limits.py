@@ -172,13 +172,11 @@ def validate_request(op: Op, shapes: tuple[Shape, ...]) -> RequestSize:
     entries, is_symbolic = 0, False
     for shape in shapes:
         is_symbolic = is_symbolic or Symbol in map(type, shape)
-    if len(op.__dict__) > 1:  # otherwise the name is the op's only attribute
-        for value in op.__dict__.values():
-            if type(value) is tuple:
-                entries += len(value)
-                is_symbolic = is_symbolic or Symbol in map(type, value)
-            elif type(value) is dict:
-                entries += len(value)
+    for value in op.__dict__.values():
+        if type(value) is tuple:
+            is_symbolic = is_symbolic or Symbol in map(type, value)
+        if type(value) in (tuple, dict):
+            entries += len(value)
     if is_symbolic and op.needs_integers():
         attribute = None if any(Symbol in map(type, shape) for shape in shapes) else next(op.symbols())[0]
         raise Problem(

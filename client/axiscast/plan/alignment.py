@@ -157,11 +157,12 @@ class RightAlignment(Alignment):
         self.refusal = None
         self.relation = relation
         self.effective_target = target if effective is None else effective
+        self._everyone = shapes if self.effective_target is None else (*shapes, self.effective_target)
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]  # computed on first use
         everyone, count, axes = self._everyone, len(self.input_shapes), []
-        for end in range(-self._rank, 0):
+        for end in range(-max(map(len, everyone)), 0):
             terms = []
             for number, shape in enumerate(everyone):
                 axis = len(shape) + end
@@ -172,16 +173,8 @@ class RightAlignment(Alignment):
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]  # computed on first use
-        rank, shapes = self._rank, enumerate(self.input_shapes)
+        rank, shapes = max(map(len, self._everyone)), enumerate(self.input_shapes)
         return tuple(Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in shapes)
-
-    @property
-    def _rank(self) -> int:
-        return max(map(len, self._everyone))
-
-    @property
-    def _everyone(self) -> tuple[Shape, ...]:
-        return self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
 
     def broadcast_shape(self) -> Shape | None:
         """Return the common shape if all sizes are integers and broadcast. Otherwise, return None.
@@ -189,7 +182,7 @@ class RightAlignment(Alignment):
         This method is the fast path of resolution.try_resolve for Relation.BROADCAST and BROADCAST_TO: all sizes other
         than 1 must be equal. The method also sets `nonunit_masks`.
         """
-        everyone = self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
+        everyone = self._everyone
         rank = max(map(len, everyone))
         sizes, masks = [1] * rank, []
         for shape in everyone:

@@ -215,8 +215,7 @@ def _likely_candidates(
 
 def _multiplied_candidates(op: Op, shapes: tuple[Shape, ...], conflict: Conflict | None = None) -> Iterator[Candidate]:
     """Yield matrix products with transposed or exchanged operands, or with a new axis in a vector."""
-    is_about_sums = conflict is not None and bool(conflict.axes)
-    if not is_about_sums and _sums_agree(op, shapes):
+    if not (conflict and conflict.axes) and _sums_agree(op, shapes):
         return  # only the leading axes conflict, and transposing the last two axes does not change the leading axes
     for numbers in ((1,), (0,), (0, 1)):
         if all(len(shapes[number]) > 1 and shapes[number][-1] != shapes[number][-2] for number in numbers):
