@@ -217,7 +217,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "fails when it runs this: a diagonal": _fails,
     "reads input 1 as a bias, not a vector": _fails,
     "adds input 1 as a bias along": lambda case, result: result.shapes == [case.drawn[1][0]],
-    "compares these summed sizes only in": lambda case, result: _accepts(case, result) and result.raised is not None,
+    "compares these sizes only in": lambda case, result: _accepts(case, result) and result.raised is not None,
     "refuses this, because its pdpd mode": _fails,
     "ends the process, fails, or returns a different shape": _gives_another_shape,
     "does not compare the stacks of matrices if a tensor is empty": _accepts,

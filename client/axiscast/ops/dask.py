@@ -1,8 +1,7 @@
 """Dask: dask.array follows NumPy's rules and accepts at most 64 axes, like NumPy's arrays."""
 
-from ..plan.alignment import Conflict, ShapeMismatch, align_right, unchecked_sizes
+from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
-from ..plan.resolution import resolve
 from .aliases import UFUNCS, aliases
 from .base import declare
 from .families import MatrixProduct, Multidirectional, Unidirectional
@@ -40,14 +39,10 @@ class matmul(MatrixProduct, name="dask.array.matmul"):
         left, right = shapes
         if not (left and right) or max(len(left), len(right)) > self.max_rank:
             return None
-        summed = left[-1], right[-2:][0]
-        if summed[0] == summed[1] or min(summed) > 1:
+        meeting = [(left[-1], right[-2:][0]), *zip(left[-3::-1], right[-3::-1], strict=False)]
+        if any(one != other and min(one, other) > 1 for one, other in meeting):
             return None
-        try:
-            resolve(align_right((left[:-2], right[:-2])))
-        except ShapeMismatch:
-            return None
-        return "Dask 2026.8 compares these summed sizes only in `compute()`. Until then, the product has a shape."
+        return "Dask 2026.8 compares these sizes only in `compute()`. Until then, the product has a shape."
 
 
 ALIASES = {
