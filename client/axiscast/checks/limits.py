@@ -170,13 +170,16 @@ def validate_request(op: Op, shapes: tuple[Shape, ...]) -> RequestSize:
     if axes > MAX_LISTED_AXES:
         raise MAX_LISTED_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
-    for shape in shapes:
-        is_symbolic = is_symbolic or Symbol in map(type, shape)
-    for value in op.__dict__.values():
-        if type(value) is tuple:
-            is_symbolic = is_symbolic or Symbol in map(type, value)
-        if type(value) in (tuple, dict):
-            entries += len(value)
+    for shape in shapes:  # every request runs this code, and loops are the fastest form
+        for size in shape:
+            if type(size) is not int and isinstance(size, Symbol):
+                is_symbolic = True
+    if len(op.__dict__) > 1:  # otherwise the name is the op's only attribute
+        for value in op.__dict__.values():
+            if type(value) is tuple:
+                is_symbolic = is_symbolic or Symbol in map(type, value)
+            if type(value) in (tuple, dict):
+                entries += len(value)
     if is_symbolic and op.needs_integers():
         attribute = None if any(Symbol in map(type, shape) for shape in shapes) else next(op.symbols())[0]
         raise Problem(
