@@ -196,6 +196,7 @@ def test_a_request_on_which_the_release_differs_has_the_warning(op: Op, shapes: 
 
 
 REFUSES: dict[str, tuple[Op, Shapes]] = {
+    "Paddle, an unknown letter and more tensors than operands": (paddle.einsum(equation="i->ij"), [(0,), (1,)]),
     "OpenVINO, 0 against 3 in pdpd mode": (pdpd(), [(0,), (3,)]),
     "OpenVINO, 3 against 0 in pdpd mode": (pdpd(), [(3,), (0,)]),
     "OpenVINO, 0 against 1 and 1 against 0 in pdpd mode": (pdpd(), [(1, 0), (0, 1)]),

@@ -190,6 +190,8 @@ class einsum(Einsum, name="paddle.einsum"):
             return None
         try:
             operands, result = self.split()
+            if len(operands) != len(shapes):
+                return None
             known = tuple(label for label in result if any(label in labels for labels in operands))
             known_plan = try_resolve(self.with_labels(ParsedEquation(operands, known)).align(shapes))
         except ShapeMismatch:  # Paddle refuses other faults of the equation too
