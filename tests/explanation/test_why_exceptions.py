@@ -47,6 +47,15 @@ stack, vector = np.zeros((64, 7, 3)), np.zeros(7)
 four, pair = np.zeros(4, np.int8), {"a": [np.zeros(5), np.zeros(6)]}
 
 
+class Own(np.ndarray[Any, Any]):
+    def __array_ufunc__(self, ufunc: Any, method: str, *arrays: Any, **options: Any) -> Any:
+        plain = [np.asarray(array) for array in arrays]
+        return getattr(ufunc, method)(plain[0], plain[1], **options)
+
+
+own = np.zeros(4).view(Own)
+
+
 def in_place() -> Any:
     total = np.zeros((3, 1))
     total += np.zeros((3, 4))
@@ -63,6 +72,7 @@ def over_lines() -> Any:
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "an attribute": (lambda: x + layer.bias, "x + layer.bias: x (2, 64, 7, 7) float32, layer.bias (64,) float64. "),
+    "an array of a class": (lambda: y + own, "y + own: y (2, 3) float64, own (4,) float64. "),
     "a comparison": (lambda: y > four, "y > four: y (2, 3) float64, four (4,) int8. "),
     "a call": (lambda: np.hypot(y, four), "np.hypot(y, four): y (2, 3) float64, four (4,) int8. "),
     "entries": (lambda: pair["a"][0] * pair["a"][1], 'pair["a"][0] * pair["a"][1]: pair["a"][0] (5,) float64, pair'),

@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Callable[..., object], tuple[Any, ...], str]] = {
     ),
     "a buffer": (lambda x: x - net.avg, (z(1, 3, 9, 9),), "x - net.avg: x (1, 3, 9, 9) float32, net.avg (3,) float3"),
     "a layer": (
-        lambda x: net.lin(x), (z(4, 7),), "net.lin(x): x (4, 7) float32, net.lin.weight (2, 8) float32, net.lin.bias",
+        lambda x: net.lin(x), (z(4, 7),), "net.lin(x): x (4, 7) float32, net.lin.weight (2, 8) float32. ",
     ),
     "what layers return": (
         lambda x: net.relu(net.lin(x)) + net.bias, (z(4, 8),),

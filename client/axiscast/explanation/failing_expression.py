@@ -25,6 +25,8 @@ _INSTALLED = (*_STANDARD, "site-packages", "dist-packages", "<frozen", _OWN)
 _KEEPS_ORDER = re.compile(r"(?:site|dist)-packages/(?:jax/|paddle/tensor/(?:linalg|math)\.py)")
 """The files of frameworks whose Python functions pass the operands on in the same order."""
 _MARKS = re.compile(r" *([~^]+)")
+_PROTOCOLS = ("__torch_function__", "__torch_dispatch__", "__array_ufunc__", "__array_function__")
+"""The methods through which a class of arrays calls the operation of a framework again."""
 _CLOSINGS = ("", ")", "))", "])")
 """The ends that complete the first line of a call over several lines."""
 _FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # a cell of a notebook may await
@@ -144,7 +146,11 @@ def expression_at(frame: FrameType) -> Expression | None:
 
 def _expressions(traces: list[TracebackType]) -> Iterator[Expression]:
     paths = [(one.tb_frame, _path_at(one.tb_frame, one.tb_lasti)) for one in traces]
-    own = [(frame, path) for frame, path in paths if path and not _is_installed(frame.f_code.co_filename)]
+    own = [
+        (frame, path)
+        for frame, path in paths
+        if path and frame.f_code.co_name not in _PROTOCOLS and not _is_installed(frame.f_code.co_filename)
+    ]
     for frame, path in own:
         if (expression := _expression(path[0], frame)) is not None:
             is_last = frame is traces[0].tb_frame
