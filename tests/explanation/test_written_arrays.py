@@ -26,6 +26,8 @@ ADDED = [
     ((3,), (3, 1)),
     ((2, 1), (3, 2, 4)),
     ((5,), (3, 1)),
+    ((3, 1), (3,)),
+    ((3, 1), (1, 3)),
 ]
 """Shapes of an array and of a value that can't be added to it in place."""
 CODE = re.compile(r"`([^`]+=[^`]+)`")
@@ -53,6 +55,8 @@ def test_the_code_that_reduces_a_value_first_runs(framework: str, shape: Any, va
     assert answer.inputs == [value]
     for code in CODE.findall(answer.message):
         names = {"acc": ones(shape), "x": ones(value)}
+        if "+=" in code:
+            assert eval(code.partition("+= ")[2], names).shape == shape, code
         exec(code, names)
         assert (tuple(names["acc"].shape) == shape) == ("+=" in code), code
 

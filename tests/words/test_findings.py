@@ -78,7 +78,7 @@ CONFLICTS = [
      "x (8, 64, 7, 7) * scale (64,) does not broadcast: axis -1 has size 7 in x and 64 in scale. Write `x * "
      "scale[:, None, None]`."),
     ("Div", [("a", (3, 4)), ("b", (4, 3))],
-     "a (3, 4) / b (4, 3) does not broadcast: axis -2 has size 3 in a and 4 in b. Write `a.swapaxes(0, 1) / b`."),
+     "a (3, 4) / b (4, 3) does not broadcast: axis -2 has size 3 in a and 4 in b. Write `a.T / b`."),
     ("Max", [("a", (2,)), ("b", (3,)), ("c", (4,))],
      "Max(a (2,), b (3,), c (4,)) does not broadcast: axis -1 has size 2 in a, 3 in b and 4 in c."),
     ("PRelu", [("x", (3,)), ("slope", (2, 3))],

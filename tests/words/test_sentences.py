@@ -156,10 +156,13 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "7, 7)"),
     ("tensorflow.broadcast_to", [(1, 3)], {"shape": (3,)},
      "write input 0 as `a[0]`, of shape (3,): the result is (3,)"),
+    ("litert.ADD", [(1000, 3), (12, 3)], {},
+     "to combine all pairs of rows, reshape input 0 to (1000, 1, 3): the result is (1000, 12, 3)"),
+    ("litert.ADD", [(2, 3), (3, 2)], {}, "swap axes 0 and 1 of input 0: the result is (3, 2)"),
     ("litert.ADD", [(2, 64, 7, 7), (64,)], {},
      "reshape input 1 to (64, 1, 1): the result is (2, 64, 7, 7)"),
     (ADD, [(2, 3), (3, 2)], {},
-     "swap axes 0 and 1 of input 0: the result is (3, 2)"),
+     "write input 0 as `a.T`, of shape (3, 2): the result is (3, 2)"),
     (ADD, [(1000, 3), (12, 3)], {},
      "to combine all pairs of rows, write input 0 as `a[:, None]`, of shape (1000, 1, 3): the result is (1000, "
      "12, 3)"),
@@ -171,7 +174,7 @@ HINTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
     ("numpy.broadcast_to", [(3, 4)], {"shape": (3, -1)},
      "write shape=(3, 4): the result is (3, 4)"),
     ("torch.matmul", [(2, 3), (4, 3)], {},
-     "transpose input 1 to (3, 4): the result is (2, 4)"),
+     "write input 1 as `b.T`, of shape (3, 4): the result is (2, 4)"),
     ("numpy.matmul", [(3, 2), (4, 3)], {},
      "transpose input 0 to (2, 3) and input 1 to (3, 4): the result is (2, 4)"),
     ("numpy.matmul", [(3, 4), (2, 3)], {},
@@ -307,20 +310,24 @@ ERRORS: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-CHANGES: list[tuple[str, str, str, tuple[int, ...], str]] = [
-    ("reshape", "numpy.add", "x", (4, 1), "write `x[:, None]`, of shape (4, 1)"),
-    ("transpose", "torch.matmul", "weight.T", (3, 4), "transpose weight: write `weight.T`"),
-    ("transpose", "numpy.matmul", "x", (3, 4), "transpose x to (3, 4): write `x.T`"),
-    ("transpose", "tensorflow.matmul", "x", (3, 4), "transpose x to (3, 4): write `tf.linalg.matrix_transpose(x)`"),
-    ("transpose", "jax.numpy.matmul", "x", (5, 3, 4), "transpose x to (5, 3, 4): write `x.swapaxes(-1, -2)`"),
-    ("swap-axes", "numpy.add", "x", (5, 3, 4), "swap axes 0 and 1 of x"),
-]
+CHANGES: list[tuple[str, str, str, tuple[int, ...], str, str]] = [
+    ("reshape", "numpy.add", "x", (4, 1), "[:, None]", "write `x[:, None]`, of shape (4, 1)"),
+    ("transpose", "torch.matmul", "weight.T", (3, 4), ".T", "transpose weight: write `weight.T`"),
+    ("transpose", "numpy.matmul", "x", (3, 4), ".T", "write `x.T`, of shape (3, 4)"),
+    ("transpose", "array_api.matmul", "x", (3, 4), "", "transpose x to (3, 4): write `x.T`"),
+    ("transpose", "array_api.matmul", "x", (5, 3, 4), "", "transpose x to (5, 3, 4)"),
+    ("transpose", "tensorflow.matmul", "x", (3, 4), "",
+     "transpose x to (3, 4): write `tf.linalg.matrix_transpose(x)`"),
+    ("swap-axes", "litert.ADD", "x", (5, 3, 4), "", "swap axes 0 and 1 of x"),
+]  # fmt: skip
 
 
-@cases(("code", "op", "name", "shape", "sentence"), CHANGES)
-def test_a_change_shows_its_code(code: str, op: str, name: str, shape: tuple[int, ...], sentence: str) -> None:
+@cases(("code", "op", "name", "shape", "suffix", "sentence"), CHANGES)
+def test_a_change_shows_its_code(
+    code: str, op: str, name: str, shape: tuple[int, ...], suffix: str, sentence: str
+) -> None:
     request = {"op": {"name": op}, "inputs": [list(shape)]}
-    hint = {"code": code, "input": 0, "axes": [0, 1], "shape": shape, "suffix": "[:, None]", "request": request}
+    hint = {"code": code, "input": 0, "axes": [0, 1], "shape": shape, "suffix": suffix, "request": request}
     assert errors.change_with_code(hint, Names([name])) == sentence
 
 
@@ -356,7 +363,7 @@ def test_the_fix_of_an_outer_product_has_its_own_hint() -> None:
         ("1 3", "3", ".squeeze(0)"),
         ("0 1", "0", ".squeeze(-1)"),
         ("1 1 3", "3", ".squeeze((0, 1))"),
-        ("3 4", "4 3", ".swapaxes(0, 1)"),
+        ("3 4", "4 3", ".T"),
         ("2 3 4", "2 4 3", ".swapaxes(1, 2)"),
         ("2 3", "3", ""),
         ("2 3", "2 4", ""),

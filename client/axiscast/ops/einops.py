@@ -180,10 +180,6 @@ class repeat(Op, name="einops.repeat"):
             raise invalid_equation("missing-length", name)
         for name in sorted(name for name in self.axes_lengths if not is_name(name) or name not in own | wanted):
             raise invalid_equation("unknown-name", name)
-        for group in left:
-            unknown = [name for name in group if name not in self.axes_lengths]
-            if len(unknown) > 1:
-                raise invalid_equation("missing-lengths", " ".join(group))
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:
         """Return both sides of the pattern, with a name for each axis that `...` stands for."""
@@ -201,6 +197,8 @@ class repeat(Op, name="einops.repeat"):
         size = shape[axis]
         lengths = {name: self.axes_lengths[name] for name in group if name in self.axes_lengths}
         product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
+        if len(rest) > 1:
+            raise invalid_equation("missing-lengths", " ".join(group))
         if len(group) == len(rest) == 1:
             return {rest[0]: size}, []
         splits = ("split", " ".join(group), product) if product else ("split by 0", " ".join(group))

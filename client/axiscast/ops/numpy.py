@@ -71,8 +71,8 @@ ALIASES = {
 MESSAGES = """
     numpy.add, numpy.broadcast_arrays | operands could not be broadcast together with shapes <*compact>
     numpy.broadcast_to | non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>
-        # An operation in place can't change the shape of its target. Write it out of place, as in `a = a + b`, or
-        reduce the other operand first.
+        # An in-place operation can't change the shape of its target. Reshape or reduce the other operand first. If
+        the target should become larger, write `a = a + b`.
     numpy.broadcast_to | could not broadcast input array from shape <0> into shape <=shape>
     numpy.broadcast_to | value array of shape <0> could not be broadcast to indexing result of shape <=shape>
     numpy.broadcast_arrays | indexing arrays could not be broadcast together with shapes <*>

@@ -132,8 +132,8 @@ MESSAGES = """
         dimension <...>. Target sizes: <=size>. Tensor sizes: <0>
     torch.expand | expand(torch.<...>{<0>}, size=<=size>): the number of sizes provided
     torch.expand | output with shape <=size> doesn't match the broadcast shape <0>
-        # An operation in place can't change the shape of its target. Write it out of place, as in `a = a + b`, or
-        reduce the other operand first.
+        # An in-place operation can't change the shape of its target. Reshape or reduce the other operand first. If
+        the target should become larger, write `a = a + b`.
     torch.expand | value tensor of shape <0> cannot be broadcast to indexing result of shape <=size>
     torch.broadcast_tensors | indexing tensors could not be broadcast together with shapes <*>
         # The index tensors are broadcast against each other before they select elements.

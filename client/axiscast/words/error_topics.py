@@ -165,6 +165,8 @@ layer: The input does not fit this layer.
       input.
   expected <n>d (unbatched) or <n>d (batched) input to <w>, but got input of size: <p> |
       {2} needs an input with {0} or {1} axes, but the input has shape {3}.
+  expected <n>-dimensional input for <n>-dimensional weight <s>, but got <n>-dimensional input of size <s> |
+      The layer needs an input with {0} axes, but the input has shape {4}.
   expected <n>d input (got <n>d input) | The layer needs an input with {0} axes, but the input has {1}.
   expected <n>d or <n>d input (got <n>d input) | The layer needs an input with {0} or {1} axes, but the input has {2}.
   expected hidden<...> size <s>, got <s> |
@@ -204,6 +206,8 @@ checkpoint: The parameters of the checkpoint do not have the shapes of the model
       {0} has shape {1} in the checkpoint, but shape {2} in the model. Build the model with the sizes of the checkpoint.
 einsum: The einsum does not fit its operands: a letter has two sizes, or a term has more or fewer letters than its
       operand has axes.
+  the number of subscripts in the equation (<n>) does not match the number of dimensions (<n>) for operand <n> |
+      The term of operand {2} has {0} letters, but the operand has {1} axes.
   einstein sum subscripts | given in einstein sum | for collapsing index | of input shaped [ |
 product: The operands of the product do not fit: the axes that are summed must have equal sizes.
   batch2 tensor to be: [<n>, <n>] but got: [<n>, <n>] |
@@ -317,7 +321,8 @@ pandas: In pandas, the number of values must match the number of rows or columns
       first.
   all arrays must be of the same length |
       Each array is a column of the frame, and all columns need the same number of rows.
-  columns must be same length as key | cannot set a row with mismatched columns |
+  columns must be same length as key | The assigned value must have as many columns as names are given for them.
+  cannot set a row with mismatched columns |
 polars: In Polars, all columns of a frame need the same number of rows.
   height of column '<w>' (<n>) does not match height of column '<w>' (<n>) |
       Column {0} has {1} rows, but column {2} has {3}.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ..wire.shapes import format_shape
@@ -87,24 +88,25 @@ def in_place_text(
     target: str, operator: str, value: str, shape: Sequence[int], value_shape: Sequence[Any], framework: str
 ) -> str:
     """Return the fix of an operation in place, such as `a += b`, with the shapes of its target and its value."""
-    reduced = f"Reduce `{value}` to shape {format_shape(shape)} first"
+    reduced = f" Reduce `{value}` to shape {format_shape(shape)} first"
     if operator in "+-" and (arguments := _reduction(shape, value_shape, framework)):
         reduced += f", for example `{target} {operator}= {as_primary(value)}.sum({arguments})`"
+    reduced = f"{reduced}." if prod(value_shape) > prod(shape) else ""
     other = f" If `{target}` should become larger, write `{target} = {target} {operator} {as_primary(value)}`."
     if target.endswith("]"):  # an assignment to an index can't change a shape either
         other = ""
-    return f"An in-place operation can't change the shape of `{target}`. {reduced}.{other}"
+    return f"An in-place operation can't change the shape of `{target}`.{reduced}{other}"
 
 
 def _reduction(shape: Sequence[int], value_shape: Sequence[Any], framework: str) -> str:
-    """Return the arguments of the sum after which a value broadcasts to a shape, or "" if no sum is enough."""
+    """Return the arguments of the sum that gives a value this shape, or "" if no sum does."""
     added = len(value_shape) - len(shape)
     wanted = [1] * added + [*shape]
     own = [1] * -added + [*value_shape]
     axes = [
         axis + min(added, 0) for axis, sizes in enumerate(zip(own, wanted, strict=True)) if sizes[0] != sizes[1] == 1
     ]
-    if any(one not in (1, other) and other != 1 for one, other in zip(own, wanted, strict=True)):
+    if any(one != other and other != 1 for one, other in zip(own, wanted, strict=True)):
         return ""
     axis_name, keeping = ("dim", "keepdim") if framework == "torch" else ("axis", "keepdims")
     axis = f"{axis_name}={axes[0] if len(axes) == 1 else tuple(axes)}"
@@ -192,8 +194,10 @@ def change_with_code(hint: HintFields, names: Names) -> str:
     framework, name = hint["request"]["op"]["name"].partition(".")[0], names.code(number)
     if names.input(number).endswith(".T"):  # the weight of torch.nn.functional.linear
         return f"transpose {names.input(number)[:-2]}: write `{names.input(number)}`"
+    if hint.get("suffix"):
+        return text
     if len(hint["request"]["inputs"][number]) == 2 and framework != "tensorflow":
         return f"{text}: write `{name}.T`"
     if hint["code"] == "transpose" and framework == "tensorflow":
         return f"{text}: write `tf.linalg.matrix_transpose({names.input(number)})`"
-    return f"{text}: write `{name}.swapaxes(-1, -2)`" if hint["code"] == "transpose" else text
+    return text

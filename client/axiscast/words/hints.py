@@ -20,6 +20,10 @@ def hint_text(hint: HintFields, names: Names = UNNAMED) -> str:
 
 def change_text(hint: HintFields, names: Names = UNNAMED) -> str:
     """Return the change, as a clause that begins with a verb."""
+    if suffix := hint.get("suffix"):
+        number = hint["input"]
+        written = f"write {names.changed(number, suffix)}, of shape {format_shape(hint['request']['inputs'][number])}"
+        return f"to combine all pairs of rows, {written}" if hint["code"] == "all-pairs" else written
     return _CHANGES[hint["code"]](hint, names)
 
 
@@ -31,7 +35,7 @@ def reshape_code(old: Sequence[int | str], new: Sequence[int | str], framework: 
     >>> from ..ops import FRAMEWORKS
     >>> numpy, tensorflow = FRAMEWORKS["numpy"], FRAMEWORKS["tensorflow"]
     >>> reshape_code([64], [64, 1, 1], numpy), reshape_code([3, 1], [3], numpy), reshape_code(["N", 4], [4, "N"], numpy)
-    ('[:, None, None]', '.squeeze(-1)', '.swapaxes(0, 1)')
+    ('[:, None, None]', '.squeeze(-1)', '.T')
     >>> reshape_code([64], [64, 1], tensorflow), reshape_code([3, 1], [3], tensorflow)
     ('[:, tf.newaxis]', '[:, 0]')
     """
@@ -40,7 +44,9 @@ def reshape_code(old: Sequence[int | str], new: Sequence[int | str], framework: 
     if len(new) == len(old):
         changed = [axis for axis, sizes in enumerate(zip(old, new, strict=True)) if sizes[0] != sizes[1]]
         is_swap = len(changed) == 2 and [old[axis] for axis in changed] == [new[axis] for axis in reversed(changed)]
-        return f".swapaxes({changed[0]}, {changed[1]})" if is_swap and framework.has_array_methods else ""
+        if not is_swap or not framework.has_array_methods:
+            return ""
+        return ".T" if len(old) == 2 else f".swapaxes({changed[0]}, {changed[1]})"
     is_wider = len(new) > len(old)
     own_axes = _own_axes(new, old) if is_wider else _own_axes(old, new)
     removed = [axis for axis, is_own in enumerate(own_axes) if not is_own]
@@ -69,10 +75,7 @@ def _own_axes(longer: Sequence[int | str], shorter: Sequence[int | str]) -> list
 
 
 def _reshape(hint: HintFields, names: Names) -> str:
-    number, shape = hint["input"], format_shape(hint["shape"])
-    if hint.get("suffix"):
-        return f"write {names.changed(number, hint['suffix'])}, of shape {shape}"
-    return f"reshape {names.input(number)} to {shape}"
+    return f"reshape {names.input(hint['input'])} to {format_shape(hint['shape'])}"
 
 
 def _all_pairs(hint: HintFields, names: Names) -> str:

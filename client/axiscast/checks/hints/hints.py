@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ...ops import FRAMEWORKS, Op, align, from_plan, op_to_dict, own_ops
 from ...ops import lower as lower_integers
 from ...ops.einsum import LabeledProduct
-from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right
+from ...plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch, align_right, are_integers
 from ...plan.plan import Placement, Plan, Shape
 from ...plan.relations import Relation
 from ...plan.resolution import has_integer_mismatch, try_resolve
@@ -50,8 +50,8 @@ def find_hints(
     The most likely change is first. `lower` returns the plan of a changed request. `conflict` is the reason why the
     request itself does not broadcast, if that is known.
     """
-    if not is_small(op, shapes):
-        return []
+    if not is_small(op, shapes) or (conflict and conflict.reason[:1] == ("kept-new-axis",)):
+        return []  # no change of an input gives a new axis its size
     trials = _Trials(lower)
     if isinstance(op, LabeledProduct):
         found = trials.hints(shapes, zip(equation_candidates(op, shapes, conflict)))
@@ -103,7 +103,8 @@ class _Trials:
         with suppress(_Enough):
             for group in groups:
                 for candidate in group:
-                    if (output := self._output(candidate.op, candidate.inputs)) is None:
+                    output = self._output(candidate.op, candidate.inputs)
+                    if output is None or (candidate.code == "reshape" and not _reaches_target(candidate.op, output)):
                         continue
                     # The release of the framework may refuse an equation that its rule accepts.
                     is_equation = self.of_integers and isinstance(candidate.op, LabeledProduct)
@@ -135,6 +136,16 @@ class _Trials:
         except ShapeMismatch:
             return None
         return _output_of(plan) if isinstance(plan, Plan) or not plan.conditions else None
+
+
+def _reaches_target(op: Op, output: Sequence[int | str]) -> bool:
+    """Return whether an output has the target shape, in which a negative size stands for any size."""
+    target: Shape | None = getattr(op, op.target) if op.target else None
+    if target is None or not are_integers(*target):
+        return True
+    return len(target) == len(output) and all(
+        wanted == size or wanted < 0 for wanted, size in zip(target, output, strict=True)
+    )
 
 
 def integer_output(alignment: Alignment) -> Sequence[int | str] | None:
@@ -203,6 +214,7 @@ def _likely_candidates(
     if not op.has_common_output_axes:
         yield from zip(_multiplied_candidates(op, shapes, conflict))
     yield swapped_candidates(op, shapes, numbers)
+    yield _squeezed_candidates(op, shapes, numbers, target)
     yield from _reshaped_candidates(op, shapes, numbers)
     if target is None and op.has_common_output_axes:
         yield from zip(_paired(op, shapes))
@@ -288,6 +300,20 @@ def _matching_swaps(shape: Shape, partner: Shape, exact: bool) -> Iterator[tuple
             second == partner[one - new] or (second == 1 and not exact)
         ):
             yield one, other
+
+
+def _squeezed_candidates(
+    op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int], target: Shape | None
+) -> Iterator[Candidate]:
+    """Yield requests in which an input in `numbers` has the shape of another input, or the target, for lack of a 1."""
+    for number in numbers:
+        shape = shapes[number]
+        if 1 not in shape or op.names_axis(number, range(len(shape)), len(shape)):
+            continue
+        others = {*shapes[:number], *shapes[number + 1 :], target}
+        for axis in reversed(range(len(shape))):
+            if shape[axis] == 1 and (changed := shape[:axis] + shape[axis + 1 :]) in others:
+                yield reshape_candidate(op, shapes, number, changed)
 
 
 def _reshaped_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
