@@ -27,6 +27,8 @@ CONFLICTS: list[tuple[str, list[tuple[Any, ...]], dict[str, Any], str]] = [
      "On output axis 0, input 0 of shape (2,) has size 2, input 1 of shape (3,) has size 3, input 2 of shape "
      "(4,) has size 4, input 3 of shape (5,) has size 5 and 2 other inputs have other sizes. All sizes other "
      "than 1 must be equal."),
+    ("mxnet.broadcast_axis", [(1, 3)], {"axis": (0, 0), "size": (2, 3)},
+     "The attributes give output axis 0 the sizes 2 and 3. Give it one size."),
     ("mxnet.broadcast_axis", [(3, 2)], {"axis": 0, "size": 3},
      "Input 0 of shape (3, 2) has size 3 on output axis 0, but the op expands only axes of size 1."),
     (ADD, [("N", "N"), (3, 4)], {"assume": {"N": "2.."}},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..plan.alignment import Conflict, SizeOrName
+from ..plan.alignment import Conflict, SizeOrName, Target
 from ..plan.relations import Relation
 from ..wire.shapes import MAX_SIZE
 from .names import UNNAMED, Names, capitalized, joined
@@ -18,28 +18,40 @@ def conflict_text(conflict: Conflict, names: Names = UNNAMED) -> str:
     """Return what is wrong, and what is expected."""
     if conflict.code != "size-mismatch":
         return refusal_text(conflict.reason, names)
-    owners = [names.owner(owner) for owner in conflict.owners[:_MAX_SIZES]]
     sizes = conflict.sizes
-    pairs = [*zip(owners, sizes, strict=False)]
-    if conflict.axes and len(owners) == 2 and owners[0] == owners[1]:
-        text = f"Axes {conflict.axes[0]} and {conflict.axes[1]} of {owners[0]} have sizes {sizes[0]} and {sizes[1]}"
-    elif conflict.axes:
-        placed = zip(conflict.axes, pairs, strict=False)
-        sides = [f"axis {axis} of {owner} has size {size}" for axis, (owner, size) in placed]
-        text = capitalized(", but ".join(sides))
-    elif len(pairs) <= 2:
+    if conflict.axes:
+        text = _own_axes_text(conflict, names)
+    elif len(sizes) > 2:
+        text = _many_sizes_text(conflict, names)
+    elif isinstance(conflict.owners[0], Target):
+        return f"The attributes give output axis {conflict.axis} the sizes {sizes[0]} and {sizes[1]}. Give it one size."
+    else:
         first = names.owner(conflict.owners[0], begins_sentence=True)
         text = f"{first} has size {sizes[0]} on output axis {conflict.axis}"
         if conflict.reason[0] is Relation.FROM_ONE:
             return f"{text}, but the op expands only axes of size 1."
-        text += f", but {owners[1]} has size {sizes[1]}"
-    else:
-        sides = [f"{owner} has size {size}" for owner, size in pairs]
-        more = len(conflict.sizes) - len(pairs)
-        sides += [f"{more} other {'inputs have' if more > 1 else 'input has'} other sizes"] if more else []
-        text = f"On output axis {conflict.axis}, {joined(sides)}"
-    known = "".join([_known_text(*each) for each in conflict.known])
-    return f"{text}. {_requirement_text(conflict, names)}.{known}"
+        text = f"{text}, but {names.owner(conflict.owners[1])} has size {sizes[1]}"
+    text = f"{text}. {_requirement_text(conflict, names)}."
+    return "".join([text, *[_known_text(*each) for each in conflict.known]]) if conflict.known else text
+
+
+def _own_axes_text(conflict: Conflict, names: Names) -> str:
+    """Return a clause about sizes on axes of the inputs, as in a product."""
+    owners, axes, sizes = [names.owner(owner) for owner in conflict.owners], conflict.axes, conflict.sizes
+    if len(owners) == 2 and owners[0] == owners[1]:
+        return f"Axes {axes[0]} and {axes[1]} of {owners[0]} have sizes {sizes[0]} and {sizes[1]}"
+    sides = [f"axis {axes[place]} of {owner} has size {sizes[place]}" for place, owner in enumerate(owners)]
+    return capitalized(", but ".join(sides))
+
+
+def _many_sizes_text(conflict: Conflict, names: Names) -> str:
+    """Return a clause about more than two sizes on an output axis."""
+    pairs = [*zip(conflict.owners, conflict.sizes, strict=True)]
+    sides = [f"{names.owner(owner)} has size {size}" for owner, size in pairs[:_MAX_SIZES]]
+    more = len(pairs) - _MAX_SIZES
+    if more > 0:
+        sides.append(f"{more} other {'inputs have' if more > 1 else 'input has'} other sizes")
+    return f"On output axis {conflict.axis}, {joined(sides)}"
 
 
 _REQUIREMENTS: dict[str | Relation, str] = {

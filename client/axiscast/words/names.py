@@ -58,9 +58,7 @@ class Names(NamedTuple):
         """Return the name and the shape of an input or a target."""
         if isinstance(owner, Input):
             return f"{self.input(owner.number, begins_sentence)} of shape {format_shape(owner.shape)}"
-        if owner.shape is None:
-            return "the op's attribute"
-        return f"{self.target or 'the target'} {format_shape(owner.shape)}"
+        return f"{self.target or 'the target'} {format_shape(owner.shape or ())}"
 
     def _given(self, number: int) -> str:
         return self.inputs[number] if number < len(self.inputs) else ""

@@ -104,7 +104,11 @@ class _Trials:
             for group in groups:
                 for candidate in group:
                     output = self._output(candidate.op, candidate.inputs)
-                    if output is None or (candidate.code == "reshape" and not _reaches_target(candidate.op, output)):
+                    if output is None or (
+                        candidate.op.target
+                        and candidate.code == "reshape"
+                        and not _reaches_target(candidate.op, output)
+                    ):
                         continue
                     # The release of the framework may refuse an equation that its rule accepts.
                     is_equation = self.of_integers and isinstance(candidate.op, LabeledProduct)
@@ -214,7 +218,9 @@ def _likely_candidates(
     if not op.has_common_output_axes:
         yield from zip(_multiplied_candidates(op, shapes, conflict))
     yield swapped_candidates(op, shapes, numbers)
-    yield _squeezed_candidates(op, shapes, numbers, target)
+    for number in numbers:
+        if 1 in shapes[number]:
+            yield _squeezed_candidates(op, shapes, number, target)
     yield from _reshaped_candidates(op, shapes, numbers)
     if target is None and op.has_common_output_axes:
         yield from zip(_paired(op, shapes))
@@ -302,18 +308,14 @@ def _matching_swaps(shape: Shape, partner: Shape, exact: bool) -> Iterator[tuple
             yield one, other
 
 
-def _squeezed_candidates(
-    op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int], target: Shape | None
-) -> Iterator[Candidate]:
-    """Yield requests in which an input in `numbers` has the shape of another input, or the target, for lack of a 1."""
-    for number in numbers:
-        shape = shapes[number]
-        if 1 not in shape or op.names_axis(number, range(len(shape)), len(shape)):
-            continue
-        others = {*shapes[:number], *shapes[number + 1 :], target}
-        for axis in reversed(range(len(shape))):
-            if shape[axis] == 1 and (changed := shape[:axis] + shape[axis + 1 :]) in others:
-                yield reshape_candidate(op, shapes, number, changed)
+def _squeezed_candidates(op: Op, shapes: tuple[Shape, ...], number: int, target: Shape | None) -> Iterator[Candidate]:
+    """Yield requests in which an input lacks an axis of size 1, and has the shape of another input or of the target."""
+    shape, others = shapes[number], {*shapes[:number], *shapes[number + 1 :], target}
+    if op.names_axis(number, range(len(shape)), len(shape)):
+        return
+    for axis in reversed(range(len(shape))):
+        if shape[axis] == 1 and (changed := shape[:axis] + shape[axis + 1 :]) in others:
+            yield reshape_candidate(op, shapes, number, changed)
 
 
 def _reshaped_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
