@@ -10,8 +10,7 @@ from test_why import corpus
 
 import axiscast
 from axiscast.explanation.diagnosis import diagnose
-from axiscast.explanation.topic_search import topic_of, with_names
-from axiscast.words.error_topics import topic_wordings
+from axiscast.explanation.topic_search import topic_of, topic_wordings, with_names
 
 FOUND: dict[str, dict[str, tuple[str, ...]]] = {
     "torch": {

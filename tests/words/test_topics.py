@@ -13,7 +13,7 @@ import pytest
 from cases import cases
 
 from axiscast.explanation import topic_search
-from axiscast.words.error_topics import topic_wordings
+from axiscast.explanation.topic_search import topic_wordings
 
 
 def read_table() -> Iterator[tuple[str, str, str]]:

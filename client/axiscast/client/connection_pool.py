@@ -106,7 +106,7 @@ class ConnectionPool:
 
 
 def _pop(idle: list[tuple[float, HttpConnection]]) -> tuple[float, HttpConnection] | None:
-    """Remove and return the last entry, or return None if there is none. Other threads may remove entries as well."""
+    """Remove and return the last entry, or return None if the list is empty. Other threads may remove entries too."""
     try:
         return idle.pop()
     except IndexError:

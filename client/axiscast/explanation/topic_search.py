@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from ..plan.plan import Shape
 from ..words import error_advice
-from ..words.error_topics import Topic, topic_wordings
+from ..words.error_topics import TABLE, Topic
 from .wordings import Reading, Wording, compiled, read_value
 
 _NAMED = re.compile(r"\[\[(\w+)\|(.*?)(?:\|(\d))?\]\]")
@@ -16,6 +16,18 @@ _BEFORE = 500
 """The number of characters before the last wording in which a wording with more values may end."""
 _UNKNOWN_WORDING = "unknown-wording"
 """The code of the topic of phrases about broadcasting. It is returned only if no other wording is found."""
+
+
+def topic_wordings() -> Iterator[tuple[str, Topic, str]]:
+    """Yield each wording in TABLE, with its topic and its explanation."""
+    topic = Topic("", "")
+    for line in re.sub(r"\n {6}", " ", TABLE.strip()).splitlines():
+        if line.startswith(" "):
+            *wordings, explanation = line.split(" |")
+            yield from ((wording.strip(), topic, explanation.strip()) for wording in wordings)
+        else:
+            code, _, text = line.partition(": ")
+            topic = Topic(code, text)
 
 
 @cache

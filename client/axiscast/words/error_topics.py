@@ -12,8 +12,6 @@ error_advice.py, which gets all values, or those with the numbers after the name
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -25,18 +23,6 @@ class Topic(NamedTuple):
 
 
 UNREAD = Topic("unread", "This error seems to be about sizes or axes, but axiscast does not recognize this message.")
-
-
-def topic_wordings() -> Iterator[tuple[str, Topic, str]]:
-    """Yield each wording in TABLE, with its topic and its explanation."""
-    topic = Topic("", "")
-    for line in re.sub(r"\n {6}", " ", TABLE.strip()).splitlines():
-        if line.startswith(" "):
-            *wordings, explanation = line.split(" |")
-            yield from ((wording.strip(), topic, explanation.strip()) for wording in wordings)
-        else:
-            code, _, text = line.partition(": ")
-            topic = Topic(code, text)
 
 
 TABLE = """

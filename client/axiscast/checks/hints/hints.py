@@ -20,6 +20,7 @@ from ...wire.cancellation import checkpoint
 from ...wire.dimensions import Symbol
 from ...words.hints import hint_text, reshape_code
 from .equation_hints import Candidate, changed_attributes, equation_candidates, reshape_candidate
+from .reshapes import Alternatives, reshaped_candidates, squeezed_candidates
 
 if TYPE_CHECKING:
     from ..symbolic.symbolic import SymbolicPlan
@@ -38,8 +39,6 @@ MAX_SYMBOLIC_HINT_TRIES = 8
 
 Lower: TypeAlias = "Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]"
 """A function that returns the plan of an op on shapes, or raises ShapeMismatch."""
-Alternatives = Iterator[Iterable[Candidate]]
-"""Lists of changed requests. From each list, only the first request that broadcasts becomes a hint."""
 
 
 def find_hints(
@@ -85,7 +84,7 @@ def find_matching_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> list
         return True
 
     numbers = range(len(shapes))
-    candidates = chain([swapped_candidates(op, shapes, numbers)], _reshaped_candidates(op, shapes, numbers))
+    candidates = chain([swapped_candidates(op, shapes, numbers)], reshaped_candidates(op, shapes, numbers))
     return _Trials(lower, meets_equal_sizes).hints(shapes, candidates)
 
 
@@ -220,8 +219,8 @@ def _likely_candidates(
     yield swapped_candidates(op, shapes, numbers)
     for number in numbers:
         if 1 in shapes[number]:
-            yield _squeezed_candidates(op, shapes, number, target)
-    yield from _reshaped_candidates(op, shapes, numbers)
+            yield squeezed_candidates(op, shapes, number, target)
+    yield from reshaped_candidates(op, shapes, numbers)
     if target is None and op.has_common_output_axes:
         yield from zip(_paired(op, shapes))
     if target is not None and len(shapes) == 1:
@@ -306,46 +305,6 @@ def _matching_swaps(shape: Shape, partner: Shape, exact: bool) -> Iterator[tuple
             second == partner[one - new] or (second == 1 and not exact)
         ):
             yield one, other
-
-
-def _squeezed_candidates(op: Op, shapes: tuple[Shape, ...], number: int, target: Shape | None) -> Iterator[Candidate]:
-    """Yield requests in which an input lacks an axis of size 1, and has the shape of another input or of the target."""
-    shape, others = shapes[number], {*shapes[:number], *shapes[number + 1 :], target}
-    if op.names_axis(number, range(len(shape)), len(shape)):
-        return
-    for axis in reversed(range(len(shape))):
-        if shape[axis] == 1 and (changed := shape[:axis] + shape[axis + 1 :]) in others:
-            yield reshape_candidate(op, shapes, number, changed)
-
-
-def _reshaped_candidates(op: Op, shapes: tuple[Shape, ...], numbers: Sequence[int]) -> Alternatives:
-    """Yield requests in which an input in `numbers` has new axes of size 1, or lacks its leading axes of size 1."""
-    ranks = [len(shape) for shape in shapes]
-    room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
-    for number in sorted(numbers, key=ranks.__getitem__):
-        shape = shapes[number]
-        for rank in range(len(shape) + 1, room + 1 if shape else 0):
-            yield _widened(op, shapes, number, rank)
-        if shape[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
-            ones = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
-            yield (reshape_candidate(op, shapes, number, shape[count:]) for count in range(1, ones + 1))
-
-
-def _widened(op: Op, shapes: tuple[Shape, ...], number: int, rank: int) -> Iterator[Candidate]:
-    """Yield requests in which an input has new axes of size 1 up to this rank.
-
-    A new axis before axis 0 changes nothing. The last axes stay last if they fit there, as those of a mask.
-    """
-    shape = shapes[number]
-    for own in reversed([*combinations(range(1, rank), len(shape) - 1)]):
-        sizes, places = [1] * rank, (0, *own)
-        for new, size in zip(places, shape, strict=True):
-            sizes[new] = size
-        if op.named_axes and op.names_axis(
-            number, [axis for axis, new in enumerate(places) if axis != new], len(shape)
-        ):
-            continue
-        yield reshape_candidate(op, shapes, number, tuple(sizes))
 
 
 def _paired(op: Op, shapes: tuple[Shape, ...]) -> Iterator[Candidate]:
